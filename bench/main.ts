@@ -1,0 +1,50 @@
+import { availableParallelism, loadavg } from 'node:os';
+import type { BenchRow } from './bench-row.js';
+import { benchBudget } from './budget.js';
+import { benchReceiver } from './receiver.js';
+import { benchRecordings } from './recordings.js';
+import { benchReimport } from './reimport.js';
+
+/** What `npm run bench` measures; `npm run bench -- receiver` measures that alone. */
+const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
+  budget: benchBudget,
+  reimport: benchReimport,
+  receiver: benchReceiver,
+  recordings: benchRecordings,
+};
+
+const shown = (value: number) =>
+  value.toLocaleString('en', value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
+
+function print(rows: BenchRow[]): void {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  for (const { name, value, unit, target, ok } of rows) {
+    const verdict = target === undefined ? '' : `   ${target}  ${ok ? '✓' : '✗ missed'}`;
+    console.log(`  ${name.padEnd(width)}  ${shown(value).padStart(10)} ${unit.padEnd(4)}${verdict}`);
+  }
+}
+
+async function main(names: string[]): Promise<void> {
+  const unknown = names.find((name) => !Object.hasOwn(BENCHES, name));
+  if (unknown !== undefined) {
+    throw new Error(`There is no benchmark ${unknown}; there are: ${Object.keys(BENCHES).join(', ')}.`);
+  }
+  // Ratios mean little on a machine that does other work: its load is told, so that a table can be judged later.
+  console.log(
+    `${availableParallelism()} CPUs, load ${loadavg()[0]?.toFixed(1)} before the start, Node ${process.version}`,
+  );
+  let missed = 0;
+  for (const [name, bench] of Object.entries(BENCHES)) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    console.log(`\n${name}`);
+    const rows = await bench();
+    print(rows);
+    missed += rows.filter(({ ok }) => ok === false).length;
+  }
+  if (missed > 0) console.log(`\n${missed} targets were missed.`);
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

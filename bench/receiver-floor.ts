@@ -1,0 +1,82 @@
+// What a receiver costs at least: Fastify and the signature, then with one INSERT a request, then with a group commit.
+// The row is that of the service's inbox, in a table with the same indexes; its body is not sealed.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import fastify from 'fastify';
+import pg from 'pg';
+
+/** `hmac` keeps nothing. */
+export type Floor = 'hmac' | 'insert' | 'group';
+
+const secret = process.env.SECRET ?? '';
+const floor = process.env.FLOOR as Floor;
+
+interface Row {
+  signature: Buffer;
+  body: Buffer;
+  timestamp: string;
+}
+
+const COLUMNS = 'bench_inbox (signature, body, sent_at, secret_index)';
+
+/** Adaptive group commit at its barest: no deadline, no bound, no retry. */
+function groupCommit(pool: pg.Pool): (row: Row) => Promise<void> {
+  const waiting: { row: Row; done: () => void; failed: (error: unknown) => void }[] = [];
+  let inFlight = 0;
+  const flush = async () => {
+    const group = waiting.splice(0, 500);
+    inFlight += 1;
+    try {
+      await pool.query({
+        name: 'group',
+        text: `INSERT INTO ${COLUMNS} SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])`,
+        values: [
+          group.map(({ row }) => row.signature),
+          group.map(({ row }) => row.body),
+          group.map(({ row }) => row.timestamp),
+          group.map(() => 0),
+        ],
+      });
+      for (const { done } of group) done();
+    } catch (error) {
+      for (const { failed } of group) failed(error);
+    }
+    inFlight -= 1;
+    if (waiting.length > 0) void flush();
+  };
+  return (row) =>
+    new Promise((done, failed) => {
+      waiting.push({ row, done, failed });
+      if (inFlight < 2) void flush();
+    });
+}
+
+function keeper(): (row: Row) => Promise<unknown> {
+  if (floor === 'hmac') return async () => undefined;
+  const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: floor === 'insert' ? 16 : 2 });
+  if (floor === 'group') return groupCommit(pool);
+  const text = `INSERT INTO ${COLUMNS} VALUES ($1, $2, $3, 0)`;
+  return ({ signature, body, timestamp }) => pool.query({ name: 'insert', text, values: [signature, body, timestamp] });
+}
+
+async function main(): Promise<void> {
+  const keep = keeper();
+  const app = fastify();
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.post('/webhooks/platform', (request, reply) => {
+    const body = request.body as Buffer;
+    const { 'x-service-signature': signature, 'x-service-timestamp': timestamp } = request.headers;
+    const digest = createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest();
+    const given = Buffer.from(String(signature), 'hex');
+    if (given.length !== digest.length || !timingSafeEqual(given, digest)) return void reply.code(401).send();
+    void keep({ signature: given, body, timestamp: String(timestamp) }).then(
+      () => reply.code(204).send(),
+      () => reply.code(503).send(),
+    );
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const address = app.server.address();
+  process.send?.({ port: typeof address === 'object' ? address?.port : 0 });
+}
+
+void main();

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { applyMigrations } from '../src/database/migrations.js';
+import { type BenchRow, median } from './bench-row.js';
+import { type ChildProgram, startChild } from './child-program.js';
+import type { Floor } from './receiver-floor.js';
+import type { LoadOrder, LoadReport } from './receiver-load.js';
+import { startService } from './service-process.js';
+
+const SECRET = randomBytes(24).toString('hex');
+const CONNECTIONS = 64;
+const ROUNDS = 3;
+const FULL = { seconds: 3, requests: 150_000 };
+/** Deliveries a second at which latency is compared: busy, far from full. */
+const STEADY = { seconds: 4, rate: 1_000, requests: 4_000 };
+
+type Contestant = Floor | 'service';
+
+const NAMES: Record<Contestant, string> = {
+  hmac: 'floor: Fastify + HMAC, nothing kept',
+  insert: 'floor: Fastify + HMAC + one INSERT a request',
+  group: 'floor: Fastify + HMAC + group commit',
+  service: 'the service',
+};
+
+interface Target {
+  name: Contestant;
+  port: number;
+  stop(): Promise<void>;
+}
+
+type Reports = Record<Contestant, LoadReport[]>;
+
+/**
+ * Accepted deliveries a second, and the time to their answer, through the whole service (`ROLES=api`) beside three
+ * floors. All keep the same row in one PostgreSQL with fsync on, in tables with the same indexes. The contestants take turns, so that a noisy machine is
+ * noisy for all of them; medians of the rounds are shown.
+ */
+export async function benchReceiver(): Promise<BenchRow[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
+  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const started: { stop(): Promise<void> }[] = [];
+  try {
+    await makeTables(postgres.url);
+    const load = await startChild('bench/receiver-load.js', {});
+    started.push(load);
+    const targets: Target[] = [];
+    for (const floor of ['hmac', 'insert', 'group'] as const) targets.push(await startFloor(floor, postgres.url));
+    targets.push(await startReceiver(postgres.url));
+    started.push(...targets);
+    for (const target of targets) await send(load, target, { ...FULL, seconds: 2 });
+    const full = await takeTurns(load, targets, FULL);
+    const steady = await takeTurns(load, targets, STEADY);
+    return [...throughputRows(full), ...latencyRows(steady)];
+  } finally {
+    for (const program of started) await program.stop();
+    await postgres.release();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function makeTables(url: string): Promise<void> {
+  await applyMigrations(url);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('CREATE TABLE bench_inbox (LIKE webhook_deliveries INCLUDING ALL)');
+  await client.end();
+}
+
+async function startFloor(floor: Floor, url: string): Promise<Target> {
+  const program = await startChild('bench/receiver-floor.js', { FLOOR: floor, SECRET, DATABASE_URL: url });
+  const { port } = program.ready as { port: number };
+  return { name: floor, port, stop: program.stop };
+}
+
+async function startReceiver(url: string): Promise<Target> {
+  const service = await startService({
+    PLATFORM_BASE_URL: 'http://127.0.0.1:1',
+    PLATFORM_API_KEY: 'bench',
+    PLATFORM_WEBHOOK_SECRET: SECRET,
+    ADMIN_API_KEY: randomBytes(24).toString('hex'),
+    DATABASE_URL: url,
+    DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+    ROLES: 'api',
+  });
+  return { name: 'service', port: Number(new URL(service.url).port), stop: service.stop };
+}
+
+function send(load: ChildProgram, target: Target, order: Pick<LoadOrder, 'seconds' | 'requests' | 'rate'>) {
+  const whole: LoadOrder = {
+    ...order,
+    port: target.port,
+    path: '/webhooks/platform',
+    secret: SECRET,
+    connections: CONNECTIONS,
+  };
+  return load.ask(whole) as Promise<LoadReport>;
+}
+
+async function takeTurns(
+  load: ChildProgram,
+  targets: Target[],
+  order: Pick<LoadOrder, 'seconds' | 'requests' | 'rate'>,
+): Promise<Reports> {
+  const reports: Reports = { hmac: [], insert: [], group: [], service: [] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const target of targets) {
+      const report = await send(load, target, order);
+      if (report.refused > 0) throw new Error(`${NAMES[target.name]} refused ${report.refused} genuine deliveries.`);
+      reports[target.name].push(report);
+    }
+  }
+  return reports;
+}
+
+const rate = (reports: LoadReport[]) => median(reports.map(({ accepted, seconds }) => accepted / seconds));
+
+function throughputRows(reports: Reports): BenchRow[] {
+  const rows = (Object.keys(NAMES) as Contestant[]).map((name) => ({
+    name: `receiver, ${NAMES[name]}: accepted`,
+    value: rate(reports[name]),
+    unit: '1/s',
+  }));
+  const overGroup = rate(reports.service) / rate(reports.group);
+  const overInsert = rate(reports.service) / rate(reports.insert);
+  return [
+    ...rows,
+    { ...against('the service over the group commit floor', overGroup), target: '≥ 0.75', ok: overGroup >= 0.75 },
+    { ...against('the service over the INSERT floor', overInsert), target: '≥ 1.5', ok: overInsert >= 1.5 },
+  ];
+}
+
+function latencyRows(reports: Reports): BenchRow[] {
+  const p99 = (name: Contestant) => median(reports[name].map((report) => report.p99));
+  const rows = (Object.keys(NAMES) as Contestant[]).flatMap((name) => [
+    { name: `receiver at 1000/s, ${NAMES[name]}: p50`, value: median(reports[name].map((r) => r.p50)), unit: 'ms' },
+    { name: `receiver at 1000/s, ${NAMES[name]}: p99`, value: p99(name), unit: 'ms' },
+  ]);
+  const ratio = p99('service') / p99('group');
+  const name = 'p99 at 1000/s, the service over the group commit floor';
+  return [...rows, { ...against(name, ratio), target: '≤ 2.5', ok: ratio <= 2.5 }];
+}
+
+const against = (name: string, ratio: number) => ({ name: `receiver, ${name}`, value: ratio, unit: '×', ratio });

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import type { ImportView } from '../src/imports/import-view.js';
+import { type BenchRow, median } from './bench-row.js';
+import { peakMbDuring } from './big-upload.js';
+import { bareReimport } from './reimport-floor.js';
+import { withScratchPostgres } from './scratch-postgres.js';
+import { type ServiceProcess, startService } from './service-process.js';
+
+const ROWS = 100_000;
+const MANY_ROWS = 1_000_000;
+const ROUNDS = 3;
+/** With sealing, times the floor. */
+const MOST_RATIO = 3;
+const MOST_PLAN_SECONDS = 15;
+const MOST_MB = 400;
+
+const ADMIN_KEY = randomBytes(24).toString('hex');
+
+/** Imports beside the least that they can be, on a durable PostgreSQL; nothing is sent, since nothing is configured. */
+export async function benchReimport(): Promise<BenchRow[]> {
+  return withScratchPostgres(async (url) => {
+    const service = await startService({
+      PLATFORM_BASE_URL: 'http://127.0.0.1:9',
+      PLATFORM_API_KEY: 'bench',
+      PLATFORM_WEBHOOK_SECRET: 'bench',
+      ADMIN_API_KEY: ADMIN_KEY,
+      DATABASE_URL: url,
+      DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+    });
+    try {
+      return await measure(service, url);
+    } finally {
+      await service.stop();
+    }
+  });
+}
+
+async function measure(service: ServiceProcess, databaseUrl: string): Promise<BenchRow[]> {
+  const csv = csvOf(ROWS);
+  const planSeconds = await importSeconds(service, csv, 'dryRun=true', 'planned');
+  await importSeconds(service, csv, '', 'running');
+  await pretendMirrored(databaseUrl);
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const floor = (await bareReimport(databaseUrl, csv)) / 1_000;
+    rounds.push({ floor, service: await importSeconds(service, csv, '', 'completed') });
+  }
+  const many = csvOf(MANY_ROWS);
+  const { peakMb } = await peakMbDuring(service.child.pid ?? 0, importSeconds(service, many, 'dryRun=true', 'planned'));
+  const ratio = median(rounds.map((round) => round.service / round.floor));
+  return [
+    {
+      name: '100,000 new rows, from the first byte to the plan',
+      value: planSeconds,
+      unit: 's',
+      target: `< ${MOST_PLAN_SECONDS}`,
+      ok: planSeconds < MOST_PLAN_SECONDS,
+    },
+    {
+      name: '100,000 unchanged rows: parse, HMAC, COPY, diff',
+      value: median(rounds.map((round) => round.floor)),
+      unit: 's',
+    },
+    {
+      name: '100,000 unchanged rows through the service, sealed',
+      value: median(rounds.map((round) => round.service)),
+      unit: 's',
+    },
+    {
+      name: '… as times of the floor',
+      value: ratio,
+      unit: '',
+      ratio,
+      target: `≤ ${MOST_RATIO}`,
+      ok: ratio <= MOST_RATIO,
+    },
+    {
+      name: '1,000,000 rows read and planned, peak memory',
+      value: peakMb,
+      unit: 'MB',
+      target: `< ${MOST_MB}`,
+      ok: peakMb < MOST_MB,
+    },
+  ];
+}
+
+function csvOf(rows: number): Buffer<ArrayBuffer> {
+  const lines = Array.from({ length: rows }, (_, n) => `R-${n},r-${n}@example.org,First ${n},Last ${n}\n`);
+  return Buffer.from(`externalId,email,firstName,lastName\n${lines.join('')}`);
+}
+
+/** Seconds from the first byte until the import is where it is to be. */
+async function importSeconds(
+  service: ServiceProcess,
+  csv: Buffer<ArrayBuffer>,
+  query: string,
+  state: string,
+): Promise<number> {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv' };
+  const begun = performance.now();
+  const answer = await fetch(`${service.url}/v1/imports?kind=providers&${query}`, {
+    method: 'POST',
+    headers,
+    body: csv,
+  });
+  let view = (await answer.json()) as ImportView;
+  while (view.state !== state) {
+    if (view.state === 'failed' || !answer.ok) throw new Error(`The import ended as ${view.state}.`);
+    const look = await fetch(`${service.url}/v1/imports/${view.id}`, { headers: { ...headers, prefer: 'wait=1' } });
+    view = (await look.json()) as ImportView;
+  }
+  return (performance.now() - begun) / 1_000;
+}
+
+/** Puts the people into the state in which a mirror of five hours would have left them, and ends their import. */
+async function pretendMirrored(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(
+      `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, platform_user_id = 'u-' || external_id,
+         applied_profile = profile, origin = 'created'`,
+    );
+    await client.query('VACUUM ANALYZE');
+  } finally {
+    await client.end();
+  }
+}

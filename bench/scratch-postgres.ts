@@ -1,0 +1,16 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+
+/** A durable PostgreSQL (fsync on) for one benchmark, gone afterwards. */
+export async function withScratchPostgres<T>(work: (url: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
+  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  try {
+    return await work(postgres.url);
+  } finally {
+    await postgres.release();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import type { PersonView } from '../src/people/person-view.js';
+import type { SessionView } from '../src/sessions/session-view.js';
+import { finishedSession } from './finished-session.js';
+import { toneRecording } from './recording.js';
+import { type Stage, tell, title } from './stage.js';
+
+const CLIENT = 'C-1002';
+const RECORDING_SECONDS = 20;
+const TEXT = 'Came with better sleep. Went through the plan for the week; will call if the nights get worse.';
+
+/** The EHR asks for two sessions, one from a provider's text and one from a recording, and a recorder is launched. */
+export async function createSessions(stage: Stage): Promise<void> {
+  title(`The EHR asks for two sessions with ${CLIENT}: one from text, one from a recording.`);
+  const { ehr } = stage;
+  const [provider = ''] = (await ehr.get<PersonView>(`/v1/clients/${CLIENT}`)).providers ?? [];
+  await create(stage, provider, 'demo-text', { text: { text: TEXT } });
+  const bytes = toneRecording(RECORDING_SECONDS);
+  const recording = await ehr.uploadBytes<{ url: string; bytes: number }>('/v1/recordings', bytes, 'audio/wav');
+  tell(`EHR       POST /v1/recordings: ${recording.bytes} bytes went through to the platform's store`);
+  const input = { recording: { recordingUrls: [recording.url], recordingContent: 'Recording' } };
+  await create(stage, provider, 'demo-recording', input);
+  const launch = { provider, client: CLIENT, variant: 'in-person' };
+  const { url } = await ehr.post<{ url: string }>('/v1/recorder/launches', launch);
+  tell(
+    `EHR       POST /v1/recorder/launches: an address on ${new URL(url).host} for the provider's browser, good once`,
+  );
+}
+
+async function create(stage: Stage, provider: string, appointment: string, input: object): Promise<void> {
+  const wish = { provider, client: CLIENT, noteTemplateIds: [randomUUID()], partnerAppointmentId: appointment, input };
+  const { id, state } = await stage.ehr.post<SessionView>('/v1/sessions', wish, { wait: 10 });
+  tell(`EHR       POST /v1/sessions (${appointment}): ${state}, /v1/sessions/${id}`);
+  const { state: end, notesRevision } = await finishedSession(stage, appointment);
+  tell(`EHR       GET /v1/sessions?appointment=${appointment}: ${end}, notes in revision ${notesRevision}`);
+}

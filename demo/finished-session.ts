@@ -1,0 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { withQuery } from '../src/cli/api.js';
+import { CliFault } from '../src/cli/cli-fault.js';
+import type { SessionView } from '../src/sessions/session-view.js';
+import type { Stage } from './stage.js';
+
+const POLL_MS = 200;
+const PATIENCE_MS = 30_000;
+
+/** Waits until the EHR finds the session of an appointment with its notes. */
+export async function finishedSession({ ehr, signal }: Stage, appointment: string): Promise<SessionView> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const path = withQuery('/v1/sessions', { appointment });
+    const [session] = (await ehr.get<{ items: SessionView[] }>(path, { signal })).items;
+    if (session?.state === 'Done' && session.notesRevision > 0) return session;
+    if (performance.now() > giveUpAt) {
+      throw new CliFault(
+        `The session is ${session?.state ?? 'not heard of'} after ${PATIENCE_MS / 1_000} s: see service.log.`,
+      );
+    }
+    await delay(POLL_MS, undefined, { signal });
+  }
+}

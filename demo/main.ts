@@ -1,0 +1,110 @@
+import path from 'node:path';
+import { Api } from '../src/cli/api.js';
+import { CliFault } from '../src/cli/cli-fault.js';
+import { changeProviders, deleteClient } from './change-step.js';
+import { createSessions } from './create-step.js';
+import { freshDatabase } from './database.js';
+import { firstImport, platformBefore, secondImport } from './import-step.js';
+import { lookNext } from './look-next.js';
+import { Platform } from './platform.js';
+import { type ProgramPlan, startProgram } from './program.js';
+import { readNotes } from './session-step.js';
+import { CALLS_PER_MINUTE, DEMO_DATA, type DemoSettings, demoSettings, leaveNote } from './settings.js';
+import { type Stage, tell, title } from './stage.js';
+
+/** What the demo shows, in this order. */
+const STEPS: ((stage: Stage) => Promise<void>)[] = [
+  platformBefore,
+  firstImport,
+  secondImport,
+  changeProviders,
+  deleteClient,
+  readNotes,
+  createSessions,
+];
+
+/** What is to be undone at the end, the last first. */
+const undo: (() => Promise<void>)[] = [];
+const stopping = new AbortController();
+
+async function main(): Promise<void> {
+  const begun = performance.now();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => stopping.abort(new CliFault('Stopped.', 130)));
+  }
+  const settings = await demoSettings();
+  const { url, simulatorUrl } = await startAll(settings);
+  const key = settings.service.ADMIN_API_KEY ?? '';
+  const stage: Stage = {
+    ehr: new Api(() => ({ url, key })),
+    platform: new Platform(simulatorUrl),
+    signal: stopping.signal,
+  };
+  for (const step of STEPS) {
+    stopping.signal.throwIfAborted();
+    await step(stage);
+  }
+  title(`All of this took ${Math.round((performance.now() - begun) / 1_000)} s.`);
+  if (process.argv.includes('--once')) return;
+  lookNext(url, simulatorUrl, key);
+  title('Everything goes on serving until you press Ctrl-C.');
+  await untilStopped();
+}
+
+async function startAll(settings: DemoSettings): Promise<{ url: string; simulatorUrl: string }> {
+  title('Starting PostgreSQL, a simulated platform and notebridge.');
+  undo.push(await freshDatabase());
+  const simulator = await start('The simulator', 'simulator', 'simulator/main.js', settings.simulator);
+  const service = await start('notebridge', 'service', 'src/main.js', settings.service);
+  const url = String(service.address);
+  const simulatorUrl = String(simulator.url);
+  leaveNote(url, settings.service);
+  tell(
+    'PostgreSQL  embedded, with an empty database: the simulated platform forgets everybody when it stops',
+    `platform    ${simulatorUrl}, which takes ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
+    `notebridge  ${url}`,
+  );
+  return { url, simulatorUrl };
+}
+
+async function start(
+  name: string,
+  log: string,
+  file: string,
+  environment: Record<string, string>,
+): Promise<Record<string, unknown>> {
+  stopping.signal.throwIfAborted();
+  const plan: ProgramPlan = {
+    name,
+    file,
+    environment,
+    log: path.join(DEMO_DATA, `${log}.log`),
+    onDeath: (fault) => stopping.abort(fault),
+  };
+  const { program, ready } = await startProgram(plan);
+  undo.push(() => program.stop());
+  return ready;
+}
+
+/** Resolves when somebody stops the demo; throws when a program of it dies. */
+async function untilStopped(): Promise<void> {
+  await new Promise((resolve) => {
+    if (stopping.signal.aborted) resolve(undefined);
+    stopping.signal.addEventListener('abort', resolve);
+  });
+  const reason: unknown = stopping.signal.reason;
+  if (reason instanceof CliFault && reason.exitCode !== 130) throw reason;
+}
+
+async function finish(): Promise<void> {
+  for (const step of undo.reverse()) await step();
+}
+
+main()
+  .catch((error: unknown) => {
+    const reason: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
+    console.error(reason instanceof CliFault ? `\n${reason.message}` : reason);
+    process.exitCode = reason instanceof CliFault ? reason.exitCode : 1;
+  })
+  .then(finish)
+  .then(() => process.exit());

@@ -1,0 +1,35 @@
+import type { PersonView } from '../src/people/person-view.js';
+import type { DeliveryAnswer } from '../src/webhooks/deliveries.dto.js';
+import { finishedSession } from './finished-session.js';
+import { type Stage, tell, title } from './stage.js';
+
+const CLIENT = 'C-1015';
+const APPOINTMENT = 'demo-appointment-1';
+const NOTE_LINES = 8;
+
+/** A session takes place on the platform; its webhooks arrive, and the EHR reads the notes. */
+export async function readNotes(stage: Stage): Promise<void> {
+  title(`A session with ${CLIENT} takes place on the platform.`);
+  const { ehr, platform } = stage;
+  const client = await ehr.get<PersonView>(`/v1/clients/${CLIENT}`);
+  const provider = await ehr.get<PersonView>(`/v1/providers/${client.providers?.[0]}`);
+  await platform.startSession({
+    providerUserId: provider.platformUserId,
+    clientUserId: client.platformUserId,
+    sessionType: 'Soap',
+    partnerAppointmentId: APPOINTMENT,
+    input: { text: { text: 'Slept better this week. Practised the breathing exercise before the exam.' } },
+  });
+  const session = await finishedSession(stage, APPOINTMENT);
+  tell(`webhooks  ${(await eventTypes(stage)).join(', ')}`);
+  tell(`EHR       GET /v1/sessions?appointment=${APPOINTMENT}: ${session.state}, provider ${session.provider}`);
+  tell(`EHR       GET /v1/sessions/${session.id}/notes, as Markdown:`);
+  const notes = await ehr.text(`/v1/sessions/${session.id}/notes`, { accept: 'text/markdown' });
+  const lines = notes.split('\n').filter((line) => line.trim() !== '');
+  tell(...lines.slice(0, NOTE_LINES).map((line) => `          ${line}`));
+}
+
+async function eventTypes({ ehr }: Stage): Promise<string[]> {
+  const { items } = await ehr.get<{ items: DeliveryAnswer[] }>('/v1/webhook-deliveries');
+  return items.flatMap(({ eventType }) => (eventType?.startsWith('SESSION_') ? [eventType] : [])).reverse();
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { DEMO_NOTE, type DemoNote } from '../src/cli/connection.js';
+
+/** The project's folder. */
+export const ROOT = path.resolve(__dirname, '../..');
+
+/** Where a clone keeps what it makes. */
+const DATA = path.resolve(ROOT, process.env.DATA_DIR ?? '.data');
+
+/** The demo's own data: its database, its keys, its logs. */
+export const DEMO_DATA = path.join(DATA, 'demo');
+
+/** The platform's limit as the specification has it: user-management calls in any 60 seconds. */
+export const CALLS_PER_MINUTE = 300;
+
+/** The settings of the demo's two programs. */
+export interface DemoSettings {
+  service: Record<string, string>;
+  simulator: Record<string, string>;
+}
+
+/** The demo's settings; its keys are made at the first run and kept. */
+export async function demoSettings(): Promise<DemoSettings> {
+  mkdirSync(DEMO_DATA, { recursive: true });
+  const kept = keptEnvironment();
+  const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
+  const simulatorPort = await freePort(4010);
+  const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
+  const service = {
+    PLATFORM_BASE_URL: simulatorUrl,
+    PLATFORM_API_KEY: secret('PLATFORM_API_KEY'),
+    PLATFORM_WEBHOOK_SECRET: secret('PLATFORM_WEBHOOK_SECRET'),
+    PLATFORM_PARTNER_DOMAIN: simulatorUrl,
+    PLATFORM_CONTRACT: path.join(ROOT, 'simulator/contract.json'),
+    ADMIN_API_KEY: secret('ADMIN_API_KEY'),
+    PORT: String(await freePort(3000)),
+    USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
+    UNKNOWN_OUTCOME_GRACE_SECONDS: '2',
+    DATA_DIR: DEMO_DATA,
+  };
+  const simulator = {
+    SIMULATOR_PORT: String(simulatorPort),
+    SIMULATOR_API_KEY: service.PLATFORM_API_KEY,
+    SIMULATOR_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
+    SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${service.PORT}/webhooks/platform`,
+    SIMULATOR_WEBHOOK_SECRET: service.PLATFORM_WEBHOOK_SECRET,
+  };
+  return { service, simulator };
+}
+
+/** Leaves the address and the key for `npx notebridge`, readable by this user alone. */
+export function leaveNote(url: string, environment: Record<string, string>): void {
+  const note: DemoNote = { url, key: environment.ADMIN_API_KEY ?? '', environment };
+  const file = noteFile();
+  writeFileSync(file, `${JSON.stringify(note, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(file, 0o600);
+}
+
+/** The file in which the demo keeps its keys. */
+export function noteFile(): string {
+  return path.join(DATA, DEMO_NOTE);
+}
+
+function keptEnvironment(): Record<string, string> {
+  try {
+    return (JSON.parse(readFileSync(noteFile(), 'utf8')) as DemoNote).environment;
+  } catch {
+    return {};
+  }
+}
+
+/** The port that is wanted, or any free one when it is taken. */
+async function freePort(wanted: number): Promise<number> {
+  return (await tryPort(wanted)) ?? (await tryPort(0)) ?? wanted;
+}
+
+function tryPort(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const probe = net.createServer();
+    probe.once('error', () => resolve(undefined));
+    probe.listen(port, '127.0.0.1', () => {
+      const { port: found } = probe.address() as net.AddressInfo;
+      probe.close(() => resolve(found));
+    });
+  });
+}

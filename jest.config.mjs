@@ -1,0 +1,53 @@
+// Node 20's Jest cannot require() an ES module, and on this stack CommonJS packages do require ESM-only ones
+// (@nestjs/swagger -> @nestjs/common 12). So tests run as CommonJS: SWC turns our TypeScript, and every installed ESM
+// package that a test reaches, into CommonJS. Cached by Jest after the first run; no --experimental-vm-modules.
+import { readFileSync } from 'node:fs';
+
+const json = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
+const { exclude: _, ...swc } = json('./.swcrc');
+const commonjs = { swcrc: false, module: { type: 'commonjs', strict: true } };
+
+const esmPackages = Object.keys(json('./package-lock.json').packages)
+  .filter((dir) => dir.startsWith('node_modules/'))
+  .filter((dir) => {
+    try {
+      return json(`./${dir}/package.json`).type === 'module';
+    } catch {
+      return false; // an optional package of another platform
+    }
+  });
+
+/** @type {import('jest').Config} */
+const base = {
+  testEnvironment: 'node',
+  moduleFileExtensions: ['js', 'ts', 'mjs', 'cjs', 'json', 'node'],
+  transform: {
+    '^.+\\.ts$': ['@swc/jest', { ...swc, ...commonjs, sourceMaps: 'inline' }],
+    '^.+\\.m?js$': ['@swc/jest', { ...commonjs, jsc: { target: 'es2023', parser: { syntax: 'ecmascript' } } }],
+  },
+  transformIgnorePatterns: [`<rootDir>/node_modules/(?!(${esmPackages.map((p) => p.slice(13)).join('|')})/)`],
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@prisma/client/runtime/(.*)\\.mjs$': '@prisma/client/runtime/$1.js',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.data'],
+  setupFiles: ['reflect-metadata'],
+};
+
+export default {
+  testTimeout: 30_000,
+  projects: [
+    {
+      ...base,
+      displayName: 'unit',
+      testMatch: ['src', 'simulator', 'demo', 'bench'].map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
+    },
+    {
+      ...base,
+      displayName: 'e2e',
+      testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
+      globalSetup: '<rootDir>/test/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+    },
+  ],
+};

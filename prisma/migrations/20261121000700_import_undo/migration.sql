@@ -1,0 +1,3 @@
+-- AlterTable
+ALTER TABLE "import_rows" ADD COLUMN     "applied" BOOLEAN NOT NULL DEFAULT false,
+ADD COLUMN     "was" JSONB;

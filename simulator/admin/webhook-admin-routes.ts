@@ -1,0 +1,21 @@
+import type { FastifyInstance } from 'fastify';
+import { invalid } from '../refusal.js';
+import type { SimulatorState } from '../state.js';
+
+/** The log of deliveries, and events made by hand. */
+export function webhookAdminRoutes(app: FastifyInstance, state: SimulatorState): void {
+  app.get<{ Querystring: { state?: string; eventType?: string } }>('/deliveries', async ({ query }) => {
+    const deliveries = state.deliveries
+      .list()
+      .filter((delivery) => query.state === undefined || delivery.state === query.state)
+      .filter((delivery) => query.eventType === undefined || delivery.eventType === query.eventType);
+    return { total: deliveries.length, deliveries };
+  });
+
+  // Any JSON is sent as it is; a JSON string is sent as its text, so that a body may be no JSON at all.
+  app.post('/events', async (request, reply) => {
+    if (request.body === undefined) throw invalid('The body is the event to send.');
+    const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
+    return reply.code(202).send(state.deliveries.sendRaw(text));
+  });
+}

@@ -1,0 +1,98 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { guardAdmin } from './admin/admin-guard.js';
+import { controlRoutes } from './admin/control-routes.js';
+import { sessionAdminRoutes } from './admin/session-admin-routes.js';
+import { uploadAdminRoutes } from './admin/upload-admin-routes.js';
+import { userAdminRoutes } from './admin/user-admin-routes.js';
+import { webhookAdminRoutes } from './admin/webhook-admin-routes.js';
+import { complianceRoutes } from './compliance/compliance-routes.js';
+import { servePlatform } from './gate/serve.js';
+import { type SimulatorOptions, settingsOf } from './options.js';
+import { authenticationRoutes } from './recorder/authentication-routes.js';
+import { recorderRoutes } from './recorder/recorder-routes.js';
+import { Refusal } from './refusal.js';
+import { sessionRoutes } from './sessions/session-routes.js';
+import { SimulatorState } from './state.js';
+import { steadyNowMs } from './timers.js';
+import { uploadTarget, uploadUrlRoutes } from './uploads/upload-routes.js';
+import { userRoutes } from './users/user-routes.js';
+
+/** A simulated platform that listens. */
+export interface Simulator {
+  /** Where it is reached, without a slash at the end. */
+  url: string;
+  /** What it knows; tests may look and change. */
+  state: SimulatorState;
+  /** Cuts every connection and leaves no timer behind. */
+  close(): Promise<void>;
+}
+
+/** Starts the platform's double. @throws when the port is taken. */
+export async function buildSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const state = new SimulatorState(settingsOf(options), options.seed ?? randomSeed(), options.nowMs ?? steadyNowMs);
+  const app = Fastify({ forceCloseConnections: true, bodyLimit: 5 * 1024 * 1024 });
+  answerRefusals(app);
+  readJson(app);
+  servePlatform(app, state, options.apiKey ?? DEFAULT_API_KEY, [
+    ...userRoutes(state),
+    ...sessionRoutes(state),
+    ...uploadUrlRoutes(state),
+    ...complianceRoutes(state),
+    ...authenticationRoutes(state),
+  ]);
+  await app.register((target) => uploadTarget(target, state));
+  await app.register((pages) => recorderRoutes(pages, state));
+  await app.register(
+    async (admin) => {
+      guardAdmin(admin);
+      controlRoutes(admin, state);
+      userAdminRoutes(admin, state);
+      webhookAdminRoutes(admin, state);
+      sessionAdminRoutes(admin, state);
+      uploadAdminRoutes(admin, state);
+    },
+    { prefix: '/_simulator' },
+  );
+
+  const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
+  state.publicUrl = (options.publicUrl ?? url).replace(/\/+$/, '');
+  return {
+    url,
+    state,
+    close: async () => {
+      state.close();
+      await app.close();
+    },
+  };
+}
+
+export const DEFAULT_API_KEY = 'simulator-api-key';
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32);
+}
+
+/** The body shape of the platform's errors is not shown by the spec; here it is `{"message": …}`. */
+function answerRefusals(app: FastifyInstance): void {
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send({ message: 'There is no such route.' }));
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    if (error instanceof Refusal) {
+      return reply.code(error.status).headers(error.headers).send({ message: error.message });
+    }
+    const status = error.statusCode ?? 500;
+    if (status >= 500) console.error(error);
+    return reply.code(status).send({ message: status >= 500 ? 'Something went wrong.' : error.message });
+  });
+}
+
+/** An empty body counts as none, also when a client labels it as JSON. */
+function readJson(app: FastifyInstance): void {
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+    try {
+      done(null, text === '' ? undefined : JSON.parse(text.toString()));
+    } catch {
+      done(new Refusal(400, 'The body is not valid JSON.'));
+    }
+  });
+}

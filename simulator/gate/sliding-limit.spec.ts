@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { largestWindow, SlidingLimit } from './sliding-limit.js';
+
+const seed = Number(process.env.SEED ?? 20261121);
+const arrivals = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }).map((at) => at.sort((a, b) => a - b));
+const calls = fc.integer({ min: 1, max: 8 });
+const WINDOW_MS = 100;
+
+/** The definition itself: every arrival begins one window. */
+function largestByDefinition(at: number[]): number {
+  return Math.max(0, ...at.map((start) => at.filter((other) => other >= start && other < start + WINDOW_MS).length));
+}
+
+describe(`the strict limit (SEED=${seed})`, () => {
+  it('no sliding window ever holds more accepted arrivals than the limit', () => {
+    const law = fc.property(arrivals, calls, (at, limit) => {
+      const gate = new SlidingLimit();
+      const accepted = at.filter((time) => gate.admit(time, limit, WINDOW_MS) === undefined);
+      expect(largestByDefinition(accepted)).toBeLessThanOrEqual(limit);
+    });
+    fc.assert(law, { seed, numRuns: 2_000 });
+  });
+
+  it('an arrival is refused only when its window is full, and a wait as long as told is enough', () => {
+    const law = fc.property(arrivals, calls, (at, limit) => {
+      const gate = new SlidingLimit();
+      const accepted: number[] = [];
+      for (const time of at) {
+        const waitMs = gate.admit(time, limit, WINDOW_MS);
+        const inWindow = (end: number) => accepted.filter((other) => other > end - WINDOW_MS).length;
+        if (waitMs === undefined) accepted.push(time);
+        else expect([inWindow(time), inWindow(time + waitMs) < limit]).toEqual([limit, true]);
+      }
+    });
+    fc.assert(law, { seed, numRuns: 2_000 });
+  });
+
+  it('the largest window is found as its definition says, in whatever order arrivals are listed', () => {
+    const law = fc.property(arrivals, (at) => {
+      expect(largestWindow([...at].reverse(), WINDOW_MS)).toBe(largestByDefinition(at));
+    });
+    fc.assert(law, { seed, numRuns: 2_000 });
+  });
+
+  it('a withdrawn admission gives its place back', () => {
+    const gate = new SlidingLimit();
+    gate.admit(0, 1, WINDOW_MS);
+    gate.withdraw(0);
+    expect(gate.admit(1, 1, WINDOW_MS)).toBeUndefined();
+  });
+});

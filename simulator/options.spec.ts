@@ -1,0 +1,29 @@
+import { optionsFrom } from './options.js';
+
+describe('the environment of the simulator', () => {
+  it('without anything: 300 calls in 60 seconds on port 4010, without latency', () => {
+    const { port, settings } = optionsFrom({});
+    expect([port, settings?.callsPerWindow, settings?.windowSeconds, settings?.latencyMs]).toEqual([
+      4010,
+      300,
+      60,
+      [0, 0],
+    ]);
+  });
+
+  it.each([
+    ['200', [200, 200]],
+    ['20-1000', [20, 1_000]],
+  ])('a latency of %s ms', (SIMULATOR_LATENCY_MS, range) => {
+    expect(optionsFrom({ SIMULATOR_LATENCY_MS }).settings?.latencyMs).toEqual(range);
+  });
+
+  it.each([
+    ['SIMULATOR_PORT', 'http'],
+    ['SIMULATOR_CALLS_PER_MINUTE', '-1'],
+    ['SIMULATOR_LATENCY_MS', '1000-20'],
+    ['SIMULATOR_SEED', 'x'],
+  ])('%s=%s is refused by name', (name, value) => {
+    expect(() => optionsFrom({ [name]: value })).toThrow(name);
+  });
+});

@@ -1,0 +1,61 @@
+import { changedSettings, DEFAULT_SETTINGS, type RangeMs, type Settings } from './settings.js';
+import type { NowMs } from './timers.js';
+
+/** How a simulator is started. */
+export interface SimulatorOptions {
+  /** 127.0.0.1 by default. */
+  host?: string;
+  /** A free one by default. */
+  port?: number;
+  apiKey?: string;
+  /** Where the outside finds it, when that is not where it listens. */
+  publicUrl?: string;
+  /** Of all chance, ids included. Different at each start by default, since a service keeps the ids it was given. */
+  seed?: number;
+  nowMs?: NowMs;
+  /** Whatever of the settings differs from the default. */
+  settings?: Partial<Settings>;
+}
+
+/** @throws Refusal that names a setting with a value that it can't have */
+export function settingsOf(options: SimulatorOptions): Settings {
+  return changedSettings(DEFAULT_SETTINGS, options.settings ?? {});
+}
+
+/** Reads SIMULATOR_… variables. @throws Error that names a variable that can't be read. */
+export function optionsFrom(env: Readonly<Record<string, string | undefined>>): SimulatorOptions {
+  const settings: Partial<Settings> = {
+    callsPerWindow: numberIn(env, 'SIMULATOR_CALLS_PER_MINUTE') ?? DEFAULT_SETTINGS.callsPerWindow,
+    windowSeconds: numberIn(env, 'SIMULATOR_WINDOW_SECONDS') ?? DEFAULT_SETTINGS.windowSeconds,
+    stepMs: numberIn(env, 'SIMULATOR_STEP_MS') ?? DEFAULT_SETTINGS.stepMs,
+    latencyMs: rangeIn(env, 'SIMULATOR_LATENCY_MS') ?? DEFAULT_SETTINGS.latencyMs,
+    webhookUrl: env.SIMULATOR_WEBHOOK_URL ?? DEFAULT_SETTINGS.webhookUrl,
+    webhookSecret: env.SIMULATOR_WEBHOOK_SECRET ?? DEFAULT_SETTINGS.webhookSecret,
+  };
+  return {
+    host: env.SIMULATOR_HOST,
+    port: numberIn(env, 'SIMULATOR_PORT') ?? 4010,
+    apiKey: env.SIMULATOR_API_KEY,
+    publicUrl: env.SIMULATOR_PUBLIC_URL,
+    seed: numberIn(env, 'SIMULATOR_SEED'),
+    settings,
+  };
+}
+
+function numberIn(env: Readonly<Record<string, string | undefined>>, name: string): number | undefined {
+  const text = env[name];
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  if (!(value >= 0)) throw new Error(`${name} must be a number that is not negative.`);
+  return value;
+}
+
+function rangeIn(env: Readonly<Record<string, string | undefined>>, name: string): RangeMs | undefined {
+  const text = env[name];
+  if (text === undefined || text === '') return undefined;
+  const [, min, max = min] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
+  if (min === undefined || Number(min) > Number(max)) {
+    throw new Error(`${name} must be milliseconds such as 200 or 20-1000.`);
+  }
+  return [Number(min), Number(max)];
+}

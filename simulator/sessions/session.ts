@@ -1,0 +1,56 @@
+import type {
+  ClientPronouns,
+  RecordingContent,
+  SessionDocument,
+  SessionError,
+  SessionState,
+} from '../../src/platform/wire-types.js';
+
+/** What a session is made from; it never changes its kind. */
+export type SimulatedInput =
+  | { kind: 'text'; text: string }
+  | { kind: 'recording'; urls: string[]; content: RecordingContent };
+
+/** What a create request asked for, once it was found valid. */
+export interface NewSession {
+  providerUserId: string;
+  clientUserIds: string[];
+  clientPronouns?: ClientPronouns;
+  noteTemplateIds: string[];
+  input: SimulatedInput;
+  /** ISO 8601. */
+  date: string;
+  partnerAppointmentId?: string;
+  externalTreatmentPlan?: string;
+}
+
+/** What happens to a session next: its first run, or the making anew of some documents. */
+export type SessionStep = 'start' | 'make-notes' | 'complete' | 'remake-notes';
+
+/** A therapy session as the platform holds it. */
+export interface SimulatedSession extends NewSession {
+  sessionId: string;
+  processingId: string;
+  /** ISO 8601. */
+  createdAt: string;
+  state: SessionState;
+  error?: SessionError;
+  /** The final word on AI notes; what the first events say of it is provisional. */
+  aiNotes: boolean;
+  /** Null: nothing more will happen by itself. */
+  nextStep: SessionStep | null;
+  /** Templates whose documents the next making of notes makes. */
+  wantedTemplateIds: string[];
+  /** Generations of notes so far. */
+  generation: number;
+  /** By template. */
+  documents: Map<string, SessionDocument>;
+  /** Speaker label to user UUID. */
+  speakerMapping: Record<string, string>;
+  /** The first run ended well once: insights are there from then on. */
+  completed: boolean;
+  /** Ordered through the admin API. */
+  willFail: boolean;
+  transcriptDeleted: boolean;
+  editedByHand: boolean;
+}

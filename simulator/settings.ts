@@ -1,0 +1,153 @@
+import { type Fields, isChoice, objectOf } from './body-fields.js';
+import { invalid } from './refusal.js';
+
+/** A range in milliseconds, drawn from evenly. */
+export type RangeMs = [min: number, max: number];
+
+/** How the platform behaves; changed at any time through PATCH /_simulator/settings. */
+export interface Settings {
+  /** User-management calls accepted in any sliding window (spec, Limits: 300 in 60 seconds). */
+  callsPerWindow: number;
+  windowSeconds: number;
+  /** Form of Retry-After on a 429: whole seconds, an HTTP date, or none. */
+  retryAfter: 'seconds' | 'date' | 'absent';
+  /** From the sending of a request to its answer; a random share of it passes before the request arrives. */
+  latencyMs: RangeMs;
+  /** Whether a create with an email that somebody has already is refused with 400 or makes a second user. */
+  duplicateEmails: 'reject' | 'allow';
+  /** USER_CREATED also for users that the API creates; the spec names only those of the platform's application. */
+  userCreatedForApi: boolean;
+
+  /** Whether the organisation has AI notes. */
+  aiNotes: boolean;
+  /** aiNotesEnabled on SESSION_CREATED: the usual value (text: false, recording: null) or the final one's opposite. */
+  provisionalAiNotes: 'usual' | 'opposite';
+  /** Milliseconds between two steps of a session or job; 0: only POST …/advance moves them. */
+  stepMs: number;
+  /** Share of sessions that end in Error, code low-content-transcript. */
+  sessionFailureRate: number;
+  /** Whether a regenerated document keeps its sessionDocumentId. */
+  documentIds: 'stable' | 'fresh';
+  /** Whether the events of the processing API accompany those of the session. */
+  processingEvents: boolean;
+  /** Payload of PROCESSING_SESSION_NOTES_FINISHED, which the spec does not show. */
+  notesFinishedPayload: 'processingId' | 'sessionId' | 'empty' | 'absent';
+
+  /** Where webhooks go; empty: nowhere, they are only recorded. */
+  webhookUrl: string;
+  webhookSecret: string;
+  /** Milliseconds the receiver has (spec, Limits: 5 seconds). */
+  webhookTimeoutMs: number;
+  /** Retries after the first attempt (spec, Limits: up to 5). */
+  webhookRetries: number;
+  /** Delay before the first retry; it doubles with each. */
+  webhookRetryBaseMs: number;
+  /** Whether a retry is signed anew or repeats the first timestamp and signature. */
+  webhookRetryTimestamp: 'fresh' | 'same';
+  /** Deliveries under way at once. */
+  webhookConcurrency: number;
+  /** Share of deliveries that are sent twice. */
+  webhookDuplicateRate: number;
+  /** Share of deliveries that are never sent. */
+  webhookDropRate: number;
+  /** Each delivery waits so long before its first attempt. */
+  webhookDelayMs: RangeMs;
+  /** Each delivery waits a random part of this more, so that neighbours change places. Milliseconds. */
+  webhookShuffleMs: number;
+
+  /** Life of an upload URL in seconds. */
+  uploadUrlSeconds: number;
+  /** Uploads are cut after so many bytes; 0: never. */
+  breakUploadsAfterBytes: number;
+  /** Share of compliance jobs that fail. */
+  complianceFailureRate: number;
+  /** Life of an otpToken in seconds (spec, Authentication: not shown). */
+  otpSeconds: number;
+}
+
+export const DEFAULT_SETTINGS: Settings = {
+  callsPerWindow: 300,
+  windowSeconds: 60,
+  retryAfter: 'seconds',
+  latencyMs: [0, 0],
+  duplicateEmails: 'reject',
+  userCreatedForApi: false,
+  aiNotes: true,
+  provisionalAiNotes: 'usual',
+  stepMs: 1_000,
+  sessionFailureRate: 0,
+  documentIds: 'stable',
+  processingEvents: true,
+  notesFinishedPayload: 'processingId',
+  webhookUrl: '',
+  webhookSecret: 'simulator-webhook-secret',
+  webhookTimeoutMs: 5_000,
+  webhookRetries: 5,
+  webhookRetryBaseMs: 1_000,
+  webhookRetryTimestamp: 'fresh',
+  webhookConcurrency: 32,
+  webhookDuplicateRate: 0,
+  webhookDropRate: 0,
+  webhookDelayMs: [0, 0],
+  webhookShuffleMs: 0,
+  uploadUrlSeconds: 900,
+  breakUploadsAfterBytes: 0,
+  complianceFailureRate: 0,
+  otpSeconds: 300,
+};
+
+type Check = (value: unknown) => boolean;
+const flag: Check = (value) => typeof value === 'boolean';
+const text: Check = (value) => typeof value === 'string';
+const amount: Check = (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const positive: Check = (value) => amount(value) && (value as number) > 0;
+const rate: Check = (value) => amount(value) && (value as number) <= 1;
+const range: Check = (value) =>
+  Array.isArray(value) && value.length === 2 && value.every(amount) && value[0] <= value[1];
+const webAddress: Check = (value) =>
+  value === '' || (text(value) && /^https?:\/\//.test(value as string) && URL.canParse(value as string));
+const among =
+  (...choices: string[]): Check =>
+  (value) =>
+    isChoice(value, choices);
+
+const CHECKS: Record<keyof Settings, Check> = {
+  callsPerWindow: positive,
+  windowSeconds: positive,
+  retryAfter: among('seconds', 'date', 'absent'),
+  latencyMs: range,
+  duplicateEmails: among('reject', 'allow'),
+  userCreatedForApi: flag,
+  aiNotes: flag,
+  provisionalAiNotes: among('usual', 'opposite'),
+  stepMs: amount,
+  sessionFailureRate: rate,
+  documentIds: among('stable', 'fresh'),
+  processingEvents: flag,
+  notesFinishedPayload: among('processingId', 'sessionId', 'empty', 'absent'),
+  webhookUrl: webAddress,
+  webhookSecret: text,
+  webhookTimeoutMs: positive,
+  webhookRetries: amount,
+  webhookRetryBaseMs: amount,
+  webhookRetryTimestamp: among('fresh', 'same'),
+  webhookConcurrency: positive,
+  webhookDuplicateRate: rate,
+  webhookDropRate: rate,
+  webhookDelayMs: range,
+  webhookShuffleMs: amount,
+  uploadUrlSeconds: positive,
+  breakUploadsAfterBytes: amount,
+  complianceFailureRate: rate,
+  otpSeconds: positive,
+};
+
+/** Settings with some of them changed. @throws Refusal 400 that names a setting that is unknown or has a wrong value. */
+export function changedSettings(settings: Settings, changes: unknown): Settings {
+  const fields: Fields = objectOf(changes, 'The settings');
+  for (const [name, value] of Object.entries(fields)) {
+    if (!Object.hasOwn(CHECKS, name)) throw invalid(`There is no setting ${name}.`);
+    if (!CHECKS[name as keyof Settings](value)) throw invalid(`Setting ${name} can't have this value.`);
+  }
+  return { ...settings, ...fields };
+}

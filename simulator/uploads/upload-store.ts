@@ -1,0 +1,89 @@
+import type { SeededRandom } from '../seeded-random.js';
+import type { SimulatedInput } from '../sessions/session.js';
+import type { NowMs } from '../timers.js';
+
+/** A file that was, or is to be, sent to a pre-signed URL. Its bytes are counted and hashed, never kept. */
+export interface Upload {
+  id: string;
+  kind: 'recording' | 'compliance';
+  fileName: string;
+  /** Authorises one upload URL; whoever has it may upload. */
+  token: string;
+  /** Milliseconds since the Unix epoch. */
+  expiresAt: number;
+  /** Of the last attempt. */
+  bytes: number;
+  /** In hex; null until an attempt arrived wholly. */
+  sha256: string | null;
+  isPdf: boolean;
+  /** Attempts so far, broken ones included. */
+  attempts: number;
+}
+
+/** The two URLs of an upload: where the file goes, and how a session or job names it. */
+export interface UploadUrls {
+  uploadUrl: string;
+  fileUrl: string;
+}
+
+/** Every upload, by its id. */
+export class UploadStore {
+  private readonly byId = new Map<string, Upload>();
+
+  /** @param publicUrl read at each use: it is known only once the platform listens */
+  constructor(
+    private readonly random: SeededRandom,
+    private readonly nowMs: NowMs,
+    private readonly publicUrl: () => string,
+    private readonly lifeSeconds: () => number,
+  ) {}
+
+  prepare(kind: Upload['kind'], fileName: string): UploadUrls {
+    const upload: Upload = {
+      id: this.random.uuid(),
+      kind,
+      fileName,
+      token: this.random.hex(40),
+      expiresAt: this.nowMs() + this.lifeSeconds() * 1_000,
+      bytes: 0,
+      sha256: null,
+      isPdf: false,
+      attempts: 0,
+    };
+    this.byId.set(upload.id, upload);
+    return {
+      uploadUrl: `${this.publicUrl()}/uploads/${upload.id}?token=${upload.token}`,
+      fileUrl: `${this.publicUrl()}/files/${upload.id}`,
+    };
+  }
+
+  find(id: string): Upload | undefined {
+    return this.byId.get(id);
+  }
+
+  /** The upload that a file URL of this platform names. */
+  findByFileUrl(url: string): Upload | undefined {
+    const prefix = `${this.publicUrl()}/files/`;
+    return url.startsWith(prefix) ? this.byId.get(url.slice(prefix.length)) : undefined;
+  }
+
+  /** Whether a recording of this platform's own store was never uploaded, or is empty. */
+  isLacking(input: SimulatedInput): boolean {
+    if (input.kind === 'text') return false;
+    return input.urls.some((url) => {
+      const isOurs = url.startsWith(`${this.publicUrl()}/files/`);
+      return isOurs && !this.findByFileUrl(url)?.bytes;
+    });
+  }
+
+  /** A URL for listening to a session's recording, valid as long as an upload URL; undefined without audio. */
+  readUrl({ sessionId, input }: { sessionId: string; input: SimulatedInput }): string | undefined {
+    if (input.kind === 'text') return undefined;
+    const expires = Math.floor(this.nowMs() + this.lifeSeconds() * 1_000);
+    return `${this.publicUrl()}/recordings/${sessionId}?expires=${expires}`;
+  }
+
+  list(): Upload[] {
+    return [...this.byId.values()];
+  }
+}

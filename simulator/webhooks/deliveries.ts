@@ -1,0 +1,135 @@
+import { setMaxListeners } from 'node:events';
+import type { WebhookEvent } from '../../src/platform/wire-types.js';
+import type { SeededRandom } from '../seeded-random.js';
+import type { Settings } from '../settings.js';
+import type { NowMs } from '../timers.js';
+import { Timers } from '../timers.js';
+import { type Delivery, eventTypeOf } from './delivery.js';
+import { postWebhook } from './post-webhook.js';
+
+/** Statuses that mean that the partner has the delivery (spec, Endpoint requirements). */
+const KEPT = [200, 204];
+
+/** Sends webhooks as the platform does (spec, Events), with the troubles that the settings ask for. */
+export class Deliveries {
+  private readonly log: Delivery[] = [];
+  private readonly running = new Set<Promise<void>>();
+  private readonly waiting: (() => void)[] = [];
+  private readonly timers = new Timers();
+  private readonly stop = new AbortController();
+  private underWay = 0;
+
+  /** @param settings read at each use, so that a change counts at once */
+  constructor(
+    private readonly settings: () => Settings,
+    private readonly random: SeededRandom,
+    private readonly nowMs: NowMs,
+  ) {
+    setMaxListeners(0, this.stop.signal); // one for each delivery under way
+  }
+
+  send(event: WebhookEvent): void {
+    this.sendRaw(JSON.stringify(event));
+  }
+
+  /** Sends any body, signed: also what the platform would never send. */
+  sendRaw(body: string): Delivery {
+    const delivery = this.record(body, null);
+    const { webhookUrl, webhookDropRate, webhookDuplicateRate } = this.settings();
+    if (webhookUrl === '') {
+      delivery.state = 'unsent';
+    } else if (this.random.chance(webhookDropRate)) {
+      delivery.state = 'dropped';
+    } else {
+      this.start(delivery);
+      if (this.random.chance(webhookDuplicateRate)) this.start(this.record(body, delivery.id));
+    }
+    return delivery;
+  }
+
+  list(): readonly Delivery[] {
+    return this.log;
+  }
+
+  /** Resolves when nothing is pending any more. */
+  async settled(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running);
+  }
+
+  /** Ends everything that is pending, without waiting for it. */
+  close(): void {
+    this.stop.abort();
+    this.timers.cancelAll();
+    for (const proceed of this.waiting.splice(0)) proceed();
+  }
+
+  private record(body: string, copyOf: number | null): Delivery {
+    const delivery: Delivery = {
+      id: this.log.length + 1,
+      eventType: eventTypeOf(body),
+      body,
+      state: 'pending',
+      copyOf,
+      createdAt: this.nowMs(),
+      attempts: [],
+    };
+    this.log.push(delivery);
+    return delivery;
+  }
+
+  private start(delivery: Delivery): void {
+    const { webhookDelayMs, webhookShuffleMs } = this.settings();
+    const delayMs =
+      this.random.between(webhookDelayMs) + (webhookShuffleMs && this.random.between([0, webhookShuffleMs]));
+    const run = this.run(delivery, delayMs).finally(() => this.running.delete(run));
+    this.running.add(run);
+  }
+
+  private async run(delivery: Delivery, delayMs: number): Promise<void> {
+    await this.timers.sleep(delayMs);
+    for (let retry = 0; !this.stop.signal.aborted; retry += 1) {
+      await this.attempt(delivery);
+      if (delivery.state !== 'pending') return;
+      const { webhookRetries, webhookRetryBaseMs } = this.settings();
+      if (retry >= webhookRetries) {
+        delivery.state = 'failed';
+        return;
+      }
+      await this.timers.sleep(webhookRetryBaseMs * 2 ** retry);
+    }
+  }
+
+  private async attempt(delivery: Delivery): Promise<void> {
+    await this.takePlace();
+    if (this.stop.signal.aborted) return;
+    const {
+      webhookUrl: url,
+      webhookSecret: secret,
+      webhookTimeoutMs: timeoutMs,
+      webhookRetryTimestamp,
+    } = this.settings();
+    const at = this.nowMs();
+    const first = delivery.attempts[0]?.timestamp;
+    const timestamp = webhookRetryTimestamp === 'same' && first ? first : String(Math.floor(at));
+    const body = Buffer.from(delivery.body);
+    const answer = await postWebhook({ url, secret, timeoutMs }, timestamp, body, this.stop.signal);
+    delivery.attempts.push({ at, timestamp, ...answer, durationMs: this.nowMs() - at });
+    if (answer.status !== null && KEPT.includes(answer.status)) delivery.state = 'delivered';
+    this.givePlace();
+  }
+
+  /** The receiver's five seconds must not pass in a queue of our own, so only so many are under way at once. */
+  private async takePlace(): Promise<void> {
+    if (this.underWay >= this.settings().webhookConcurrency) {
+      await new Promise<void>((proceed) => this.waiting.push(proceed));
+    } else {
+      this.underWay += 1;
+    }
+  }
+
+  private givePlace(): void {
+    const next = this.waiting.shift();
+    if (next) next();
+    else this.underWay -= 1;
+  }
+}

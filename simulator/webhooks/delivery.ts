@@ -1,0 +1,37 @@
+/** One webhook on its way to the partner, with everything that became of it. */
+export interface Delivery {
+  id: number;
+  eventType: string;
+  /** The body as it is sent, the same bytes each time. */
+  body: string;
+  /**
+   * `unsent`: there was no webhook URL. `dropped`: lost on purpose. `failed`: the last retry failed, too.
+   */
+  state: 'pending' | 'delivered' | 'failed' | 'dropped' | 'unsent';
+  /** Set on the second copy of a delivery that was duplicated on purpose. */
+  copyOf: number | null;
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number;
+  attempts: DeliveryAttempt[];
+}
+
+export interface DeliveryAttempt {
+  /** Milliseconds since the Unix epoch. */
+  at: number;
+  /** The timestamp header that was signed. */
+  timestamp: string;
+  status: number | null;
+  error: string | null;
+  durationMs: number;
+}
+
+/** Name of an event for the log; a body that is no JSON has none. */
+export function eventTypeOf(body: string): string {
+  try {
+    const event: unknown = JSON.parse(body);
+    const named = typeof event === 'object' && event !== null && 'eventType' in event ? event.eventType : undefined;
+    return typeof named === 'string' ? named : 'none';
+  } catch {
+    return 'none';
+  }
+}

@@ -1,0 +1,51 @@
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
+import {
+  WEBHOOK_SIGNATURE_HEADER,
+  WEBHOOK_TIMESTAMP_HEADER,
+  WEBHOOK_USER_AGENT,
+} from '../../src/platform/wire-types.js';
+
+/** What one attempt came to: an HTTP status, or why there was none. */
+export interface WebhookAnswer {
+  status: number | null;
+  error: string | null;
+}
+
+/** One signed POST. Milliseconds are those until the answer's status line. Never throws. */
+export function postWebhook(
+  target: { url: string; secret: string; timeoutMs: number },
+  timestamp: string,
+  body: Buffer,
+  signal: AbortSignal,
+): Promise<WebhookAnswer> {
+  return new Promise((resolve) => {
+    const settle = (status: number | null, error: string | null) => {
+      clearTimeout(deadline);
+      resolve({ status, error });
+    };
+    const post = target.url.startsWith('https:') ? requestHttps : requestHttp;
+    const request = post(target.url, {
+      method: 'POST',
+      signal,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': body.length,
+        'user-agent': WEBHOOK_USER_AGENT,
+        [WEBHOOK_SIGNATURE_HEADER]: signWebhook(target.secret, timestamp, body),
+        [WEBHOOK_TIMESTAMP_HEADER]: timestamp,
+      },
+    });
+    const deadline = setTimeout(() => {
+      settle(null, 'timeout');
+      request.destroy();
+    }, target.timeoutMs);
+    request.on('response', (response) => {
+      response.resume();
+      settle(response.statusCode ?? null, null);
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => settle(null, error.code ?? error.message));
+    request.end(body);
+  });
+}

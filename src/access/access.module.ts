@@ -1,0 +1,30 @@
+import { Global, Module } from '@nestjs/common';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { AccessGuard } from './access.guard.js';
+import { ApiKeysController } from './api-keys.controller.js';
+import { ApiKeys } from './api-keys.js';
+import { ApiKeysRepository } from './api-keys.repository.js';
+import { AuditController } from './audit.controller.js';
+import { AuditInterceptor } from './audit.interceptor.js';
+import { Audit } from './audit.js';
+import { AuditRepository } from './audit.repository.js';
+import { Idempotency } from './idempotency.js';
+import { IdempotencyRepository } from './idempotency.repository.js';
+
+/** Who may do what, who did what, and what was asked for twice. */
+@Global()
+@Module({
+  controllers: [ApiKeysController, AuditController],
+  providers: [
+    ApiKeys,
+    ApiKeysRepository,
+    Audit,
+    AuditRepository,
+    Idempotency,
+    IdempotencyRepository,
+    { provide: APP_GUARD, useClass: AccessGuard },
+    { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
+  ],
+  exports: [ApiKeys, Audit, Idempotency],
+})
+export class AccessModule {}

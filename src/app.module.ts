@@ -1,0 +1,56 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AccessModule } from './access/access.module.js';
+import { ComplianceModule, ComplianceWorkerModule } from './compliance/compliance.module.js';
+import { ConfigModule } from './config/config.module.js';
+import type { Env } from './config/env.js';
+import { DatabaseModule } from './database/database.module.js';
+import { FeedModule } from './feed/feed.module.js';
+import { HttpModule } from './http/http.module.js';
+import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
+import { OperationsModule } from './operations/operations.module.js';
+import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
+import { PlatformModule } from './platform/platform.module.js';
+import { QueueModule } from './queue/queue.module.js';
+import { RecorderModule } from './recorder/recorder.module.js';
+import { RecordingsModule } from './recordings/recordings.module.js';
+import { SessionsModule, SessionsWorkerModule } from './sessions/sessions.module.js';
+import { VaultModule } from './vault/vault.module.js';
+import { WebhooksModule, WebhooksWorkerModule } from './webhooks/webhooks.module.js';
+
+/** The rooms in their order. */
+const ROOMS = [
+  HttpModule,
+  DatabaseModule,
+  VaultModule,
+  QueueModule,
+  AccessModule,
+  FeedModule,
+  PlatformModule,
+  WebhooksModule,
+  PeopleModule,
+  SessionsModule,
+  RecordingsModule,
+  ImportsModule,
+  RecorderModule,
+  ComplianceModule,
+  OperationsModule,
+];
+
+/** What answers the doorbells. */
+const WORKERS = [
+  WebhooksWorkerModule,
+  PeopleWorkerModule,
+  SessionsWorkerModule,
+  ImportsWorkerModule,
+  ComplianceWorkerModule,
+];
+
+/** The whole service. ROLES decides which parts run. */
+@Module({})
+export class AppModule {
+  /** @param env validated, with the database and the data keys settled (`prepare`) */
+  static with(env: Env): DynamicModule {
+    const workers = env.hasRole('worker') ? WORKERS : [];
+    return { module: AppModule, imports: [ConfigModule.with(env), ...ROOMS, ...workers] };
+  }
+}

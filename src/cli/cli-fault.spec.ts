@@ -1,0 +1,23 @@
+import { sentenceOf } from './cli-fault.js';
+
+const problem = (more: object) => JSON.stringify({ type: 'urn:notebridge:problem:x', detail: 'It is wrong.', ...more });
+
+test('a problem is said by its detail', () => {
+  expect(sentenceOf(409, problem({}))).toBe('It is wrong.');
+});
+
+test('further faults of one request are named with their places', () => {
+  const errors = [
+    { pointer: '/a', detail: 'first' },
+    { pointer: '/b', detail: 'must be a name' },
+  ];
+  expect(sentenceOf(400, problem({ errors }))).toBe('It is wrong. Also: /b must be a name.');
+});
+
+test('a refused key says where it came from', () => {
+  expect(sentenceOf(401, problem({}))).toContain('NOTEBRIDGE_KEY');
+});
+
+test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
+  expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
+});

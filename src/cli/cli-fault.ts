@@ -1,0 +1,37 @@
+/** A failure that one sentence explains; the command prints it and ends with `exitCode`. */
+export class CliFault extends Error {
+  constructor(
+    message: string,
+    readonly exitCode = 1,
+  ) {
+    super(message);
+    this.name = 'CliFault';
+  }
+}
+
+/** Whether a value is what an error answer of the service holds (RFC 9457). */
+function isProblem(value: unknown): value is { detail: string; errors?: { pointer: string; detail: string }[] } {
+  return typeof value === 'object' && value !== null && 'detail' in value && typeof value.detail === 'string';
+}
+
+/**
+ * Says an error answer in one sentence, with further faults of the same request behind it.
+ *
+ * @param body the answer's text, problem+json as a rule
+ */
+export function sentenceOf(status: number, body: string): string {
+  const problem = parsed(body);
+  if (!isProblem(problem)) return `The service answered ${status}, without saying why; its log may.`;
+  const others = (problem.errors ?? []).slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
+  const more = others.length > 0 ? ` Also: ${others.join('; ')}.` : '';
+  const advice = status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '';
+  return problem.detail + more + advice;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,50 @@
+import 'reflect-metadata';
+import { existsSync } from 'node:fs';
+import { readClientEnv } from '../config/client-env.js';
+import { type Env, readEnv, validateEnv } from '../config/env.js';
+import { readDemoNote } from './connection.js';
+import { type Check, type Finding, faultOf, findingLines } from './doctor/finding.js';
+import { machineChecks } from './doctor/machine-checks.js';
+import { platformChecks } from './doctor/platform-checks.js';
+import { storeChecks } from './doctor/store-checks.js';
+
+/** `notebridge doctor`: reads the environment as the service does, and looks at everything that it names. */
+async function main(): Promise<void> {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  const { checks, settings, dataDir } = checksToMake();
+  let isWell = settings.state !== 'faulty';
+  console.log(findingLines('Settings', settings));
+  for (const { name, look } of [...machineChecks(dataDir), ...checks]) {
+    const finding = await Promise.resolve().then(look).catch(faultOf);
+    isWell &&= finding.state !== 'faulty';
+    console.log(findingLines(name, finding));
+  }
+  process.exitCode = isWell ? 0 : 1;
+}
+
+/** Without settings of its own, this clone's demo is looked at. */
+function checksToMake(): { settings: Finding; checks: Check[]; dataDir: string } {
+  const client = readClientEnv();
+  const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
+  try {
+    const env = demo ? validateEnv(demo.environment) : readEnv();
+    const what = demo
+      ? "complete: the demo's, since none are set here; its platform and service run only while it does"
+      : 'complete';
+    const url = client.url ?? demo?.url ?? addressOf(env);
+    return {
+      settings: { state: 'ok', what },
+      checks: [...storeChecks(env), ...platformChecks(env, url)],
+      dataDir: env.DATA_DIR,
+    };
+  } catch (error) {
+    return { settings: faultOf(error), checks: [], dataDir: client.dataDir };
+  }
+}
+
+function addressOf(env: Env): string {
+  const host = ['0.0.0.0', '::'].includes(env.HOST) ? '127.0.0.1' : env.HOST;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${env.PORT}`;
+}
+
+void main();

@@ -1,0 +1,22 @@
+import { faultOf, findingLines } from './finding.js';
+import { nodeFinding } from './machine-checks.js';
+
+test('advice stands below its finding', () => {
+  const lines = findingLines('Disk', { state: 'faulty', what: '3 KiB free', advice: ['Make room.'] });
+  expect(lines).toBe('✗ Disk       3 KiB free\n             Make room.');
+});
+
+test('an error of several lines is one finding with advice', () => {
+  expect(faultOf(new Error('It is not usable:\n  A is not set\n  B is not set'))).toEqual({
+    state: 'faulty',
+    what: 'It is not usable:',
+    advice: ['A is not set', 'B is not set'],
+  });
+});
+
+test.each([
+  ['20.18.9', 'faulty'],
+  ['20.19.0', 'ok'],
+  ['18.20.0', 'faulty'],
+  ['24.1.0', 'ok'],
+])('Node %s is %s', (version, state) => expect(nodeFinding(version).state).toBe(state));

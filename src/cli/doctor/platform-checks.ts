@@ -1,0 +1,74 @@
+import type { Env } from '../../config/env.js';
+import { capabilitiesOf } from '../../platform/capabilities.js';
+import { readContract } from '../../platform/contract-file.js';
+import type { Check, Finding } from './finding.js';
+
+/** Milliseconds that a server has to answer. */
+const TIMEOUT_MS = 5_000;
+
+/** What stands before a setting of the contract file. */
+const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
+
+/** The contract file, the way to the platform, and the service itself. @param serviceUrl where it should run */
+export function platformChecks(env: Env, serviceUrl: string): Check[] {
+  return [
+    { name: 'Contract', look: () => contractFinding(env) },
+    { name: 'Platform', look: () => platformFinding(env.PLATFORM_BASE_URL) },
+    { name: 'Service', look: () => serviceFinding(serviceUrl) },
+  ];
+}
+
+function contractFinding(env: Env): Finding {
+  const capabilities = capabilitiesOf(readContract(env.PLATFORM_CONTRACT), env);
+  const off = capabilities.filter((capability) => !capability.on);
+  const what = `${capabilities.length - off.length} of ${capabilities.length} capabilities are on`;
+  const advice = off.map(
+    ({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`,
+  );
+  if (advice.some((line) => line.includes('operations.') || line.includes('apiKey.'))) {
+    advice.push('What begins with operations or apiKey belongs in the contract file, PLATFORM_CONTRACT.');
+  }
+  return { state: off.some(({ name }) => name === 'user-mirroring') ? 'faulty' : 'ok', what, advice };
+}
+
+/** Any answer shows that the way is open; the address itself is no operation, so that no call of the limit is spent. */
+async function platformFinding(baseUrl: string): Promise<Finding> {
+  const begun = performance.now();
+  try {
+    const { status } = await fetch(baseUrl, {
+      method: 'HEAD',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const took = Math.round(performance.now() - begun);
+    return { state: 'ok', what: `${baseUrl} answers in ${took} ms (${status}); the key was not sent` };
+  } catch (error) {
+    const advice = ['Check PLATFORM_BASE_URL, the name service, the firewall, and the certificate.'];
+    return { state: 'faulty', what: `${baseUrl} does not answer (${codeOf(error)})`, advice };
+  }
+}
+
+async function serviceFinding(url: string): Promise<Finding> {
+  try {
+    const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const { status, checks = {} } = (await answer.json()) as HealthAnswer;
+    const ailing = Object.entries(checks).filter(([, check]) => check.status !== 'ok');
+    const advice = ailing.map(
+      ([name, check]) => `${name} is ${check.status}: ${check.reason ?? 'it does not say why'}`,
+    );
+    return { state: answer.ok ? 'ok' : 'faulty', what: `${url} is ${status}`, advice };
+  } catch (error) {
+    return { state: 'unknown', what: `nothing answers at ${url} (${codeOf(error)}); npm start starts it` };
+  }
+}
+
+interface HealthAnswer {
+  status: string;
+  checks?: Record<string, { status: string; reason?: string }>;
+}
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : undefined;
+  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
+  return cause instanceof Error ? cause.name : 'no reason given';
+}

@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import pg from 'pg';
+import type { Env } from '../../config/env.js';
+import { SESSION_OPTIONS } from '../../database/database.js';
+import { startEmbeddedPostgres } from '../../database/embedded-postgres.js';
+import { migrationsFolder } from '../../database/migrations.js';
+import { prepareQueueStore } from '../../queue/backend.js';
+import type { Check, Finding } from './finding.js';
+
+/** Milliseconds that the database has to take a connection. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Of these one is in the data folder once the embedded server was started. */
+const SIGNS_OF_DATA = ['postgres', 'postgres-is-elsewhere.txt'];
+
+/** The database, and what the queues run on. Nothing is changed. */
+export function storeChecks(env: Env): Check[] {
+  return [
+    { name: 'Database', look: () => (env.DATABASE_URL ? databaseFinding(env.DATABASE_URL) : embeddedFinding(env)) },
+    { name: 'Queues', look: () => queueFinding(env) },
+  ];
+}
+
+async function embeddedFinding(env: Env): Promise<Finding> {
+  const dataRoot = path.resolve(env.DATA_DIR);
+  if (!SIGNS_OF_DATA.some((name) => existsSync(path.join(dataRoot, name)))) {
+    return { state: 'ok', what: `the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start` };
+  }
+  const embedded = await startEmbeddedPostgres({ dataRoot });
+  try {
+    const finding = await databaseFinding(embedded.url);
+    return { ...finding, what: `${finding.what}; the embedded one, in ${embedded.home}` };
+  } finally {
+    await embedded.release();
+  }
+}
+
+async function databaseFinding(url: string): Promise<Finding> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    options: SESSION_OPTIONS,
+  });
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ version: string; history: string | null }>(
+      `SELECT current_setting('server_version') AS version, to_regclass('_prisma_migrations')::text AS history`,
+    );
+    const missing = await missingMigrations(client, rows[0]?.history !== null);
+    const what = `PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`;
+    const advice = missing.length > 0 ? ['They are applied when the service starts.'] : [];
+    return { state: 'ok', what, advice };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
+    const advice = ['Check DATABASE_URL, and that the server takes connections from here.'];
+    return { state: 'faulty', what: `PostgreSQL can not be used (${code})`, advice };
+  } finally {
+    await client.end();
+  }
+}
+
+async function missingMigrations(client: pg.Client, hasHistory: boolean): Promise<string[]> {
+  const entries = await readdir(migrationsFolder(), { withFileTypes: true });
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  if (!hasHistory) return names;
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL',
+  );
+  const applied = new Set(rows.map((row) => row.name));
+  return names.filter((name) => !applied.has(name));
+}
+
+async function queueFinding(env: Env): Promise<Finding> {
+  if (!env.REDIS_URL) return { state: 'ok', what: 'on PostgreSQL, since REDIS_URL is not set' };
+  const warning = await prepareQueueStore(env, '');
+  if (!warning) return { state: 'ok', what: 'on Redis, which drops nothing (noeviction)' };
+  return { state: 'faulty', what: warning, advice: ['Check REDIS_URL.'] };
+}

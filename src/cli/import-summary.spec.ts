@@ -1,0 +1,78 @@
+import type { ImportView } from '../imports/import-view.js';
+import { exitCodeOf, importSummary } from './import-summary.js';
+
+const NONE = {
+  total: 0,
+  pending: 0,
+  created: 0,
+  linked: 0,
+  updated: 0,
+  unchanged: 0,
+  skipped: 0,
+  rejected: 0,
+  failed: 0,
+  needsReview: 0,
+  deleted: 0,
+};
+
+function view(counts: Partial<ImportView['counts']>, more: Partial<ImportView> = {}): ImportView {
+  return {
+    id: 'i1',
+    state: 'completed',
+    kind: 'clients',
+    mode: 'upsert',
+    dryRun: false,
+    counts: { ...NONE, ...counts },
+    planned: {},
+    deletes: {},
+    calls: { made: 76, remaining: { min: 0, max: 0 } },
+    etaSeconds: null,
+    error: null,
+    createdAt: '2026-11-21T08:00:00.000Z',
+    finishedAt: '2026-11-21T08:00:15.000Z',
+    ...more,
+  } as ImportView;
+}
+
+test('only outcomes that occurred are listed', () => {
+  const text = importSummary(view({ total: 40, created: 38, linked: 2 }), 'nb');
+  expect(text.split('\n')).toEqual([
+    'Import i1 completed in 15 s: 40 rows, 76 calls to the platform',
+    '      38  created on the platform',
+    '       2  found on the platform and linked',
+  ]);
+});
+
+test('rows that need somebody come with the command that shows them', () => {
+  const text = importSummary(view({ total: 3, rejected: 1, needsReview: 1, failed: 1 }), 'nb');
+  expect(text).toContain('nb import-rows i1 --rejected-csv rejected.csv');
+  expect(text).toContain('nb import-rows i1 --outcome needsReview');
+  expect(text).toContain('nb retry i1');
+});
+
+test('a plan says what it would need and how to do it', () => {
+  const calls = { made: 0, remaining: { min: 3, max: 4 } };
+  const planned = { 'create-or-link': 2, unchanged: 5 };
+  const text = importSummary(
+    view({ total: 7 }, { state: 'planned', planned, calls, etaSeconds: 1, finishedAt: null }),
+    'nb',
+  );
+  expect(text).toContain('3 to 4 calls, about 1 s');
+  expect(text).toContain('nb apply i1');
+});
+
+test('a failed import says why', () => {
+  const error = { code: 'unreadable-file', message: 'clients.csv, line 3: it ends in the middle.' };
+  expect(importSummary(view({}, { state: 'failed', error }), 'nb')).toContain(error.message);
+});
+
+test.each([
+  [{ created: 3 }, {}, 0],
+  [{ created: 3, rejected: 1 }, {}, 2],
+  [{ needsReview: 1 }, {}, 2],
+  [{ failed: 1 }, {}, 2],
+  [{}, { state: 'failed' }, 1],
+  [{ created: 3 }, { state: 'cancelled' }, 1],
+] as const)('%j %j ends the command with %d', (counts, more, code) =>
+  expect(exitCodeOf(view(counts, more))).toBe(code),
+);

@@ -1,0 +1,98 @@
+import type { PlannedOutcome } from '../imports/import-types.js';
+import type { ImportView } from '../imports/import-view.js';
+import { counted, duration } from './duration.js';
+
+/** Outcomes in the order in which a reader wants them, with their words. */
+const OUTCOMES = {
+  created: 'created on the platform',
+  linked: 'found on the platform and linked',
+  updated: 'updated',
+  unchanged: 'unchanged, no call needed',
+  skipped: 'skipped',
+  deleted: 'deleted from the platform',
+  needsReview: 'left for your review',
+  rejected: 'rejected',
+  failed: 'failed',
+  pending: 'not done yet',
+} as const;
+
+type Outcome = keyof typeof OUTCOMES;
+
+/** Outcomes that somebody has to do something about. */
+export const ATTENTION: readonly Outcome[] = ['needsReview', 'rejected', 'failed'];
+
+const PLANNED: Record<PlannedOutcome, string> = {
+  'create-or-link': 'to be created, or linked when the platform knows them',
+  'provider-change': 'whose providers change',
+  'attribute-change': 'with changes that the platform has no operation for',
+  delete: 'to be deleted',
+  unchanged: 'unchanged, no call needed',
+  'needs-review': 'left for your review',
+  rejected: 'rejected',
+};
+
+/** How an import that came to rest ends the command: 0 well, 2 with rows that need somebody, 1 not at all. */
+export function exitCodeOf(view: ImportView): 0 | 1 | 2 {
+  if (view.state === 'failed' || view.state === 'cancelled') return 1;
+  return ATTENTION.some((outcome) => view.counts[outcome] > 0) ? 2 : 0;
+}
+
+/**
+ * What became of an import, and where to look next.
+ *
+ * @param command how the command line is called, for the lines that say what to type
+ */
+export function importSummary(view: ImportView, command: string): string {
+  return [
+    headline(view),
+    ...(view.state === 'planned' ? planLines(view) : outcomeLines(view)),
+    ...advice(view, command),
+  ].join('\n');
+}
+
+function headline(view: ImportView): string {
+  const rows = counted(view.counts.total, 'row');
+  if (view.error) return `Import ${view.id} ${view.state}: ${view.error.message}`;
+  const took =
+    view.finishedAt === null
+      ? ''
+      : ` in ${duration((Date.parse(view.finishedAt) - Date.parse(view.createdAt)) / 1_000)}`;
+  return `Import ${view.id} ${view.state}${took}: ${rows}, ${counted(view.calls.made, 'call')} to the platform`;
+}
+
+function outcomeLines(view: ImportView): string[] {
+  const outcomes = Object.entries(OUTCOMES).filter(([outcome]) => view.counts[outcome as Outcome] > 0);
+  return outcomes.map(([outcome, words]) => line(view.counts[outcome as Outcome], words));
+}
+
+function planLines(view: ImportView): string[] {
+  const { min, max } = view.calls.remaining;
+  const planned = Object.entries(PLANNED).filter(([outcome]) => (view.planned[outcome] ?? 0) > 0);
+  const calls = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
+  const time = view.etaSeconds === null ? '' : `, about ${duration(view.etaSeconds)}`;
+  return [
+    ...planned.map(([outcome, words]) => line(view.planned[outcome] ?? 0, words)),
+    `  That needs ${calls}${time}.`,
+  ];
+}
+
+function line(count: number, words: string): string {
+  return `  ${String(count).padStart(6)}  ${words}`;
+}
+
+function advice(view: ImportView, command: string): string[] {
+  const { counts, id } = view;
+  return [
+    ...(view.state === 'planned' ? [`Nothing was sent. To do it: ${command} apply ${id}`] : []),
+    ...(view.state === 'paused' ? [`To go on: ${command} resume ${id}`] : []),
+    ...(counts.rejected > 0
+      ? [`Rejected rows, to be corrected and imported again: ${command} import-rows ${id} --rejected-csv rejected.csv`]
+      : []),
+    ...(counts.needsReview > 0
+      ? [`For review, with the reason: ${command} import-rows ${id} --outcome needsReview`]
+      : []),
+    ...(counts.failed > 0
+      ? [`Failed rows, with the reason: ${command} import-rows ${id} --outcome failed`, `Again: ${command} retry ${id}`]
+      : []),
+  ];
+}

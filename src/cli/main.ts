@@ -1,0 +1,42 @@
+import { Command } from 'commander';
+import { readClientEnv } from '../config/client-env.js';
+import { Api } from './api.js';
+import { addCapabilitiesCommand } from './capabilities.command.js';
+import { CliFault } from './cli-fault.js';
+import { connectionFrom } from './connection.js';
+import { addDeliveriesCommands } from './deliveries.command.js';
+import { addImportCommand } from './import.command.js';
+import { addImportsCommands } from './imports.command.js';
+import { addKeysCommands } from './keys.command.js';
+import { addPeopleCommands } from './people.command.js';
+import { addRefreshCommand } from './refresh.command.js';
+
+const ABOUT = `Speaks to a running notebridge.
+
+NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
+NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo`;
+
+async function main(): Promise<void> {
+  const api = new Api(() => connectionFrom(readClientEnv()));
+  const program = new Command('notebridge')
+    .description(ABOUT)
+    .executableDir(__dirname)
+    .showHelpAfterError('(see --help)');
+  addImportCommand(program, api);
+  addImportsCommands(program, api);
+  addPeopleCommands(program, api);
+  addRefreshCommand(program, api);
+  addDeliveriesCommands(program, api);
+  addCapabilitiesCommand(program, api);
+  addKeysCommands(program, api);
+  program.command('doctor', 'check the settings and everything that the service needs', {
+    executableFile: 'doctor.js',
+  });
+  await program.parseAsync();
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof CliFault)) throw error;
+  console.error(error.message);
+  process.exitCode = error.exitCode;
+});

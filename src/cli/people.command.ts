@@ -1,0 +1,108 @@
+import { Argument, type Command, Option } from 'commander';
+import type { PersonKind } from '../people/person.js';
+import type { PersonView } from '../people/person-view.js';
+import type { Trace } from '../people/trace.service.js';
+import { type Api, type Page, segment } from './api.js';
+import { CliFault } from './cli-fault.js';
+import { personLines, personRow, traceLines } from './person-lines.js';
+import { table } from './table.js';
+
+const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
+
+interface PeopleOptions {
+  kind?: PersonKind;
+  state?: string;
+  email?: string;
+  externalId?: string;
+  json?: boolean;
+}
+
+interface ResolveOptions {
+  user?: string;
+  wait: string;
+  json?: boolean;
+}
+
+const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(['provider', 'client']);
+
+/** `notebridge people`, `trace` and `resolve`. */
+export function addPeopleCommands(program: Command, api: Api): void {
+  program
+    .command('people')
+    .description('list providers and clients with how they stand; names are shown with --json only')
+    .addOption(new Option('--kind <kind>', 'only these').choices(['provider', 'client']))
+    .addOption(new Option('--state <state>', 'only these').choices(STATES))
+    .option('--email <email>', 'find by email')
+    .option('--external-id <id>', "find by the EHR's id")
+    .option('--json', 'print one JSON object a line')
+    .action((options: PeopleOptions) => listPeople(api, options));
+
+  program
+    .command('trace')
+    .description('say of one person what is wanted, what is known, what comes next and why; nothing is sent')
+    .addArgument(kindArgument())
+    .argument('<externalId>')
+    .option('--json', 'print what the service answers')
+    .action(async (kind: PersonKind, externalId: string, options: { json?: boolean }) => {
+      const trace = await api.post<Trace>('/v1/people/trace', { kind, externalId });
+      console.log(options.json ? JSON.stringify(trace, null, 2) : traceLines(trace));
+    });
+
+  program
+    .command('resolve')
+    .description('settle by your word what the service could not')
+    .addArgument(kindArgument())
+    .argument('<externalId>')
+    .addArgument(
+      new Argument('<action>', 'link to a user of the platform, create, retry, or ignore').choices([
+        'link',
+        'create',
+        'retry',
+        'ignore',
+      ]),
+    )
+    .option('--user <platformUserId>', 'the user to link to')
+    .option('--wait <seconds>', 'how long to wait for the outcome', '20')
+    .option('--json', 'print what the service answers')
+    .action((kind: PersonKind, externalId: string, action: string, options: ResolveOptions) =>
+      resolve(api, kind, externalId, action, options),
+    );
+}
+
+async function listPeople(api: Api, options: PeopleOptions): Promise<void> {
+  const rows: unknown[][] = [];
+  for await (const person of peopleOf(api, options)) {
+    if (options.json) console.log(JSON.stringify(person));
+    else rows.push(personRow(person));
+  }
+  if (options.json) return;
+  if (rows.length === 0) return console.log('There is nobody like that.');
+  console.log(table(['kind', 'external id', 'state', 'reason', 'platform user', 'providers'], rows));
+}
+
+async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonView> {
+  if (email !== undefined || externalId !== undefined) {
+    if (email !== undefined && externalId !== undefined) throw new CliFault('Say --email or --external-id, not both.');
+    const wanted = email === undefined ? { externalId } : { email };
+    const found = await api.post<Page<PersonView>>('/v1/people/search', wanted);
+    yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
+    return;
+  }
+  for (const each of kind ? [kind] : (['provider', 'client'] as const)) {
+    yield* api.all<PersonView>(`/v1/${each}s`, { state });
+  }
+}
+
+async function resolve(
+  api: Api,
+  kind: PersonKind,
+  externalId: string,
+  action: string,
+  { user, wait, json }: ResolveOptions,
+): Promise<void> {
+  const body = { action, ...(user !== undefined && { platformUserId: user }) };
+  const person = await api.post<PersonView>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, {
+    wait: Number(wait) || 0,
+  });
+  console.log(json ? JSON.stringify(person, null, 2) : personLines(person));
+}

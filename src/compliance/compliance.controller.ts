@@ -1,0 +1,113 @@
+import { Body, Controller, Get, Header, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiCreatedResponse,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuditedRead } from '../access/audit.interceptor.js';
+import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
+import { Scopes } from '../access/scopes.js';
+import { HangUp } from '../http/hang-up.js';
+import { PreferWait } from '../http/prefer.js';
+import { TakesMultipart } from '../http/route-options.js';
+import {
+  ComplianceJobDto,
+  ComplianceJobsQuery,
+  ComplianceUploadAnswer,
+  ComplianceUploadDto,
+  ResolveJobDto,
+} from './compliance.dto.js';
+import { ComplianceService } from './compliance.service.js';
+import { jobBody } from './job-body.js';
+import { ComplianceJobPage, ComplianceJobView } from './job-view.js';
+import { readComplianceForm } from './pdf-parts.js';
+
+/** Checks of PDF documents against named criteria. */
+@ApiTags('compliance')
+@ApiExtraModels(ComplianceJobDto)
+@Controller('v1/compliance')
+@Scopes('compliance')
+export class ComplianceController {
+  constructor(private readonly compliance: ComplianceService) {}
+
+  @Post('jobs')
+  @ApiOperation({
+    summary:
+      "Submits PDFs, as a form or by the URLs of files that were uploaded: 201 once the platform's id is known, else 202",
+  })
+  @HttpCode(201)
+  @TakesMultipart()
+  @Idempotent()
+  @ApiConsumes('multipart/form-data', 'application/json')
+  @ApiBody({ schema: { $ref: getSchemaPath(ComplianceJobDto) } })
+  @ApiCreatedResponse({ type: ComplianceJobView })
+  async submit(
+    @CreationId() id: string,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ComplianceJobView> {
+    this.compliance.require('compliance-submit');
+    const wish = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
+    const job = await this.compliance.submit(id, wish);
+    const shown = wait === 0 ? job : await this.compliance.show(job.id, wait, signal);
+    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(shown.jobId === null ? 202 : 201);
+    return shown;
+  }
+
+  @Post('upload-url')
+  @ApiOperation({ summary: 'Hands out an address for one PDF that a browser or the EHR uploads by itself' })
+  @HttpCode(201)
+  @Header('cache-control', 'no-store')
+  @Idempotent()
+  @ApiCreatedResponse({ type: ComplianceUploadAnswer })
+  async uploadUrl(@Body() dto: ComplianceUploadDto, @HangUp() signal: AbortSignal): Promise<ComplianceUploadAnswer> {
+    return this.compliance.uploadUrl(dto.size ?? 0, signal);
+  }
+
+  @Get('jobs')
+  @ApiOperation({ summary: 'Jobs without their results, the newest first; those in state Unknown wait for a person' })
+  @ApiOkResponse({ type: ComplianceJobPage })
+  async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPage> {
+    return this.compliance.list(query.state, query.limit, query.cursor);
+  }
+
+  @Get('jobs/:id')
+  @ApiOperation({ summary: "A job with its result; the platform's id is taken in the place of ours" })
+  @AuditedRead()
+  @Header('cache-control', 'no-store')
+  @ApiOkResponse({ type: ComplianceJobView })
+  async show(
+    @Param('id') id: string,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+  ): Promise<ComplianceJobView> {
+    return this.compliance.show(id, wait, signal);
+  }
+
+  @Post('jobs/:id/resolve')
+  @ApiOperation({ summary: 'Says what became of a submission that got no answer' })
+  @HttpCode(200)
+  @ApiOkResponse({ type: ComplianceJobView })
+  async resolve(@Param('id') id: string, @Body() { action, jobId }: ResolveJobDto): Promise<ComplianceJobView> {
+    return this.compliance.resolve(id, action, jobId);
+  }
+
+  private async uploaded(request: FastifyRequest, signal: AbortSignal) {
+    this.compliance.require('compliance-upload');
+    return jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+  }
+
+  private async named(body: unknown) {
+    const wish = await jobBody(body);
+    this.compliance.checkUrls(wish.files);
+    return wish;
+  }
+}

@@ -1,0 +1,54 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { errorTrace } from '../http/error-trace.js';
+import { answered } from '../queue/answered.js';
+import { COMPLIANCE_QUEUE, type Ring } from '../queue/queue-names.js';
+import { Sweep } from '../queue/sweep.js';
+import { logFailures } from '../queue/worker-failures.js';
+import { JobNews } from './job-news.js';
+import { ResultRefresher } from './result-refresher.js';
+
+/** Look-ups that one process has under way at most, beside the sweep's. */
+const CONCURRENCY = 2;
+
+/** Milliseconds between two looks for jobs whose bell was lost, and for news whose teller died. */
+const SWEEP_MS = 2_000;
+
+/** Dispatches the doorbell of compliance jobs. */
+@Processor(COMPLIANCE_QUEUE, { concurrency: CONCURRENCY })
+export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  private readonly log = new Logger(ComplianceProcessor.name);
+
+  constructor(
+    private readonly refresher: ResultRefresher,
+    private readonly news: JobNews,
+    private readonly sweep: Sweep,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.sweep.every(SWEEP_MS, 'compliance', () => this.refresher.lookAround());
+    this.sweep.every(SWEEP_MS, 'job-news', () => this.news.tell());
+  }
+
+  onApplicationBootstrap(): void {
+    logFailures(this.worker);
+  }
+
+  async process(job: Job<Ring>): Promise<void> {
+    await answered(job);
+    // Errors stay here: the queue would keep their messages, which may quote a row. The sweep comes again.
+    try {
+      await this.refresher.run();
+    } catch (error) {
+      this.log.warn({ msg: 'the looking up of compliance jobs was interrupted', ...errorTrace(error) });
+    }
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.refresher.stop();
+    await this.worker.close();
+  }
+}

@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import type { ProcessingEventType } from '../platform/wire-types.js';
+import { Doorbell } from '../queue/doorbell.js';
+import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
+import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/event-handlers.js';
+import { JobNews } from './job-news.js';
+import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from './job-state.js';
+import { JobsHeardRepository } from './jobs-heard.repository.js';
+
+/** Records how compliance jobs ended; their results are fetched afterwards. */
+@Injectable()
+@HandlesEvents(...COMPLIANCE_EVENT_TYPES)
+export class ComplianceEventsHandler implements EventHandler {
+  constructor(
+    private readonly jobs: JobsHeardRepository,
+    private readonly news: JobNews,
+    private readonly doorbell: Doorbell,
+  ) {}
+
+  async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    await this.jobs.hearCompliance(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    this.doorbell.ring(COMPLIANCE_QUEUE, 'heard');
+    await this.news.tell();
+  }
+}
+
+/** Records how smart edit jobs ended. */
+@Injectable()
+@HandlesEvents(...SMART_EDIT_EVENT_TYPES)
+export class SmartEditEventsHandler implements EventHandler {
+  constructor(
+    private readonly jobs: JobsHeardRepository,
+    private readonly news: JobNews,
+  ) {}
+
+  async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    await this.jobs.hearSmartEdit(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    await this.news.tell();
+  }
+}

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
+import { Feed } from '../feed/feed.js';
+import type { FeedNews } from '../feed/feed-event.js';
+
+/** Jobs of one transaction: whoever appends to the feed keeps others from it until the commit. */
+const BATCH = 50;
+
+/**
+ * Tells the EHR how jobs ended, in transactions of their own that wait for nothing else. An event may come before the
+ * answer to its job's submission: while one is under way, the end of a job that nobody submitted here is not told yet.
+ */
+@Injectable()
+export class JobNews {
+  constructor(
+    private readonly database: Database,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Appends to the feed what was noted on the jobs' rows, until nothing is left. */
+  async tell(): Promise<void> {
+    while ((await this.database.transaction((tx) => this.tellCompliance(tx))) === BATCH);
+    while ((await this.database.transaction((tx) => this.tellSmartEdits(tx))) === BATCH);
+  }
+
+  private async tellCompliance(tx: PoolClient): Promise<number> {
+    const { rows } = await tx.query<{ id: string; job_id: string | null; state: string }>(
+      `WITH untold AS (
+         SELECT id FROM compliance_jobs WHERE news_at IS NOT NULL
+           AND (submitted_at IS NOT NULL OR NOT EXISTS (
+             SELECT 1 FROM compliance_jobs WHERE state = 'Requested' AND lease_until > clock_timestamp()))
+         ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+       UPDATE compliance_jobs j SET news_at = NULL FROM untold WHERE j.id = untold.id RETURNING j.id, j.job_id, j.state`,
+      [BATCH],
+    );
+    for (const { id, job_id: jobId, state } of rows) {
+      const type = state === 'Completed' ? 'compliance.completed' : 'compliance.failed';
+      await this.feed.append(tx, { type, subject: `compliance/jobs/${id}`, data: { jobId } } satisfies FeedNews);
+    }
+    return rows.length;
+  }
+
+  private async tellSmartEdits(tx: PoolClient): Promise<number> {
+    const { rows } = await tx.query<{ job_id: string; state: string }>(
+      `WITH untold AS (
+         SELECT job_id FROM smart_edit_jobs WHERE news_at IS NOT NULL ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+       UPDATE smart_edit_jobs j SET news_at = NULL FROM untold WHERE j.job_id = untold.job_id RETURNING j.job_id, j.state`,
+      [BATCH],
+    );
+    for (const { job_id: jobId, state } of rows) {
+      const type = state === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
+      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${jobId}`, data: { jobId } } satisfies FeedNews);
+    }
+    return rows.length;
+  }
+}

@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { JobEnd } from './job-state.js';
+
+/**
+ * Jobs of the platform as its events tell of them; unknown ones are made. Completed stands above Failed, so that the
+ * order of events does not matter; an end that was not on record before is news for the EHR.
+ */
+@Injectable()
+export class JobsHeardRepository {
+  /** Records the end of a compliance job, and makes its result due. */
+  async hearCompliance(tx: PoolClient, jobId: string, end: JobEnd): Promise<void> {
+    await tx.query(
+      `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, news_at)
+       VALUES (gen_random_uuid(), $1, $2, clock_timestamp(), clock_timestamp(), clock_timestamp())
+       ON CONFLICT (job_id) DO UPDATE SET
+         state = CASE WHEN known.state = 'Completed' THEN 'Completed' ELSE excluded.state END,
+         news_at = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.news_at ELSE excluded.news_at END,
+         ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
+         lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp()`,
+      [jobId, end],
+    );
+  }
+
+  /** Records the end of a smart edit job. */
+  async hearSmartEdit(tx: PoolClient, jobId: string, end: JobEnd): Promise<void> {
+    await tx.query(
+      `INSERT INTO smart_edit_jobs AS known (job_id, state, news_at) VALUES ($1, $2, clock_timestamp())
+       ON CONFLICT (job_id) DO UPDATE SET state = excluded.state, news_at = excluded.news_at,
+         updated_at = clock_timestamp()
+       WHERE known.state NOT IN ('Completed', excluded.state)`,
+      [jobId, end],
+    );
+  }
+}

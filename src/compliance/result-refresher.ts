@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import { Metrics } from '../http/metrics.js';
+import { ComplianceClient, type ComplianceJob } from '../platform/compliance-client.js';
+import { Contract } from '../platform/contract.js';
+import { Doorbell } from '../queue/doorbell.js';
+import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
+import { FetchLoop } from '../sessions/fetch-loop.js';
+import { resultOf } from '../sessions/platform-sessions.js';
+import { JobNews } from './job-news.js';
+import { JobsRepository } from './jobs.repository.js';
+import { ResultsRepository, type ResultTurn } from './results.repository.js';
+
+/** Looks up compliance jobs: results that an event promised, and jobs of which nothing was heard. */
+@Injectable()
+export class ResultRefresher {
+  private readonly loop: FetchLoop<ResultTurn, ComplianceJob>;
+
+  constructor(
+    private readonly jobs: JobsRepository,
+    results: ResultsRepository,
+    compliance: ComplianceClient,
+    contract: Contract,
+    database: Database,
+    news: JobNews,
+    doorbell: Doorbell,
+    clock: Clock,
+    random: Random,
+    metrics: Metrics,
+  ) {
+    const fetches = metrics.counter('compliance_fetches_total', 'Look-ups of compliance jobs by what they came to', [
+      'outcome',
+    ]);
+    this.loop = new FetchLoop(
+      {
+        name: 'compliance jobs',
+        isConfigured: () => contract.missingFor('getComplianceJob').length === 0,
+        takeTurn: () => results.takeTurn(),
+        nextDueAt: () => results.nextDueAt(),
+        fetch: ({ jobId }, signal) => resultOf(compliance.getComplianceJob(jobId, { signal })),
+        keepAnswer: async (turn, answer) => {
+          await database.transaction((tx) => results.storeAnswer(tx, turn, answer));
+          await news.tell();
+        },
+        keepGone: (turn) => results.storeGone(turn),
+        keepFault: (turn, fault) => results.storeFault(turn, fault),
+        ringAt: (moment) => doorbell.ring(COMPLIANCE_QUEUE, 'due', new Date(moment)),
+        count: (outcome) => fetches.inc({ outcome }),
+      },
+      clock,
+      random,
+    );
+  }
+
+  /** Looks up what is due. */
+  run(): Promise<void> {
+    return this.loop.run();
+  }
+
+  /** Finds what the queue forgot, and submissions whose process died. */
+  async lookAround(): Promise<void> {
+    await this.jobs.expire();
+    await this.loop.lookAround();
+  }
+
+  stop(): void {
+    this.loop.stop();
+  }
+}

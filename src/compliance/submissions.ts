@@ -1,0 +1,104 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { Problem } from '../http/problem.js';
+import { ComplianceClient } from '../platform/compliance-client.js';
+import { PlatformError } from '../platform/platform-errors.js';
+import { platformProblem } from '../platform/platform-problem.js';
+import { Doorbell } from '../queue/doorbell.js';
+import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
+import { type ComplianceRequest, submissionOf } from './compliance-request.js';
+import { ComplianceSeal } from './compliance-seal.js';
+import { isUnsettled, type JobRow } from './job-row.js';
+import { type Attempt, JobsRepository } from './jobs.repository.js';
+
+/**
+ * Submits jobs. The intent is committed before the call leaves, so a submission of which nothing more is known stands
+ * as `Unknown` and is never made again without a person's word.
+ */
+@Injectable()
+export class Submissions {
+  constructor(
+    private readonly platform: ComplianceClient,
+    private readonly jobs: JobsRepository,
+    private readonly seal: ComplianceSeal,
+    private readonly doorbell: Doorbell,
+    private readonly clock: Clock,
+    private readonly env: Env,
+  ) {}
+
+  /**
+   * Submits a job, unless an earlier run of the same request may have.
+   *
+   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
+   */
+  async submit(id: string, request: ComplianceRequest): Promise<JobRow> {
+    const attempt = await this.jobs.begin(id, this.seal.sealRequest(id, request));
+    if (attempt) await this.perform(attempt, request, 'Rejected');
+    return this.row(id);
+  }
+
+  /**
+   * Settles a submission whose outcome is unknown.
+   *
+   * @throws {Problem} 409 `wrong-state` or `job-taken`, 422 `job-id-needed`, or as {@link submit}
+   */
+  async resolve(job: JobRow, action: 'link' | 'create' | 'abandon', jobId: string | undefined): Promise<JobRow> {
+    const { id } = job;
+    if (!isUnsettled(job)) throw wrongState(job);
+    if (action === 'abandon') {
+      if (!(await this.jobs.abandon(id))) throw wrongState(await this.row(id));
+    } else if (action === 'create') {
+      const attempt = await this.jobs.beginAgain(id);
+      if (!attempt || !job.request) throw wrongState(await this.row(id));
+      await this.perform(attempt, this.seal.openRequest(id, job.request), 'Unknown');
+    } else {
+      if (jobId === undefined) {
+        const detail = "To link, name the platform's id of the job in jobId.";
+        throw new Problem(422, 'job-id-needed', detail, { pointer: '/jobId' });
+      }
+      if (!(await this.jobs.link(id, jobId))) throw jobTaken();
+      this.ringSoon('linked');
+    }
+    return this.row(id);
+  }
+
+  /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
+  private async perform(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown') {
+    try {
+      const { jobId } = await this.platform.submitComplianceJob(submissionOf(request));
+      if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
+      this.ringSoon('submitted');
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      if (error.kind === 'unknown-outcome') return this.jobs.unknown(attempt);
+      await this.jobs.refused(attempt, whenRefused, error.kind);
+      throw platformProblem(error, 'this compliance job');
+    }
+  }
+
+  private ringSoon(reason: string): void {
+    this.doorbell.ring(
+      COMPLIANCE_QUEUE,
+      reason,
+      new Date(this.clock.now().getTime() + this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),
+    );
+  }
+
+  private async row(id: string): Promise<JobRow> {
+    const row = await this.jobs.find(id);
+    if (!row) throw new Error('A compliance job vanished while it was submitted.');
+    return row;
+  }
+}
+
+function wrongState({ state }: JobRow): Problem {
+  const detail =
+    'Only a job that the platform did not answer for, or does not know, can be resolved; look at its state.';
+  return new Problem(409, 'wrong-state', detail, { extensions: { state } });
+}
+
+function jobTaken(): Problem {
+  const detail = 'Another submission has this job of the platform; find out which of the two it is.';
+  return new Problem(409, 'job-taken', detail, { pointer: '/jobId' });
+}

@@ -1,0 +1,15 @@
+import { Injectable } from '@nestjs/common';
+
+/** The process's clock, injected so that a test can replay time. Cross-process order uses the database's clock. */
+@Injectable()
+export class Clock {
+  /** The wall clock. */
+  now(): Date {
+    return new Date();
+  }
+
+  /** Milliseconds that never go back; only differences mean anything. */
+  monotonicMs(): number {
+    return performance.now();
+  }
+}

@@ -1,0 +1,27 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { ConfigModule as NestConfigModule } from '@nestjs/config';
+import { Clock } from './clock.js';
+import { Env } from './env.js';
+import { Random } from './random.js';
+
+/** Hands out the environment that the process read once, the clock and the randomness. */
+@Global()
+@Module({})
+export class ConfigModule {
+  /** @param env validated, with the database and the data keys settled */
+  static with(env: Env): DynamicModule {
+    return {
+      module: ConfigModule,
+      imports: [
+        NestConfigModule.forRoot({
+          isGlobal: true,
+          ignoreEnvFile: true,
+          ignoreEnvVars: true,
+          load: [() => ({ ...env })],
+        }),
+      ],
+      providers: [{ provide: Env, useValue: env }, Clock, Random],
+      exports: [Env, Clock, Random],
+    };
+  }
+}

@@ -1,0 +1,165 @@
+import { validateEnv } from './env.js';
+
+const good = {
+  PLATFORM_BASE_URL: 'https://platform.example/',
+  PLATFORM_API_KEY: 'platform-key',
+  PLATFORM_WEBHOOK_SECRET: 'webhook-secret',
+  ADMIN_API_KEY: 'administrator-key-1',
+};
+const env = (more: Record<string, string> = {}) => validateEnv({ ...good, ...more });
+const fault = (raw: Record<string, unknown>): string => {
+  try {
+    validateEnv(raw);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+};
+
+test('four settings are enough, the rest has defaults', () => {
+  expect(env()).toMatchObject({
+    PLATFORM_BASE_URL: 'https://platform.example',
+    PORT: 3000,
+    HOST: '127.0.0.1',
+    ROLES: ['api', 'worker'],
+    USER_MANAGEMENT_CALLS_PER_MINUTE: 300,
+    UNKNOWN_OUTCOME_GRACE_SECONDS: 60,
+    WEBHOOK_BODY_LIMIT: 5_242_880,
+  });
+});
+
+test('every missing setting is listed at once, each with what it must hold', () => {
+  const message = fault({});
+  for (const name of Object.keys(good)) expect(message).toMatch(new RegExp(`^ {2}${name} is not set: it must`, 'm'));
+});
+
+test('every faulty setting is listed at once, one a line', () => {
+  const message = fault({ ...good, PORT: 'eighty', REDIS_URL: 'localhost', ROLES: 'api,boss', LOG_LEVEL: 'loud' });
+  const named = message
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(' ')[0]);
+  expect(named.sort()).toEqual(['LOG_LEVEL', 'PORT', 'REDIS_URL', 'ROLES']);
+});
+
+test('no value is ever repeated in the message', () => {
+  const secret = 'hunter2-hunter2';
+  const names = [
+    ...Object.keys(good),
+    ...['PORT', 'PUBLIC_URL', 'ROLES', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'REDIS_URL', 'PLATFORM_PARTNER_DOMAIN'],
+    ...['USER_MANAGEMENT_CALLS_PER_MINUTE', 'UNKNOWN_OUTCOME_GRACE_SECONDS', 'WEBHOOK_BODY_LIMIT', 'DATA_KEYS'],
+    ...['WEBHOOK_MAX_AGE_SECONDS', 'REDIRECT_ALLOWED_ORIGINS', 'PRIVATE_HOSTS_ALLOWED', 'LOG_LEVEL'],
+  ];
+  const message = fault(Object.fromEntries(names.map((name) => [name, `${secret} /`])));
+  expect(message).toContain('PORT');
+  expect(message).not.toContain('hunter2');
+});
+
+describe('the platform’s address', () => {
+  test.each(['https://platform.example', 'http://127.0.0.1:4000', 'http://localhost:4000/v2', 'http://[::1]:4000'])(
+    'may be %s',
+    (url) => {
+      expect(env({ PLATFORM_BASE_URL: url }).PLATFORM_BASE_URL).toBe(url);
+    },
+  );
+
+  test.each([
+    'http://platform.example',
+    'http://127.0.0.1.example.org',
+    'http://localhost.example.org',
+    'http://128.0.0.1',
+    'platform.example',
+    'ftp://platform.example',
+    'https://key@platform.example',
+    'https://platform.example/?key=1',
+  ])('may not be %s', (url) => {
+    expect(fault({ ...good, PLATFORM_BASE_URL: url })).toContain('PLATFORM_BASE_URL');
+  });
+
+  test('loses the slash at its end and keeps its own path', () => {
+    expect(env({ PLATFORM_BASE_URL: 'https://platform.example/eu//' }).PLATFORM_BASE_URL).toBe(
+      'https://platform.example/eu',
+    );
+  });
+
+  test('on loopback implies that private addresses may be handed in, unless said otherwise', () => {
+    expect(env().privateHostsAllowed).toBe(false);
+    expect(env({ PLATFORM_BASE_URL: 'http://localhost:4000' }).privateHostsAllowed).toBe(true);
+    expect(
+      env({ PLATFORM_BASE_URL: 'http://localhost:4000', PRIVATE_HOSTS_ALLOWED: 'false' }).privateHostsAllowed,
+    ).toBe(false);
+  });
+});
+
+describe('sizes', () => {
+  test.each([
+    ['5 MiB', 5_242_880],
+    ['512KiB', 524_288],
+    ['1.5 mb', 1_500_000],
+    ['1048576', 1_048_576],
+    ['2048 B', 2_048],
+  ])('%s is understood', (text, bytes) => {
+    expect(env({ WEBHOOK_BODY_LIMIT: text }).WEBHOOK_BODY_LIMIT).toBe(bytes);
+  });
+
+  test.each(['five', '5 MiBs', '-1', '1e6', '12'])('%s is refused', (text) => {
+    expect(fault({ ...good, WEBHOOK_BODY_LIMIT: text })).toContain('WEBHOOK_BODY_LIMIT');
+  });
+});
+
+describe('lists', () => {
+  test('are split at commas, blanks around and between the items do not count', () => {
+    expect(env({ PLATFORM_WEBHOOK_SECRET: ' new , old,, ' }).PLATFORM_WEBHOOK_SECRET).toEqual(['new', 'old']);
+    expect(env({ ROLES: 'worker' }).ROLES).toEqual(['worker']);
+    expect(
+      env({ REDIRECT_ALLOWED_ORIGINS: 'https://ehr.example, https://two.example' }).REDIRECT_ALLOWED_ORIGINS,
+    ).toEqual(['https://ehr.example', 'https://two.example']);
+  });
+
+  test('a list of secrets without a secret is missing', () => {
+    expect(fault({ ...good, PLATFORM_WEBHOOK_SECRET: ' , ' })).toContain('PLATFORM_WEBHOOK_SECRET');
+  });
+
+  test('data keys are names with 32 bytes each', () => {
+    const key = Buffer.alloc(32, 7).toString('base64');
+    expect(env({ DATA_KEYS: `k2:${key}, k1:${key}` }).DATA_KEYS).toEqual([`k2:${key}`, `k1:${key}`]);
+    expect(fault({ ...good, DATA_KEYS: `k1:${key.slice(4)}` })).toContain('DATA_KEYS');
+    expect(fault({ ...good, DATA_KEYS: key })).toContain('DATA_KEYS');
+    expect(fault({ ...good, DATA_KEYS: `k1:${key},k1:${key}` })).toContain('DATA_KEYS must not name two keys alike');
+  });
+});
+
+test('a bare host of the partner domain means https', () => {
+  expect(env({ PLATFORM_PARTNER_DOMAIN: 'notes.ehr.example' }).PLATFORM_PARTNER_DOMAIN).toBe(
+    'https://notes.ehr.example',
+  );
+  expect(env({ PLATFORM_PARTNER_DOMAIN: 'http://127.0.0.1:4000' }).PLATFORM_PARTNER_DOMAIN).toBe(
+    'http://127.0.0.1:4000',
+  );
+});
+
+test('an optional setting that is empty is not set', () => {
+  const empty = env({ DATABASE_URL: '', REDIS_URL: ' ', PLATFORM_PARTNER_DOMAIN: '', DATA_KEYS: '', PUBLIC_URL: '' });
+  expect([empty.DATABASE_URL, empty.REDIS_URL, empty.PLATFORM_PARTNER_DOMAIN, empty.DATA_KEYS]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('an empty number is not nought', () => {
+  expect(env({ PORT: '', USER_MANAGEMENT_CALLS_PER_MINUTE: '' })).toMatchObject({
+    PORT: 3000,
+    USER_MANAGEMENT_CALLS_PER_MINUTE: 300,
+  });
+});
+
+test('a required secret of blanks alone is missing', () => {
+  expect(fault({ ...good, PLATFORM_API_KEY: '   ' })).toContain('PLATFORM_API_KEY');
+});
+
+test.each(['60', '3599'])('a window of %s seconds for the age of webhooks is refused: it loses retries', (seconds) => {
+  expect(fault({ ...good, WEBHOOK_MAX_AGE_SECONDS: seconds })).toMatch(/WEBHOOK_MAX_AGE_SECONDS must be at least 3600/);
+  expect(env({ WEBHOOK_MAX_AGE_SECONDS: '3600' }).WEBHOOK_MAX_AGE_SECONDS).toBe(3600);
+});

@@ -1,0 +1,23 @@
+import { Global, Module } from '@nestjs/common';
+import { Env } from '../config/env.js';
+import { Database } from './database.js';
+import { PrismaService } from './prisma.service.js';
+
+/** PostgreSQL, as SQL and as Prisma. The address is settled, and the migrations are applied, before Nest starts. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: Database,
+      inject: [Env],
+      useFactory: (env: Env) => {
+        if (!env.DATABASE_URL)
+          throw new Error('DATABASE_URL is not set; start with main.ts, which starts the embedded one.');
+        return new Database(env.DATABASE_URL);
+      },
+    },
+    PrismaService,
+  ],
+  exports: [Database, PrismaService],
+})
+export class DatabaseModule {}

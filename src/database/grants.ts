@@ -1,0 +1,74 @@
+import pg from 'pg';
+import { SESSION_OPTIONS } from './database.js';
+
+/** Any fixed number: concurrent GRANTs on one object fail, so processes that start together take turns. */
+const GRANTS_LOCK = 727_004;
+
+/** What the service does with each schema's objects. Nobody but the owner touches the migrations' history. */
+const grantsTo = (role: string): string => `
+  GRANT USAGE ON SCHEMA public TO ${role};
+  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+  GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO ${role};
+  REVOKE UPDATE, DELETE ON audit_entries FROM ${role};
+  REVOKE INSERT, UPDATE, DELETE ON _prisma_migrations FROM ${role};`;
+const queueGrantsTo = (role: string): string => `
+  GRANT USAGE ON SCHEMA bullmq TO ${role};
+  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA bullmq TO ${role};
+  GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA bullmq TO ${role};
+  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA bullmq TO ${role};`;
+
+/** Every table that the role may not do its work on. */
+const LACKING = `
+  SELECT format('%I.%I', n.nspname, c.relname) AS name
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname IN ('public', 'bullmq') AND c.relkind = 'r' AND c.relname <> '_prisma_migrations'
+    AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+      AND has_table_privilege(c.oid, 'INSERT')
+      AND (c.relname = 'audit_entries' OR has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')))
+  LIMIT 1`;
+
+/** The role that an address speaks as: its user, or what the server takes it for. */
+export async function roleOf(url: string): Promise<string> {
+  const { rows } = await withClient(url, (client) => client.query<{ role: string }>('SELECT current_user AS role'));
+  return rows[0]?.role ?? '';
+}
+
+/**
+ * Lets a role that owns nothing run the service: read and write every table, but only add to the audit trail. Nothing
+ * happens when the role is the owner's own. To be called after all migrations.
+ *
+ * @param ownerUrl of the role that owns the tables
+ * @param role the runtime role (`roleOf`)
+ */
+export async function grantRuntimeRights(ownerUrl: string, role: string): Promise<void> {
+  await withClient(ownerUrl, async (client) => {
+    const { rows } = await client.query<{ isOwner: boolean; hasQueues: boolean }>(
+      `SELECT current_user = $1 AS "isOwner", to_regnamespace('bullmq') IS NOT NULL AS "hasQueues"`,
+      [role],
+    );
+    if (rows[0]?.isOwner) return;
+    const name = client.escapeIdentifier(role);
+    const queues = rows[0]?.hasQueues ? queueGrantsTo(name) : '';
+    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${GRANTS_LOCK}); ${grantsTo(name)} ${queues} COMMIT`);
+  });
+}
+
+/** @throws {Error} naming the setting, when the role of DATABASE_URL may not read and write a table */
+export async function checkRuntimeRights(url: string): Promise<void> {
+  const { rows } = await withClient(url, (client) => client.query<{ name: string }>(LACKING));
+  if (!rows[0]) return;
+  throw new Error(
+    `The role of DATABASE_URL lacks rights on ${rows[0].name}: let DATABASE_OWNER_URL name the role that owns the ` +
+      'tables and the schema, which grants them at start.',
+  );
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    options: SESSION_OPTIONS,
+    connectionTimeoutMillis: 10_000,
+  });
+  await client.connect();
+  return work(client).finally(() => client.end());
+}

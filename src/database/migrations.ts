@@ -1,0 +1,90 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import pg from 'pg';
+
+/** Any fixed number: whoever holds this advisory lock migrates, the others wait. */
+const LOCK = 727_001;
+
+/** The table in which Prisma keeps its migration history, so that `prisma migrate deploy` can take over at any time. */
+const HISTORY = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id                  VARCHAR(36) PRIMARY KEY NOT NULL,
+  checksum            VARCHAR(64) NOT NULL,
+  finished_at         TIMESTAMPTZ,
+  migration_name      VARCHAR(255) NOT NULL,
+  logs                TEXT,
+  rolled_back_at      TIMESTAMPTZ,
+  started_at          TIMESTAMPTZ NOT NULL DEFAULT now(),
+  applied_steps_count INTEGER NOT NULL DEFAULT 0
+)`;
+
+/** The folder of the committed migrations, seen from the compiled file and from the source alike. */
+export function migrationsFolder(): string {
+  const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
+  return path.resolve(__dirname, root, 'prisma/migrations');
+}
+
+/**
+ * Applies the migrations that the database has not had yet, each in a transaction of its own, in the order of their
+ * names, under an advisory lock: any number of processes may start at once.
+ *
+ * @param databaseUrl of a role that owns the schema
+ * @returns the names of the migrations that were applied now
+ * @throws {Error} naming the migration that failed (it leaves nothing behind), or one that was edited after it was applied
+ */
+export async function applyMigrations(databaseUrl: string, folder = migrationsFolder()): Promise<string[]> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    options: '-c TimeZone=UTC',
+    connectionTimeoutMillis: 10_000,
+  });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await client.query(HISTORY);
+    const { rows } = await client.query<{ migration_name: string; checksum: string }>(
+      'SELECT migration_name, checksum FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+    );
+    const known = new Map(rows.map((row) => [row.migration_name, row.checksum]));
+    const applied: string[] = [];
+    for (const name of await migrationNames(folder)) {
+      const sql = await readFile(path.join(folder, name, 'migration.sql'), 'utf8');
+      const checksum = createHash('sha256').update(sql).digest('hex');
+      const before = known.get(name);
+      if (before === checksum) continue;
+      if (before)
+        throw new Error(`The migration ${name} was changed after it was applied; restore the file and add a new one.`);
+      await applyOne(client, name, sql, checksum);
+      applied.push(name);
+    }
+    return applied;
+  } finally {
+    await client.end();
+  }
+}
+
+async function migrationNames(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+}
+
+async function applyOne(client: pg.Client, name: string, sql: string, checksum: string): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await client.query(sql);
+    await client.query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+       VALUES ($1, $2, $3, now(), 1)`,
+      [randomUUID(), checksum, name],
+    );
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw new Error(
+      `The migration ${name} failed and was undone: ${error instanceof Error ? error.message : 'no reason given'}`,
+    );
+  }
+}

@@ -1,0 +1,31 @@
+/** What can happen that the EHR is told of. */
+export const FEED_TYPES = [
+  'person.synced',
+  'person.needs-review',
+  'person.deleted',
+  'session.created',
+  'session.notes-ready',
+  'session.failed',
+  'compliance.completed',
+  'compliance.failed',
+  'smart-edit.completed',
+  'smart-edit.failed',
+  'import.finished',
+] as const;
+
+export type FeedType = (typeof FEED_TYPES)[number];
+
+/** News for the EHR: ids and codes, never clinical text or a name. */
+export interface FeedNews {
+  type: FeedType;
+  /** What it is about, as a path below /v1, e.g. `clients/c-1`. */
+  subject: string;
+  data: Record<string, string | number | boolean | null>;
+}
+
+/** An event as the EHR reads it. */
+export interface FeedEvent extends FeedNews {
+  /** Grows with every event; hand it back as `after`. */
+  cursor: string;
+  at: string;
+}

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
+import type { FeedEvent, FeedNews, FeedType } from './feed-event.js';
+
+/** Any fixed number: whoever gives out cursors holds this lock. */
+const CURSOR_LOCK = 727_003;
+
+/**
+ * The change feed as rows. Writers take no lock: a row gets its cursor by whoever reads first after its commit. A
+ * number drawn by the writers would pass readers by, since transactions commit in another order than they write.
+ */
+@Injectable()
+export class FeedRepository {
+  constructor(private readonly database: Database) {}
+
+  async append(tx: PoolClient, { type, subject, data }: FeedNews): Promise<void> {
+    await tx.query('INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)', [
+      type,
+      subject,
+      JSON.stringify(data),
+    ]);
+  }
+
+  /** The events behind a cursor that have one. */
+  async read(after: string, limit: number): Promise<FeedEvent[]> {
+    const { rows } = await this.database.pool.query<{
+      cursor: string;
+      type: FeedType;
+      at: Date;
+      subject: string;
+      data: FeedEvent['data'];
+    }>('SELECT cursor, type, at, subject, data FROM feed_events WHERE cursor > $1 ORDER BY cursor LIMIT $2', [
+      after,
+      limit,
+    ]);
+    return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+  }
+
+  /** Whether there are committed events without a cursor. */
+  async hasNew(): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query('SELECT 1 FROM feed_events WHERE cursor IS NULL LIMIT 1');
+    return rowCount !== 0;
+  }
+
+  /** Gives the committed events without a cursor the next ones, behind all that were given before. */
+  async giveCursors(): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [CURSOR_LOCK]);
+      await tx.query(
+        `UPDATE feed_events f SET cursor = last.cursor + fresh.place
+         FROM (SELECT coalesce(max(cursor), 0) AS cursor FROM feed_events) AS last,
+           (SELECT id, row_number() OVER (ORDER BY id) AS place FROM feed_events WHERE cursor IS NULL) AS fresh
+         WHERE f.id = fresh.id`,
+      );
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/** Errors of the language itself quote names of the program, never data. */
+const SPEAKING = new Set(['TypeError', 'ReferenceError', 'RangeError', 'AssertionError']);
+
+/** Members of database errors that name parts of the schema, never values. */
+const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
+
+/**
+ * What may be logged of an unexpected error: its kind, its codes and where it was thrown. Messages are left out
+ * (`invalid input syntax: "…"` quotes a value) unless the language itself wrote them.
+ */
+export function errorTrace(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { thrown: typeof error };
+  const trace: Record<string, unknown> = { error: error.name };
+  if (SPEAKING.has(error.name)) trace.message = error.message;
+  for (const member of SCHEMA_MEMBERS) {
+    const value = (error as unknown as Record<string, unknown>)[member];
+    if (typeof value === 'string') trace[member] = value;
+  }
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  trace.at = frames.slice(0, 12).map((line) => line.trim());
+  if (error.cause !== undefined) trace.cause = errorTrace(error.cause);
+  return trace;
+}

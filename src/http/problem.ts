@@ -1,0 +1,69 @@
+/** What a problem may carry beside its status, type and detail. */
+export interface ProblemExtras {
+  /** The offending field as a JSON Pointer (RFC 6901). */
+  pointer?: string;
+  /** Seconds after which the same request may succeed; sent as Retry-After too. */
+  retryAfterSeconds?: number;
+  /** Further members of the answer's body; ids and counts, never personal data. */
+  extensions?: Record<string, unknown>;
+  /** Headers of the answer, such as WWW-Authenticate. */
+  headers?: Record<string, string>;
+}
+
+/** The body of an error answer (RFC 9457). */
+export interface ProblemDetails {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  pointer?: string;
+  retryAfterSeconds?: number;
+  [extension: string]: unknown;
+}
+
+/** Thrown anywhere in a feature to answer a request with an RFC 9457 problem. */
+export class Problem extends Error {
+  /**
+   * @param status HTTP status, 400..599
+   * @param type stable word such as `unknown-provider`; callers branch on it
+   * @param detail one sentence: what is wrong, where, what to do; no personal data
+   */
+  constructor(
+    readonly status: number,
+    readonly type: string,
+    readonly detail: string,
+    readonly more: ProblemExtras = {},
+  ) {
+    super(detail);
+    this.name = 'Problem';
+  }
+
+  /** The body to answer with. */
+  details(): ProblemDetails {
+    const { pointer, retryAfterSeconds, extensions } = this.more;
+    return {
+      ...extensions,
+      type: `urn:notebridge:problem:${this.type}`,
+      title: titleOf(this.type),
+      status: this.status,
+      detail: this.detail,
+      ...(pointer !== undefined && { pointer }),
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    };
+  }
+
+  /** The headers to answer with. */
+  headers(): Record<string, string> {
+    const { headers, retryAfterSeconds } = this.more;
+    return {
+      ...headers,
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
+    };
+  }
+}
+
+/** A problem's title is its type in words: `unknown-provider` is "Unknown provider". */
+function titleOf(type: string): string {
+  const words = type.replaceAll('-', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,120 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+
+/**
+ * The people of an import's pending rows whose last wish is still the one that the row made, and of whom no call is
+ * under way or without a known outcome. Whoever else asked for a person since keeps it.
+ */
+const IDLE = `r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
+  AND p.held_by = $1 AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())`;
+
+/** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
+const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
+
+/** Holding an import back, and taking back what it wanted and did not get. */
+@Injectable()
+export class CancelRepository {
+  /** Holds back the people of an import's pending rows; calls under way finish. Interactive work is left alone. */
+  async hold(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE people p SET held_by = $1 FROM import_rows r
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
+         AND r.applied AND p.lane = 'bulk' AND p.held_by IS NULL`,
+      [importId],
+    );
+  }
+
+  /** Lets them go on. */
+  async release(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query('UPDATE people SET held_by = NULL WHERE held_by = $1', [importId]);
+  }
+
+  /**
+   * Takes back what is wanted by pending rows and was not sent: people get the wish back that they had before, whoever
+   * is new is forgotten. A call under way is waited for, and a call without an answer is settled first: those rows stay
+   * pending until the next round.
+   */
+  async takeBack(tx: PoolClient, importId: string): Promise<void> {
+    await this.hold(tx, importId);
+    await this.giveBack(tx, importId);
+    await this.keepLists(tx, importId);
+    for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, kind);
+    await this.letOn(tx, importId);
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', hint = 'The import was cancelled before this row was done.'
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND (NOT r.applied
+         OR NOT EXISTS (SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted_at = r.person_wanted_at))`,
+      [importId],
+    );
+  }
+
+  /** Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next round. */
+  private async letOn(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
+         AND (lease_until IS NULL OR lease_until < clock_timestamp())`,
+      [importId],
+    );
+    await tx.query(`UPDATE people p SET held_by = NULL FROM import_rows r WHERE ${IDLE}`, [importId]);
+  }
+
+  /** The changed wish is another than the row's, so that these rows are skipped afterwards. */
+  private async giveBack(tx: PoolClient, importId: string): Promise<void> {
+    const { rows } = await tx.query<{ id: string }>(
+      `UPDATE people p SET held_by = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
+         profile_hash = decode(r.was->>'profileHash', 'base64'),
+         email_fingerprint = decode(r.was->>'emailFingerprint', 'base64'),
+         fault = r.was->>'fault', review = r.was->>'review', checked_absent_at = NULL,
+         wanted_at = clock_timestamp() + interval '1 millisecond', step = NULL, due_at = clock_timestamp(),
+         state = CASE WHEN (r.was->>'wanted')::boolean THEN 'pending' ELSE 'deleting' END::person_state
+       FROM import_rows r
+       WHERE ${IDLE} AND r.was IS NOT NULL AND ((r.was->>'wanted')::boolean OR p.platform_user_id IS NULL)
+       RETURNING p.id`,
+      [importId],
+    );
+    const ids = rows.map((row) => row.id);
+    await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
+    await tx.query(
+      `INSERT INTO client_providers (client_id, position, provider_id)
+       SELECT r.person_id, listed.position - 1, q.id FROM import_rows r
+       CROSS JOIN jsonb_array_elements_text(r.was->'providers') WITH ORDINALITY AS listed(id, position)
+       JOIN people q ON q.id = listed.id::uuid
+       WHERE r.import_id = $1 AND r.person_id = ANY($2)`,
+      [importId, ids],
+    );
+  }
+
+  /** A client whom the import created keeps the list that the platform has: the rest of it was not sent. */
+  private async keepLists(tx: PoolClient, importId: string): Promise<void> {
+    const { rows } = await tx.query<{ id: string }>(
+      `UPDATE people p SET held_by = NULL, step = NULL, due_at = clock_timestamp() FROM import_rows r
+       WHERE ${IDLE} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
+      [importId],
+    );
+    const ids = rows.map((row) => row.id);
+    await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
+    await tx.query(
+      `INSERT INTO client_providers (client_id, position, provider_id)
+       SELECT p.id, listed.position - 1, q.id FROM people p
+       CROSS JOIN unnest(p.applied_providers) WITH ORDINALITY AS listed(user_id, position)
+       JOIN people q ON q.platform_user_id = listed.user_id
+       WHERE p.id = ANY($1)`,
+      [ids],
+    );
+  }
+
+  /** A provider whom somebody else's client names is not forgotten: it goes on, and its row with it. */
+  private async forgetNew(tx: PoolClient, importId: string, kind: string): Promise<void> {
+    await tx.query(
+      `WITH forgotten AS (
+         DELETE FROM people p USING import_rows r WHERE ${IDLE} AND ${UNSENT} AND p.kind = $2::person_kind
+           AND NOT EXISTS (SELECT 1 FROM client_providers cp WHERE cp.provider_id = p.id)
+         RETURNING p.id),
+       lists AS (DELETE FROM client_providers WHERE client_id IN (SELECT id FROM forgotten)),
+       released AS (DELETE FROM email_claims WHERE person_id IN (SELECT id FROM forgotten) RETURNING fingerprint)
+       UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released
+       WHERE p.email_fingerprint = released.fingerprint AND p.error_code = 'email-taken'`,
+      [importId, kind],
+    );
+  }
+}

@@ -1,0 +1,79 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+
+/** Rows that leave what is wanted of a client as their providers cell says. */
+const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs-review', 'unchanged')`;
+
+const IN_USE = {
+  code: 'provider-in-use',
+  hint: 'Clients still name this provider: give them others, then delete it.',
+};
+
+/** What a snapshot does to people whom it does not name. */
+@Injectable()
+export class DeletesRepository {
+  /**
+   * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; whoever
+   * is named in a row that was rejected is not missing.
+   */
+  async plan(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, planned)
+       SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
+           + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'delete'
+       FROM people p
+       WHERE p.wanted AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
+         AND NOT EXISTS (SELECT 1 FROM import_rows r
+           WHERE r.import_id = $1 AND coalesce(r.kind, p.kind) = p.kind AND r.external_id = p.external_id)`,
+      [importId],
+    );
+  }
+
+  /** Leaves providers alone whom clients will still name when the plan is done. */
+  async spareNamed(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH named AS (
+         SELECT unnest(providers) AS external_id FROM import_rows
+         WHERE import_id = $1 AND kind = 'client' AND planned IN ${NAMING}
+         UNION
+         SELECT q.external_id FROM client_providers cp
+         JOIN people c ON c.id = cp.client_id JOIN people q ON q.id = cp.provider_id
+         WHERE c.wanted AND NOT EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.kind = 'client'
+           AND r.external_id = c.external_id AND (r.planned = 'delete' OR r.planned IN ${NAMING})))
+       UPDATE import_rows SET outcome = 'skipped', code = $2, hint = $3, field = 'providers', calls_min = 0, calls_max = 0
+       WHERE import_id = $1 AND kind = 'provider' AND planned = 'delete' AND outcome = 'pending'
+         AND external_id IN (SELECT external_id FROM named)`,
+      [importId, IN_USE.code, IN_USE.hint],
+    );
+  }
+
+  /** Wants the planned absences: clients first, then the providers whom no client names any more. */
+  async apply(tx: PoolClient, importId: string): Promise<void> {
+    await this.wantAbsence(tx, importId, 'client');
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, field = 'providers'
+       WHERE r.import_id = $1 AND r.kind = 'provider' AND r.planned = 'delete' AND r.outcome = 'pending' AND NOT r.applied
+         AND EXISTS (SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
+           WHERE cp.provider_id = r.person_id AND c.wanted)`,
+      [importId, IN_USE.code, IN_USE.hint],
+    );
+    await this.wantAbsence(tx, importId, 'provider');
+  }
+
+  private async wantAbsence(tx: PoolClient, importId: string, kind: string): Promise<void> {
+    await tx.query(
+      `WITH gone AS (
+         UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, strikes = 0,
+           checked_absent_at = NULL, wanted_at = clock_timestamp(), held_by = NULL,
+           lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL, updated_at = clock_timestamp(),
+           due_at = clock_timestamp() + r.row_no * interval '1 microsecond'
+         FROM import_rows r
+         WHERE r.import_id = $1 AND r.kind = $2::person_kind AND r.planned = 'delete' AND r.outcome = 'pending' AND NOT r.applied
+           AND p.id = r.person_id
+         RETURNING p.id, p.wanted_at)
+       UPDATE import_rows r SET person_wanted_at = gone.wanted_at FROM gone
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND r.person_id = gone.id`,
+      [importId, kind],
+    );
+  }
+}

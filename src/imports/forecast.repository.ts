@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+
+/** Foresees who will wait for a human being's word, so that a plan says it beforehand. */
+@Injectable()
+export class ForecastRepository {
+  /** Marks the rows of a compared import whose person can't come through; they are applied all the same. */
+  async foresee(tx: PoolClient, importId: string): Promise<void> {
+    await this.takenEmails(tx, importId);
+    await this.clientsOfStuckProviders(tx, importId);
+  }
+
+  /**
+   * An email is its first person's: who has it already, else the first row's (`ApplyRepository.claimEmails`). It does
+   * not count with whom it is deleted by the same plan.
+   */
+  private async takenEmails(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH asking AS (
+         SELECT r.row_no, r.email_fingerprint,
+           row_number() OVER (PARTITION BY r.email_fingerprint ORDER BY r.row_no) AS turn,
+           EXISTS (SELECT 1 FROM email_claims c JOIN people h ON h.id = c.person_id
+             WHERE c.fingerprint = r.email_fingerprint AND h.id IS DISTINCT FROM r.person_id AND h.wanted
+               AND NOT EXISTS (SELECT 1 FROM import_rows d
+                 WHERE d.import_id = $1 AND d.planned = 'delete' AND d.outcome = 'pending' AND d.person_id = h.id)) AS taken
+         FROM import_rows r
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL)
+       UPDATE import_rows r SET planned = 'needs-review', code = 'email-taken', calls_min = 0, calls_max = 0 FROM asking a
+       WHERE r.import_id = $1 AND r.row_no = a.row_no AND (a.taken OR a.turn > 1)`,
+      [importId],
+    );
+  }
+
+  /** A client can't follow a provider who does not get there. */
+  private async clientsOfStuckProviders(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH planned AS (
+         SELECT external_id, planned FROM import_rows
+         WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'needs-review', 'unchanged')),
+       stuck AS (
+         SELECT external_id FROM planned WHERE planned = 'needs-review'
+         UNION SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
+           AND external_id NOT IN (SELECT external_id FROM planned))
+       UPDATE import_rows SET planned = 'needs-review', calls_min = 0, calls_max = 0
+       WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND planned IN ('create-or-link', 'provider-change')
+         AND providers && (SELECT array_agg(external_id) FROM stuck)`,
+      [importId],
+    );
+  }
+}

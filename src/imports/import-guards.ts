@@ -1,0 +1,55 @@
+/** What an import may do in the large only when somebody says so. */
+export const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
+export type GuardName = (typeof GUARD_NAMES)[number];
+
+/** A threshold is passed when both bounds are; null: there is none. */
+export type Threshold = { percent: number; people: number } | null;
+
+/** How many people a plan touches in one way, of how many there are. */
+export interface GuardCount {
+  count: number;
+  of: number;
+}
+
+/** A count against its threshold. */
+export interface Guard extends GuardCount {
+  name: GuardName;
+  threshold: Threshold;
+  exceeded: boolean;
+  /** Rejected rows of a snapshot that do not say whom they name: any of those to be deleted may be meant. */
+  nameless?: number;
+}
+
+/** What a plan does in the large, by kind of person: half of the clients is too many, however many providers there are. */
+export interface PlanCounts {
+  byGuard: Record<GuardName, GuardCount[]>;
+  nameless: number;
+}
+
+/** Reads `10%,5` or `unlimited`, as validated by the environment. */
+export function parseThreshold(text: string): Threshold {
+  const match = /^([\d.]+)%,(\d+)$/.exec(text);
+  return match ? { percent: Number(match[1]), people: Number(match[2]) } : null;
+}
+
+/**
+ * Holds counts against thresholds: more than the share, and more than the number, is too many. Of several kinds the one
+ * with the largest share is shown.
+ */
+export function guardsOf(counts: PlanCounts, thresholds: Record<GuardName, Threshold>): Guard[] {
+  return GUARD_NAMES.map((name) => {
+    const threshold = thresholds[name];
+    const exceeds = ({ count, of }: GuardCount) =>
+      threshold !== null && count > threshold.people && count * 100 > of * threshold.percent;
+    const kinds = counts.byGuard[name].toSorted((a, b) => b.count * a.of - a.count * b.of);
+    const shown = kinds.find(exceeds) ?? kinds[0] ?? { count: 0, of: 0 };
+    const nameless = name === 'deletes' && shown.count > 0 ? counts.nameless : 0;
+    const guard = { name, ...shown, threshold, exceeded: exceeds(shown) };
+    return nameless === 0 ? guard : { ...guard, nameless, exceeded: threshold !== null };
+  });
+}
+
+/** The exceeded guards that nobody has overridden. */
+export function standing(guards: readonly Guard[], overrides: readonly string[]): Guard[] {
+  return guards.filter((guard) => guard.exceeded && !overrides.includes(guard.name));
+}

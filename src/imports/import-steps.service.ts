@@ -1,0 +1,159 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { DatabaseError, type PoolClient } from 'pg';
+import { Clock } from '../config/clock.js';
+import { Database } from '../database/database.js';
+import { Doorbell } from '../queue/doorbell.js';
+import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
+import { Sweep } from '../queue/sweep.js';
+import { ApplyRepository } from './apply.repository.js';
+import { CancelRepository } from './cancel.repository.js';
+import { GuardsRepository } from './guards.repository.js';
+import { standing } from './import-guards.js';
+import type { ImportRecord } from './import-types.js';
+import { ImportsRepository } from './imports.repository.js';
+import { PlanRepository } from './plan.repository.js';
+import { TallyRepository } from './tally.repository.js';
+
+/** Any fixed number: whoever holds this lock plans and applies, so that imports come one after the other. */
+const ORDER_LOCK = 727_002;
+
+/** Milliseconds between two looks at imports that are under way. */
+const LOOK_MS = 700;
+
+/** Milliseconds without a sign of life after which an upload counts as broken off. */
+const SILENT_MS = 60_000;
+
+/** A count is followed by a rest of so many times what it took. */
+const COUNT_REST = 10;
+
+/** Why an import failed whose upload did not come to its end. */
+export const INTERRUPTED = {
+  code: 'interrupted',
+  detail: 'The upload broke off before its end; nothing of it was imported: send it again.',
+};
+
+const UNPLANNED = {
+  code: 'plan-failed',
+  detail: 'The plan could not be made; nothing of it was imported: look into the log, and send it again.',
+};
+
+/** SQLSTATE classes of faults that come again with the same data: data exceptions, constraints, limits of a program. */
+function isOwnFault(error: unknown): boolean {
+  return error instanceof DatabaseError && /^(22|23|42|54)/.test(error.code ?? '');
+}
+
+/** The steps of an import once it was read: plan, apply, count outcomes, finish. Any worker may take the next step. */
+@Injectable()
+export class ImportSteps implements OnModuleInit {
+  private readonly log = new Logger(ImportSteps.name);
+  private readonly countAgainAt = new Map<string, number>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly imports: ImportsRepository,
+    private readonly plans: PlanRepository,
+    private readonly guards: GuardsRepository,
+    private readonly applying: ApplyRepository,
+    private readonly tallies: TallyRepository,
+    private readonly cancelling: CancelRepository,
+    private readonly doorbell: Doorbell,
+    private readonly sweep: Sweep,
+    private readonly clock: Clock,
+  ) {}
+
+  onModuleInit(): void {
+    this.sweep.every(LOOK_MS, 'imports', async () => {
+      await this.prepareAll();
+      await this.countAll();
+    });
+    this.sweep.every(SILENT_MS / 4, 'broken uploads', () => this.giveUpSilent());
+  }
+
+  /** Gives up imports whose reader died with its process. */
+  private async giveUpSilent(): Promise<void> {
+    for (const id of await this.imports.silent(SILENT_MS)) {
+      await this.database.transaction((tx) => this.imports.fail(tx, id, INTERRUPTED));
+    }
+  }
+
+  /** Plans and applies whatever waits for it, in order. */
+  async prepareAll(): Promise<void> {
+    while (await this.prepareNext()) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
+  }
+
+  /** An import that can't be planned, whatever the reason, fails by itself: those behind it go on. */
+  private async prepareNext(): Promise<boolean> {
+    const begun: { id?: string } = {};
+    try {
+      return await this.prepareIn(begun);
+    } catch (error) {
+      if (begun.id === undefined || !isOwnFault(error)) throw error;
+      this.log.error({ msg: 'an import could not be planned', import: begun.id, code: (error as DatabaseError).code });
+      const id = begun.id;
+      await this.database.transaction((tx) => this.imports.fail(tx, id, UNPLANNED));
+      return true;
+    }
+  }
+
+  private prepareIn(begun: { id?: string }): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const { rows } = await tx.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [ORDER_LOCK]);
+      if (!rows[0]?.mine) return false;
+      const record = await this.imports.nextToPrepare(tx);
+      if (!record) return false;
+      begun.id = record.id;
+      // Sealed columns are never compared: their statistics would cost more than all others.
+      await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned)');
+      const applied = await this.prepare(tx, record);
+      await this.imports.enter(tx, record.id, applied ? 'running' : 'planned');
+      this.log.log({ msg: 'import prepared', import: record.id, applied });
+      return true;
+    });
+  }
+
+  /** Plans what was read, and applies what may be. @returns whether it was applied */
+  private async prepare(tx: PoolClient, record: ImportRecord): Promise<boolean> {
+    if (record.state === 'staging') {
+      await this.plans.plan(tx, record);
+      const guards = await this.guards.weigh(tx, record.id);
+      if (record.dryRun || record.mode === 'snapshot' || standing(guards, []).length > 0) return false;
+    }
+    await this.applying.apply(tx, record.id);
+    return true;
+  }
+
+  /** Counts the outcomes of every import that is under way, and finishes those without pending rows. */
+  async countAll(): Promise<void> {
+    for (const id of await this.imports.underWay()) {
+      const startedAt = this.clock.monotonicMs();
+      if (startedAt < (this.countAgainAt.get(id) ?? 0)) continue;
+      const ended = await this.count(id);
+      const now = this.clock.monotonicMs();
+      // Counting a large import takes its time: never more than a small share of it.
+      if (ended) this.countAgainAt.delete(id);
+      else this.countAgainAt.set(id, now + (now - startedAt) * COUNT_REST);
+    }
+  }
+
+  private async count(importId: string): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const record = await this.imports.lockUnderWay(tx, importId);
+      if (!record) return false;
+      const wasPending = await this.tallies.tally(tx, record.id);
+      const isCancelled = record.state === 'cancelled' && wasPending > 0;
+      if (isCancelled) await this.cancelling.takeBack(tx, record.id);
+      const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
+      if (pending > 0) return false;
+      const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
+      if (state === 'cancelled') await this.cancelling.release(tx, record.id);
+      await this.imports.end(tx, record.id, state);
+      this.log.log({ msg: 'import finished', import: record.id, state });
+      return true;
+    });
+  }
+
+  /** Rings for the imports' own queue. */
+  ring(): void {
+    this.doorbell.ring(IMPORT_QUEUE, 'import-staged');
+  }
+}

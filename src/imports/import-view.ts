@@ -1,0 +1,83 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { etaSeconds } from './import-eta.js';
+import type { Guard } from './import-guards.js';
+import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from './import-types.js';
+import type { ImportTotals } from './imports.repository.js';
+
+/** An import as it is shown; `counts` but `deleted` add up to `total`. */
+export class ImportView {
+  @ApiProperty({ type: String })
+  id!: string;
+
+  @ApiProperty({ enum: ['staging', 'planned', 'running', 'paused', 'completed', 'cancelled', 'failed'] })
+  state!: ImportState;
+
+  @ApiProperty({ enum: ['providers', 'clients', 'fhir'] })
+  kind!: string;
+
+  @ApiProperty({ enum: ['upsert', 'snapshot'] })
+  mode!: string;
+
+  @ApiProperty({ type: Boolean })
+  dryRun!: boolean;
+
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
+  counts!: Record<'total' | RowOutcome, number>;
+
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' }, description: 'Rows by planned outcome' })
+  planned!: Record<string, number>;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    description: 'People to delete, by outcome',
+  })
+  deletes!: Record<string, number>;
+
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  calls!: { made: number; remaining: { min: number; max: number } };
+
+  @ApiProperty({ type: Number, nullable: true })
+  etaSeconds!: number | null;
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'object' },
+    description: 'What the plan does in the large, and its thresholds',
+  })
+  guards!: Guard[];
+
+  @ApiProperty({ type: 'object', nullable: true, additionalProperties: true })
+  error!: { code: string; message: string } | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  createdAt!: string;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  finishedAt!: string | null;
+}
+
+/** Shows an import. @param paceMs milliseconds between two bulk calls */
+export function showImport(record: ImportRecord, totals: ImportTotals, paceMs: number): ImportView {
+  const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
+  const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
+  const open = ['planned', 'running', 'paused'].includes(record.state);
+  const remaining = { min: open ? totals.callsMin : 0, max: open ? totals.callsMax : 0 };
+  const { linked = 0, created = 0 } = totals.counts;
+  return {
+    id: record.id,
+    state: record.state,
+    kind: record.kind,
+    mode: record.mode,
+    dryRun: record.dryRun,
+    counts: { total, ...outcomes, deleted: totals.deletes.deleted ?? 0 } as ImportView['counts'],
+    planned: totals.planned,
+    deletes: totals.deletes,
+    calls: { made: totals.callsMade, remaining },
+    guards: record.guards ?? [],
+    etaSeconds: open ? etaSeconds({ callsMin: remaining.min, callsMax: remaining.max, linked, created }, paceMs) : null,
+    error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
+    createdAt: record.createdAt.toISOString(),
+    finishedAt: record.finishedAt?.toISOString() ?? null,
+  };
+}

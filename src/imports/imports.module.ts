@@ -1,0 +1,53 @@
+import { Module } from '@nestjs/common';
+import { PeopleModule } from '../people/people.module.js';
+import { PlatformModule } from '../platform/platform.module.js';
+import { ApplyRepository } from './apply.repository.js';
+import { CancelRepository } from './cancel.repository.js';
+import { DeletesRepository } from './deletes.repository.js';
+import { ForecastRepository } from './forecast.repository.js';
+import { GuardsRepository } from './guards.repository.js';
+import { ImportFiles } from './import-files.js';
+import { ImportProgress } from './import-progress.js';
+import { ImportRowsService } from './import-rows.service.js';
+import { ImportSteps } from './import-steps.service.js';
+import { ImportsController } from './imports.controller.js';
+import { ImportsProcessor } from './imports.processor.js';
+import { ImportsRepository } from './imports.repository.js';
+import { ImportsService } from './imports.service.js';
+import { PlanRepository } from './plan.repository.js';
+import { ReferenceKeys } from './reference-keys.js';
+import { RetryRepository } from './retry.repository.js';
+import { StagingRepository } from './staging.repository.js';
+import { TallyRepository } from './tally.repository.js';
+import { UploadRoom } from './upload-room.js';
+
+/** Imports: read, plan, apply, count. */
+@Module({
+  imports: [PeopleModule, PlatformModule],
+  controllers: [ImportsController],
+  providers: [
+    ImportsService,
+    ImportRowsService,
+    ImportProgress,
+    ImportSteps,
+    ImportsRepository,
+    StagingRepository,
+    UploadRoom,
+    PlanRepository,
+    DeletesRepository,
+    ForecastRepository,
+    ApplyRepository,
+    TallyRepository,
+    CancelRepository,
+    RetryRepository,
+    GuardsRepository,
+    ReferenceKeys,
+    ImportFiles,
+  ],
+  exports: [ImportSteps],
+})
+export class ImportsModule {}
+
+/** Planning and applying, in worker processes only; reading runs where the request arrives. */
+@Module({ imports: [ImportsModule], providers: [ImportsProcessor] })
+export class ImportsWorkerModule {}

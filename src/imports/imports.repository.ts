@@ -1,0 +1,250 @@
+import { Injectable } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { Database } from '../database/database.js';
+import { Feed } from '../feed/feed.js';
+import type { PersonKind } from '../people/person.js';
+import type { ImportRecord, ImportRequest, ImportState, PlannedOutcome, RowOutcome } from './import-types.js';
+
+type Sql = Pick<Pool | PoolClient, 'query'>;
+
+/** Rows by outcome, the calls made and those left. */
+export interface ImportTotals {
+  counts: Partial<Record<RowOutcome, number>>;
+  /** Rows that a snapshot added for people to delete, by outcome. */
+  deletes: Partial<Record<RowOutcome, number>>;
+  planned: Record<string, number>;
+  callsMade: number;
+  callsMin: number;
+  callsMax: number;
+}
+
+/** A row as it is listed. */
+export interface ImportRowRecord {
+  rowNo: number;
+  file: number;
+  line: number;
+  kind: PersonKind | null;
+  externalId: string | null;
+  planned: string | null;
+  outcome: RowOutcome;
+  code: string | null;
+  field: string | null;
+  hint: string | null;
+}
+
+/** A rejected row with its sealed cells. */
+export type RejectedRecord = ImportRowRecord & { raw: Buffer | null; providers: string[] };
+
+const RECORD = `id, kind, mode, dry_run AS "dryRun", default_provider AS "defaultProvider", id_systems AS "idSystems", state,
+  staged_at AS "stagedAt", apply_wanted AS "applyWanted", overrides, files, guards, error_code AS "errorCode",
+  error_detail AS "errorDetail", created_at AS "createdAt", applied_at AS "appliedAt", finished_at AS "finishedAt"`;
+
+const UNDER_WAY = `(state IN ('running', 'paused') OR (state = 'cancelled' AND finished_at IS NULL))`;
+
+/** Imports and their rows, as rows. */
+@Injectable()
+export class ImportsRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already */
+  async begin(id: string, request: ImportRequest): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(
+      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by)
+       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7)
+       ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
+         alive_at = clock_timestamp() WHERE i.staged_at IS NULL`,
+      [
+        id,
+        request.kind,
+        request.mode,
+        request.dryRun,
+        request.defaultProvider ?? null,
+        request.idSystems,
+        request.createdBy,
+      ],
+    );
+    return rowCount === 1;
+  }
+
+  /** Says that the reader is at work; an import whose reader fell silent is given up. */
+  async keepAlive(id: string): Promise<void> {
+    await this.database.pool.query('UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1', [id]);
+  }
+
+  /**
+   * The import was read to its end.
+   *
+   * @param files sealed (`ImportFiles`)
+   * @returns false when it was given up meanwhile
+   */
+  async staged(tx: PoolClient, id: string, files: Buffer): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `UPDATE imports SET staged_at = clock_timestamp(), files = $2 WHERE id = $1 AND state = 'staging'`,
+      [id, files],
+    );
+    return rowCount === 1;
+  }
+
+  /** The import ends, and imported nothing. */
+  async fail(tx: PoolClient, id: string, error: { code: string; detail: string }): Promise<void> {
+    await tx.query('UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1', [
+      id,
+      error.code,
+      error.detail,
+    ]);
+    await this.end(tx, id, 'failed');
+  }
+
+  /** Imports that are being read by nobody any more. @param silentMs milliseconds without a sign of life */
+  async silent(silentMs: number): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      `SELECT id FROM imports WHERE state = 'staging' AND staged_at IS NULL
+         AND alive_at < clock_timestamp() - $1 * interval '1 millisecond'`,
+      [silentMs],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  async find(id: string, sql: Sql = this.database.pool): Promise<ImportRecord | undefined> {
+    const { rows } = await sql.query<ImportRecord>(`SELECT ${RECORD} FROM imports WHERE id = $1`, [id]);
+    return rows[0];
+  }
+
+  /** The newest imports first. @param before the creation time and id of the last one seen */
+  async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportRecord[]> {
+    const { rows } = await this.database.pool.query<ImportRecord>(
+      `SELECT ${RECORD} FROM imports WHERE $2::timestamptz IS NULL OR (created_at, id) < ($2, $3::uuid)
+       ORDER BY created_at DESC, id DESC LIMIT $1`,
+      [limit, before?.createdAt ?? null, before?.id ?? null],
+    );
+    return rows;
+  }
+
+  /** The import whose turn it is to be planned or applied, in the order in which they were read to their ends. */
+  async nextToPrepare(tx: PoolClient): Promise<ImportRecord | undefined> {
+    const { rows } = await tx.query<ImportRecord>(
+      `SELECT ${RECORD} FROM imports WHERE staged_at IS NOT NULL AND (state = 'staging' OR (state = 'planned' AND apply_wanted))
+       ORDER BY staged_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+    );
+    return rows[0];
+  }
+
+  /** Imports whose rows may still change. */
+  async underWay(): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      `SELECT id FROM imports WHERE ${UNDER_WAY} ORDER BY staged_at`,
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Locks one of them; undefined when it is not any more, or somebody else is at it. */
+  async lockUnderWay(tx: PoolClient, id: string): Promise<ImportRecord | undefined> {
+    const { rows } = await tx.query<ImportRecord>(
+      `SELECT ${RECORD} FROM imports WHERE id = $1 AND ${UNDER_WAY} FOR UPDATE SKIP LOCKED`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  async enter(tx: PoolClient, id: string, state: ImportState): Promise<void> {
+    await tx.query(
+      `UPDATE imports SET state = $2, apply_wanted = false, finished_at = NULL,
+         applied_at = CASE WHEN $2 = 'running' THEN coalesce(applied_at, clock_timestamp()) ELSE applied_at END
+       WHERE id = $1`,
+      [id, state],
+    );
+  }
+
+  /** Ends an import, and tells the EHR. */
+  async end(tx: PoolClient, id: string, state: 'completed' | 'cancelled' | 'failed'): Promise<void> {
+    await tx.query('UPDATE imports SET state = $2, finished_at = clock_timestamp() WHERE id = $1', [id, state]);
+    await this.feed.append(tx, { type: 'import.finished', subject: `imports/${id}`, data: { id, state } });
+  }
+
+  /** Asks for a planned import to be applied. */
+  async wantApply(sql: Sql, id: string, overrides: string[]): Promise<void> {
+    await sql.query('UPDATE imports SET apply_wanted = true, overrides = $2 WHERE id = $1', [id, overrides]);
+  }
+
+  /** Counts an import's rows by outcome and plan, and its calls. */
+  async totals(record: ImportRecord): Promise<ImportTotals> {
+    const { rows } = await this.database.pool.query<{
+      outcome: RowOutcome;
+      planned: string | null;
+      rows: number;
+      callsMin: number;
+      callsMax: number;
+    }>(
+      `SELECT r.outcome, r.planned, count(*)::int AS rows,
+         coalesce(sum(CASE WHEN r.outcome = 'pending' THEN CASE p.step
+           WHEN 'createProvider' THEN 1 WHEN 'setClientProviders' THEN 1 WHEN 'deleteUser' THEN 1
+           WHEN 'createClient' THEN 1 + (cardinality(r.providers) > 1)::int ELSE r.calls_min END END), 0)::int AS "callsMin",
+         coalesce(sum(CASE WHEN r.outcome = 'pending' THEN CASE p.step
+           WHEN 'createProvider' THEN 1 WHEN 'setClientProviders' THEN 1 WHEN 'deleteUser' THEN 1
+           WHEN 'createClient' THEN 1 + (cardinality(r.providers) > 1)::int ELSE r.calls_max END END), 0)::int AS "callsMax"
+       FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2
+       WHERE r.import_id = $1 GROUP BY r.outcome, r.planned`,
+      [record.id, record.appliedAt !== null],
+    );
+    const totals: ImportTotals = { counts: {}, deletes: {}, planned: {}, callsMade: 0, callsMin: 0, callsMax: 0 };
+    for (const row of rows) {
+      const counted = row.planned === 'delete' ? totals.deletes : totals.counts;
+      counted[row.outcome] = (counted[row.outcome] ?? 0) + row.rows;
+      if (row.planned) totals.planned[row.planned] = (totals.planned[row.planned] ?? 0) + row.rows;
+      totals.callsMin += row.callsMin;
+      totals.callsMax += row.callsMax;
+    }
+    if (record.appliedAt) totals.callsMade = await this.callsMade(record);
+    return totals;
+  }
+
+  /** One page of rows in the order of the files. */
+  async rows(
+    id: string,
+    which: { outcome?: RowOutcome; planned?: PlannedOutcome },
+    limit: number,
+    after: number,
+  ): Promise<ImportRowRecord[]> {
+    const { rows } = await this.database.pool.query<ImportRowRecord>(
+      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint
+       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
+         AND ($5::text IS NULL OR planned = $5)
+       ORDER BY row_no LIMIT $4`,
+      [id, after, which.outcome ?? null, limit, which.planned ?? null],
+    );
+    return rows;
+  }
+
+  /** The files that have rejected rows, in their order, and of what kinds those are. */
+  async filesWithRejects(id: string): Promise<{ file: number; kinds: (PersonKind | null)[] }[]> {
+    const { rows } = await this.database.pool.query<{ file: number; kinds: (PersonKind | null)[] }>(
+      `SELECT file, array_agg(DISTINCT kind::text) AS kinds FROM import_rows
+       WHERE import_id = $1 AND outcome = 'rejected' GROUP BY file ORDER BY min(row_no)`,
+      [id],
+    );
+    return rows;
+  }
+
+  /** Rejected rows with their sealed cells, a page at a time. */
+  async rejected(id: string, after: number, limit: number): Promise<RejectedRecord[]> {
+    const { rows } = await this.database.pool.query<RejectedRecord>(
+      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint, raw, providers
+       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND outcome = 'rejected' ORDER BY row_no LIMIT $3`,
+      [id, after, limit],
+    );
+    return rows;
+  }
+
+  private async callsMade(record: ImportRecord): Promise<number> {
+    const { rows } = await this.database.pool.query<{ made: number }>(
+      `SELECT count(*)::int AS made FROM platform_calls c
+       WHERE c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
+         AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
+      [record.id, record.appliedAt, record.finishedAt],
+    );
+    return rows[0]?.made ?? 0;
+  }
+}

@@ -1,0 +1,163 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { PROVIDERS_MAX } from '../people/person-rules.js';
+import { DeletesRepository } from './deletes.repository.js';
+import { ForecastRepository } from './forecast.repository.js';
+import type { ImportRecord } from './import-types.js';
+import { knownPersonKeys } from './read/reference-key.js';
+import { rejection } from './read/rejection.js';
+import { ReferenceKeys } from './reference-keys.js';
+
+/** Rules that only all rows together can tell, and the plan: set-based SQL over one import's rows. */
+@Injectable()
+export class PlanRepository {
+  constructor(
+    private readonly keys: ReferenceKeys,
+    private readonly deletes: DeletesRepository,
+    private readonly forecast: ForecastRepository,
+  ) {}
+
+  /** Plans an import that was read to its end; nothing of it is sent or wanted yet. */
+  async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
+    if (record.kind === 'fhir') await this.resolveReferences(tx, record);
+    await this.rejectDuplicates(tx, record.id);
+    await this.giveDefaultProvider(tx, record);
+    await this.rejectUnknownProviders(tx, record.id);
+    if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
+    await this.compare(tx, record.id);
+    if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
+    await this.forecast.foresee(tx, record.id);
+  }
+
+  /** A client's providers from the links of FHIR: `resolveProviders` in SQL. */
+  private async resolveReferences(tx: PoolClient, record: ImportRecord): Promise<void> {
+    await this.nameKnownProviders(tx, record);
+    await tx.query('ANALYZE import_facts');
+    await tx.query(
+      `WITH facts AS MATERIALIZED (SELECT * FROM import_facts WHERE import_id = $1),
+       clients AS (
+         SELECT key, min(target) AS target FROM facts WHERE type = 'alias' GROUP BY key HAVING count(DISTINCT target) = 1),
+       provider_keys AS (
+         SELECT key, target FROM facts WHERE type = 'alias' AND kind = 'provider'
+         UNION SELECT r.key, a.target FROM facts r JOIN facts a ON a.type = 'alias' AND a.key = r.target WHERE r.type = 'role'),
+       providers AS (
+         SELECT key, min(target) AS target FROM provider_keys GROUP BY key HAVING count(DISTINCT target) = 1),
+       named AS (
+         SELECT c.target AS client, p.target AS provider, l.rank, l.at, l.position
+         FROM facts l JOIN clients c ON c.key = l.key JOIN providers p ON p.key = l.target WHERE l.type = 'link'),
+       best AS (
+         SELECT DISTINCT ON (client, provider) * FROM named
+         ORDER BY client, provider, rank, at DESC NULLS LAST, position),
+       lists AS (
+         SELECT client, array_agg(provider ORDER BY rank, at DESC NULLS LAST, position, provider COLLATE "C") AS providers
+         FROM best GROUP BY client)
+       UPDATE import_rows r SET providers = lists.providers[1:$2] FROM lists
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = lists.client AND r.outcome = 'pending'`,
+      [record.id, PROVIDERS_MAX],
+    );
+    await tx.query('DELETE FROM import_facts WHERE import_id = $1', [record.id]);
+  }
+
+  /** References may also mean providers that an earlier import or a PUT named. */
+  private async nameKnownProviders(tx: PoolClient, record: ImportRecord): Promise<void> {
+    const { rows } = await tx.query<{ external_id: string }>(
+      `SELECT external_id FROM people WHERE kind = 'provider' AND wanted`,
+    );
+    const aliases = rows.flatMap(({ external_id }) =>
+      knownPersonKeys('provider', external_id, record.idSystems).map(
+        (key) => [this.keys.of(key), external_id] as const,
+      ),
+    );
+    await tx.query(
+      `INSERT INTO import_facts (import_id, fact_no, type, key, target, kind)
+       SELECT $1, -ordinality, 'alias', key, target, 'provider'
+       FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS known(key, target, ordinality)`,
+      [record.id, aliases.map(([key]) => key), aliases.map(([, target]) => target)],
+    );
+  }
+
+  private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {
+    const { code, hint } = rejection('duplicate-id');
+    await tx.query(
+      `WITH counted AS (
+         SELECT row_no, row_number() OVER (PARTITION BY kind, external_id ORDER BY row_no) AS turn
+         FROM import_rows WHERE import_id = $1 AND outcome = 'pending')
+       UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'externalId', hint = $3 FROM counted
+       WHERE r.import_id = $1 AND r.row_no = counted.row_no AND counted.turn > 1`,
+      [importId, code, hint],
+    );
+  }
+
+  private async giveDefaultProvider(tx: PoolClient, record: ImportRecord): Promise<void> {
+    const open = `import_id = $1 AND kind = 'client' AND outcome = 'pending' AND providers = '{}'`;
+    if (record.defaultProvider) {
+      await tx.query(`UPDATE import_rows SET providers = ARRAY[$2] WHERE ${open}`, [record.id, record.defaultProvider]);
+      return;
+    }
+    const { code, hint } = rejection('no-provider');
+    await tx.query(
+      `UPDATE import_rows SET outcome = 'rejected', code = $2, field = 'providers', hint = $3 WHERE ${open}`,
+      [record.id, code, hint],
+    );
+  }
+
+  private async rejectUnknownProviders(tx: PoolClient, importId: string): Promise<void> {
+    const { code, hint } = rejection('unknown-provider');
+    await tx.query(
+      `WITH named AS (
+         SELECT DISTINCT unnest(providers) AS external_id FROM import_rows
+         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'),
+       unknown AS (
+         SELECT external_id FROM named
+         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
+       UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'providers', hint = $3
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending'
+         AND r.providers && (SELECT array_agg(external_id) FROM unknown)`,
+      [importId, code, hint],
+    );
+  }
+
+  /**
+   * Compares each row with its person: what is planned, the person's version, and the calls it takes. What needs no
+   * call has its outcome at once; cells are kept for rejected rows only.
+   */
+  private async compare(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH lists AS (
+         SELECT cp.client_id, array_agg(q.external_id ORDER BY cp.position) AS providers
+         FROM client_providers cp JOIN people q ON q.id = cp.provider_id GROUP BY cp.client_id),
+       compared AS (
+         SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.platform_user_id IS NOT NULL AS mapped,
+           r.email_fingerprint IS NOT NULL AS has_email, 1 + (cardinality(r.providers) > 1)::int AS without_check,
+           CASE
+             WHEN r.outcome = 'rejected' THEN 'rejected'
+             WHEN r.planned = 'delete' THEN 'delete'
+             WHEN p.id IS NULL OR NOT p.wanted THEN 'create-or-link'
+             WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR r.providers = lists.providers) THEN
+               CASE WHEN p.state = 'synced' THEN 'unchanged'
+                 WHEN p.state IN ('needs-review', 'failed') THEN 'needs-review'
+                 WHEN p.platform_user_id IS NULL THEN 'create-or-link' ELSE 'provider-change' END
+             WHEN p.platform_user_id IS NULL THEN 'create-or-link'
+             WHEN r.kind = 'client' AND (r.providers IS DISTINCT FROM lists.providers OR p.state <> 'synced') THEN 'provider-change'
+             ELSE 'attribute-change' END AS planned
+         FROM import_rows r
+         LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
+         LEFT JOIN lists ON lists.client_id = p.id
+         WHERE r.import_id = $1 AND (r.planned IS NULL OR r.planned = 'delete' AND r.person_id IS NULL))
+       UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_wanted_at = c.wanted_at,
+         calls_min = CASE c.planned
+           WHEN 'create-or-link' THEN CASE WHEN r.kind = 'provider' THEN 1 WHEN c.has_email THEN 2 ELSE c.without_check END
+           WHEN 'provider-change' THEN 1 WHEN 'delete' THEN c.mapped::int ELSE 0 END,
+         calls_max = CASE c.planned
+           WHEN 'create-or-link' THEN CASE WHEN r.kind = 'provider' THEN 2 ELSE c.has_email::int + c.without_check END
+           WHEN 'provider-change' THEN 1 WHEN 'delete' THEN 1 ELSE 0 END,
+         outcome = CASE c.planned WHEN 'unchanged' THEN 'unchanged' WHEN 'needs-review' THEN 'needsReview' ELSE r.outcome::text END::row_outcome,
+         code = CASE WHEN c.planned = 'needs-review' THEN c.error_code ELSE r.code END,
+         profile = CASE WHEN c.planned IN ('unchanged', 'rejected') THEN NULL ELSE r.profile END,
+         raw = CASE WHEN c.planned = 'rejected' THEN r.raw END
+       FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
+      [importId],
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import type { PersonKind } from '../../people/person.js';
+import { fhirPerson } from './fhir-person.js';
+import { aliasFacts, generalPractitionerLinks, participantLinks, roleFacts } from './fhir-references.js';
+import type { ReadRow, ReferenceFact } from './import-row.js';
+import type { JsonObject } from './json-object.js';
+import { rawCells } from './raw-row.js';
+import { isImportableId, validatePerson } from './validate-person.js';
+
+const PEOPLE: Record<string, PersonKind> = { Practitioner: 'provider', Patient: 'client' };
+
+/** A resource that is neither a person nor of any use to an import (Observation, Organization …). */
+function isOtherResource(type: unknown): boolean {
+  return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type) && type !== 'Bundle';
+}
+
+export interface ResourceContext {
+  line: number;
+  idSystems: readonly string[];
+  /** Of the Bundle's entry, where there is one. */
+  fullUrl?: string;
+}
+
+/** A row of what could be read, for the file of rejected rows; the providers come from the links. */
+function rawPerson(kind: PersonKind, fields: (string | undefined)[]): string {
+  return rawCells([kind, ...fields.map((field) => field ?? ''), '']);
+}
+
+function* personEvents(
+  kind: PersonKind,
+  resource: JsonObject,
+  context: ResourceContext,
+): Generator<ReadRow | ReferenceFact> {
+  const candidate = fhirPerson(kind, resource, context.idSystems);
+  const { externalId, email, firstName, lastName } = candidate;
+  const validated = validatePerson(candidate);
+  const raw = rawPerson(kind, [externalId, email, firstName, lastName]);
+  const at = { type: 'row', line: context.line, span: 1, raw } as const;
+  const known = isImportableId(externalId) ? { externalId } : {};
+  if ('person' in validated) yield { ...at, ok: true, person: validated.person };
+  else yield { ...at, ok: false, kind, ...known, ...validated.rejection };
+
+  if (known.externalId === undefined) return;
+  const aliases = aliasFacts(kind, resource, context.fullUrl, known.externalId);
+  yield* aliases;
+  const ownKey = aliases[0]?.key;
+  if (kind === 'client' && ownKey) yield* generalPractitionerLinks(resource, ownKey);
+}
+
+/**
+ * What one FHIR R4 resource says: a row for a Practitioner or Patient with the keys that mean them, facts for a
+ * PractitionerRole, CareTeam or Encounter, nothing for other resources.
+ * @returns the events; undefined when a rejected row must stand for it, since it is no resource at all
+ */
+export function resourceEvents(
+  resource: JsonObject,
+  context: ResourceContext,
+): Iterable<ReadRow | ReferenceFact> | undefined {
+  const type = resource.resourceType;
+  const kind = typeof type === 'string' && Object.hasOwn(PEOPLE, type) ? PEOPLE[type] : undefined;
+  if (kind) return personEvents(kind, resource, context);
+  if (type === 'PractitionerRole') return roleFacts(resource, context.fullUrl);
+  if (type === 'CareTeam' || type === 'Encounter') return participantLinks(type, resource);
+  return isOtherResource(type) ? [] : undefined;
+}
+
+/** Whether a resource is a row of its own; all others that are resources at all support those. */
+export function isPersonResource(resource: JsonObject): boolean {
+  return typeof resource.resourceType === 'string' && Object.hasOwn(PEOPLE, resource.resourceType);
+}

@@ -1,0 +1,24 @@
+import { readCsvPeople } from './csv-people.js';
+import { readFhirBundle, readFhirLines } from './fhir-people.js';
+import { DEFAULT_LIMITS, type ReadEvent, type ReadOptions } from './import-row.js';
+import { readJsonLinesPeople } from './json-lines-people.js';
+import { utf8Text } from './utf8-text.js';
+
+/**
+ * Reads one uploaded file as it comes, in constant memory: first its columns, then a row for each person (accepted, or
+ * rejected with its line, field, code and hint) with the facts by which references are resolved once all files of the
+ * import are read, last the account of the whole file. A bad row never stops the file.
+ *
+ * CSV with the kind `fhir` needs a column `kind`: so a file of rejected FHIR rows can come back. JSON lines with the
+ * kind `fhir` are FHIR bulk data.
+ * @param source the bytes, in chunks of any size; its own errors pass through
+ * @throws UnreadableFile when the file as a whole is refused, also after rows were told: those count for nothing
+ */
+export function readPeople(source: AsyncIterable<Buffer>, options: ReadOptions): AsyncIterable<ReadEvent> {
+  const { format, kind, limits = DEFAULT_LIMITS, idSystems = [] } = options;
+  const text = utf8Text(source);
+  if (format === 'csv') return readCsvPeople(text, kind, limits);
+  if (format === 'fhir-json') return readFhirBundle(text, limits, idSystems);
+  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, limits, idSystems);
+  return readJsonLinesPeople(text, kind === 'providers' ? 'provider' : 'client', limits);
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { ApplyRepository } from './apply.repository.js';
+import type { ImportRecord } from './import-types.js';
+import { PlanRepository } from './plan.repository.js';
+
+/** Takes up again what an import did not get done. */
+@Injectable()
+export class RetryRepository {
+  constructor(
+    private readonly plans: PlanRepository,
+    private readonly applying: ApplyRepository,
+  ) {}
+
+  /** Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on. */
+  async retry(tx: PoolClient, record: ImportRecord): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false
+       WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'`,
+      [record.id],
+    );
+    await this.plans.plan(tx, { ...record, mode: 'upsert' });
+    const people = await this.takeUp(tx, record.id);
+    await this.applying.apply(tx, record.id);
+    await tx.query(
+      `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, checked_absent_at = NULL, held_by = NULL,
+         review = CASE WHEN review = 'platform-user-missing' THEN review END,
+         lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
+         state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,
+         step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()
+       WHERE p.id = ANY($1) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending')`,
+      [people],
+    );
+  }
+
+  /** Rows that said nothing new of somebody in review were not applied before; now they are. */
+  private async takeUp(tx: PoolClient, importId: string): Promise<string[]> {
+    const { rows } = await tx.query<{ id: string }>(
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL,
+         person_wanted_at = CASE WHEN r.applied THEN r.person_wanted_at ELSE p.wanted_at END
+       FROM people p
+       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id RETURNING p.id`,
+      [importId],
+    );
+    return rows.map((row) => row.id);
+  }
+}

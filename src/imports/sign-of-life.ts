@@ -1,0 +1,43 @@
+import { Problem } from '../http/problem.js';
+
+/** Milliseconds without a byte after which an upload is given up. */
+export const STALLED_MS = 30_000;
+
+/**
+ * Passes chunks on as they come, and says so; a sender that falls silent is given up.
+ *
+ * @param source the chunks of an upload; destroyed by whoever reads when this throws
+ * @param alive called for every chunk
+ * @throws {Problem} 408 `upload-stalled`
+ */
+export async function* signsOfLife(
+  source: AsyncIterable<Buffer>,
+  alive: () => void,
+  stalledMs = STALLED_MS,
+): AsyncGenerator<Buffer> {
+  const chunks = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await withinMs(chunks.next(), stalledMs);
+      if (next.done) return;
+      alive();
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: a sender that is silent would keep it waiting.
+    void chunks.return?.()?.catch(() => undefined);
+  }
+}
+
+async function withinMs<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const stalled = new Promise<never>((_resolve, reject) => {
+    const detail = `No byte of the upload came for ${ms / 1_000} seconds; send it again.`;
+    timer = setTimeout(() => reject(new Problem(408, 'upload-stalled', detail)), ms);
+  });
+  try {
+    return await Promise.race([promise, stalled]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

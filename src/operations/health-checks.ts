@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { errorTrace } from '../http/error-trace.js';
+import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/health-indicator.js';
+import { type HealthReport, reportOf } from './health-report.js';
+
+/** Milliseconds after which a part that has not said how it is counts as down. */
+const PATIENCE_MS = 2_000;
+
+interface Indicator extends IndicatorPlace {
+  ask: () => Health | Promise<Health>;
+}
+
+/** Asks every part of the service that declared a `@HealthIndicator()` how it is. */
+@Injectable()
+export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly log = new Logger(HealthChecks.name);
+  private indicators: Indicator[] = [];
+  private underWay: Promise<HealthReport> | undefined;
+  private stopping = false;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.indicators = this.discovery.getProviders().flatMap(({ instance }) => this.indicatorsOf(instance));
+    const names = this.indicators.map((indicator) => indicator.name);
+    const doubled = names.find((name, at) => names.indexOf(name) !== at);
+    if (doubled) throw new Error(`Two health indicators are called ${doubled}; rename one.`);
+  }
+
+  onModuleDestroy(): void {
+    this.stopping = true;
+  }
+
+  /** How the service is now. Those who ask at the same time get one answer. */
+  async report(): Promise<HealthReport> {
+    this.underWay ??= this.askAll().finally(() => {
+      this.underWay = undefined;
+    });
+    const report = await this.underWay;
+    return this.stopping ? { ...report, status: 'stopping' } : report;
+  }
+
+  private async askAll(): Promise<HealthReport> {
+    const answers = await Promise.all(
+      this.indicators.map(async ({ name, vital, ask }) => ({ name, vital, health: await this.answerOf(name, ask) })),
+    );
+    return reportOf(answers);
+  }
+
+  private async answerOf(name: string, ask: Indicator['ask']): Promise<Health> {
+    const patience = new AbortController();
+    const silence = delay(PATIENCE_MS, undefined, { signal: patience.signal }).then(
+      (): Health => ({ status: 'down', reason: `No answer within ${PATIENCE_MS / 1000} seconds.` }),
+    );
+    try {
+      return await Promise.race([ask(), silence]);
+    } catch (error) {
+      this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });
+      return { status: 'down', reason: 'The check itself failed; the log says where.' };
+    } finally {
+      patience.abort();
+      silence.catch(() => undefined);
+    }
+  }
+
+  private indicatorsOf(instance: unknown): Indicator[] {
+    const prototype: unknown = typeof instance === 'object' && instance !== null && Object.getPrototypeOf(instance);
+    if (!prototype) return [];
+    const methods = instance as Record<string, Indicator['ask']>;
+    return this.scanner.getAllMethodNames(prototype).flatMap((method) => {
+      const place = this.reflector.get<IndicatorPlace | undefined>(HEALTH_INDICATOR, methods[method] as () => unknown);
+      return place ? [{ ...place, ask: () => (methods[method] as Indicator['ask']).call(instance) }] : [];
+    });
+  }
+}

@@ -1,0 +1,37 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Public } from '../access/scopes.js';
+import { HotRoute } from '../http/route-options.js';
+import { HealthChecks } from './health-checks.js';
+import type { HealthReport } from './health-report.js';
+
+@ApiTags('operations')
+@Public()
+@Controller('health')
+export class HealthController {
+  constructor(private readonly checks: HealthChecks) {}
+
+  @Get('live')
+  @ApiOperation({ summary: 'The process runs' })
+  @HotRoute()
+  @ApiOkResponse()
+  live(): { status: 'ok' } {
+    return { status: 'ok' };
+  }
+
+  @Get('ready')
+  @ApiOperation({
+    summary:
+      'The service takes requests: 200, also when something is degraded; 503 when nothing can be kept or on shutdown',
+  })
+  @HotRoute()
+  @ApiOkResponse()
+  @ApiServiceUnavailableResponse()
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReport> {
+    const report = await this.checks.report();
+    reply.header('cache-control', 'no-store');
+    if (report.status === 'down' || report.status === 'stopping') reply.code(503);
+    return report;
+  }
+}

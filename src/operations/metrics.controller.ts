@@ -1,0 +1,23 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Scopes } from '../access/scopes.js';
+import { Metrics } from '../http/metrics.js';
+import { HotRoute } from '../http/route-options.js';
+
+@ApiTags('operations')
+@Scopes('operations')
+@Controller('metrics')
+export class MetricsController {
+  constructor(private readonly metrics: Metrics) {}
+
+  @Get()
+  @ApiOperation({ summary: 'All metrics in the text format of Prometheus' })
+  @HotRoute()
+  @ApiProduces('text/plain')
+  @ApiOkResponse({ schema: { type: 'string' } })
+  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+    reply.header('content-type', this.metrics.registry.contentType);
+    return this.metrics.registry.metrics();
+  }
+}

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database.js';
+
+/** Rows of one statement: its locks are short, and what it deletes fits the write-ahead log. */
+const BATCH = 1_000;
+
+/** Deletes a table's rows, by their physical place, that nobody holds. */
+const deletion = (table: string, where: string): string =>
+  `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM ${table} t WHERE ${where} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`;
+
+/**
+ * What is dropped, each for rows older than $1. A call that a person's creation is still judged by stays, and so does
+ * the newest event of the feed, behind which the next cursors are given. Of a finished import the outcomes stay; what
+ * could still be retried by what its row says no longer can.
+ */
+const STATEMENTS: Record<string, string> = {
+  calls: deletion(
+    'platform_calls',
+    'granted_at < $1 AND occupies_until < $1 AND NOT EXISTS (SELECT 1 FROM people p WHERE p.attempt_call_id = t.id)',
+  ),
+  deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
+  events: deletion('feed_events', 'at < $1 AND cursor < (SELECT max(cursor) FROM feed_events)'),
+  notices: deletion('processing_notices', 'received_at < $1'),
+  importRows: `UPDATE import_rows SET profile = NULL, raw = NULL,
+      code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
+    WHERE ctid = ANY (ARRAY(
+      SELECT r.ctid FROM import_rows r JOIN imports i ON i.id = r.import_id
+      WHERE i.finished_at < $1 AND (r.profile IS NOT NULL OR r.raw IS NOT NULL)
+      LIMIT ${BATCH} FOR UPDATE OF r SKIP LOCKED))`,
+};
+
+/** The end of what is kept for a while only. */
+@Injectable()
+export class RetentionRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Drops what is older, in batches of their own transactions.
+   *
+   * @param goesOn asked before each batch
+   * @returns how many rows of each kind went
+   */
+  async dropBefore(moment: Date, goesOn: () => boolean = () => true): Promise<Record<string, number>> {
+    const dropped: Record<string, number> = {};
+    for (const [kind, statement] of Object.entries(STATEMENTS)) {
+      let rows = BATCH;
+      while (rows === BATCH && goesOn()) {
+        rows = (await this.database.pool.query(statement, [moment])).rowCount ?? 0;
+        dropped[kind] = (dropped[kind] ?? 0) + rows;
+      }
+    }
+    return dropped;
+  }
+}

@@ -1,0 +1,133 @@
+import type { CallStep } from './next-step.js';
+import type { Attempt, Person } from './person.js';
+
+/** What a user-management call came to. */
+export type Answer =
+  | { kind: 'absent' }
+  | { kind: 'exists'; userId: string; heldByAnother: boolean }
+  | { kind: 'created'; userId: string; heldByAnother: boolean }
+  | { kind: 'applied' }
+  | { kind: 'deleted' }
+  | { kind: 'not-found' }
+  | { kind: 'rejected' }
+  | { kind: 'forbidden' }
+  | { kind: 'refused-for-all' }
+  | { kind: 'rate-limited' }
+  | { kind: 'not-sent' }
+  | { kind: 'unreachable' }
+  | { kind: 'unknown' };
+
+/** A call that is granted: its row in the log, and from when on what it did can no longer be done late. */
+export interface GrantedCall {
+  callId: string;
+  now: Date;
+  lookUpAt: Date;
+}
+
+/** A call that is over. */
+export interface AnsweredCall extends GrantedCall {
+  /** Not before this moment, should the answer be a transient fault. */
+  retryAt: Date;
+  /** Whether the EHR wanted something since the call left: what it found or was refused may not be meant any more. */
+  outdated: boolean;
+}
+
+/**
+ * What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost.
+ */
+export function applyGrant(person: Person, step: CallStep, { callId, now, lookUpAt }: GrantedCall): Person {
+  const attempt: Attempt = { callId, operation: step.operation, email: person.email, lookUpAt };
+  const earlier = person.attempt?.operation === step.operation ? person.attempt : null;
+  switch (step.operation) {
+    case 'checkUser':
+      return person;
+    case 'createProvider':
+    case 'createClient':
+      return { ...person, attempt, checkedAbsentAt: null };
+    case 'setClientProviders':
+      // An earlier list may still be done after this one: this one's answer will not settle that.
+      return {
+        ...person,
+        attempt: earlier && now < earlier.lookUpAt ? { ...earlier, lookUpAt } : attempt,
+        appliedProviders: null,
+      };
+    case 'deleteUser':
+      return { ...person, attempt: earlier ?? attempt, appliedProviders: null };
+  }
+}
+
+/**
+ * Merges the answer of a call into what is known. Pure; the wanted side may have changed since the call left and is
+ * never touched.
+ */
+export function applyAnswer(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
+  const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
+  const calm: Person = { ...known, strikes: 0, retryAt: null };
+  switch (answer.kind) {
+    case 'absent': {
+      const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
+      return { ...calm, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+    }
+    case 'exists':
+      // By an email that may be another's by now, or linked meanwhile: a user of somebody else is neither linked nor
+      // deleted.
+      if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
+      return mapped(calm, answer, null);
+    case 'created':
+      // After a create the platform's list is the primary alone (trap 7).
+      return mapped(calm, answer, step.providerUserIds ?? []);
+    case 'applied':
+      return { ...calm, appliedProviders: step.providerUserIds ?? [] };
+    case 'deleted':
+      return unmapped(calm);
+    case 'not-found':
+      if (step.operation === 'deleteUser') return unmapped(calm);
+      if (step.operation === 'setClientProviders') return { ...calm, attempt: null, review: 'platform-user-missing' };
+      return call.outdated ? calm : { ...calm, fault: 'rejected' };
+    case 'rejected':
+    case 'forbidden':
+      return call.outdated ? calm : { ...calm, fault: answer.kind };
+    case 'refused-for-all':
+    case 'rate-limited':
+    case 'not-sent':
+      return known;
+    case 'unreachable':
+      return { ...known, strikes: person.strikes + 1, retryAt: call.retryAt };
+    case 'unknown':
+      return unknown(person, step, call);
+  }
+}
+
+/** The call is known to be done or not done; an earlier one may still be open. */
+function settled(person: Person, callId: string): Person {
+  const { attempt } = person;
+  if (attempt?.callId !== callId) return person;
+  // A delete stood in for whatever list was open before it; should the client stay, its list is sent once more.
+  const reopened = attempt.operation === 'deleteUser' && person.kind === 'client';
+  return { ...person, attempt: reopened ? { ...attempt, operation: 'setClientProviders' } : null };
+}
+
+function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpAt }: AnsweredCall): Person {
+  const struck: Person = { ...person, strikes: person.strikes + 1, retryAt };
+  if (!person.attempt || step.operation === 'checkUser') return struck;
+  if (step.operation === 'setClientProviders' || step.operation === 'deleteUser') {
+    return { ...struck, attempt: { ...person.attempt, lookUpAt } };
+  }
+  if (person.attempt.callId !== callId) return person;
+  // Without an email no check can tell: a person decides, and has nothing to wait for.
+  return { ...person, attempt: { ...person.attempt, lookUpAt: person.attempt.email === null ? now : lookUpAt } };
+}
+
+function mapped(
+  person: Person,
+  { userId, heldByAnother }: { userId: string; heldByAnother: boolean },
+  appliedProviders: string[] | null,
+): Person {
+  if (heldByAnother) return { ...person, attempt: null, review: 'platform-user-taken' };
+  return { ...person, platformUserId: userId, attempt: null, checkedAbsentAt: null, appliedProviders };
+}
+
+function unmapped(person: Person): Person {
+  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null };
+  return { ...person, ...nothing, appliedProviders: [] };
+}

@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Database } from '../database/database.js';
+import { Doorbell } from '../queue/doorbell.js';
+import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
+import { PlatformPeople } from './platform-people.js';
+import { type CallResult, SettleRepository } from './settle.repository.js';
+import { type Turn, type TurnOffer, TurnRepository } from './turn.repository.js';
+import { WakesRepository } from './wakes.repository.js';
+
+/** Milliseconds for which an answer is held on to while the database is away, and the longest pause between two tries. */
+const HOLD_MS = 120_000;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** Milliseconds without a bell after which the sweep does the work itself, and how many turns it takes at once. */
+const SILENCE_MS = 3_000;
+const TURNS_PER_SWEEP = 20;
+
+/** One activation of the queue: at most one HTTP attempt at a user-management endpoint. */
+@Injectable()
+export class MirrorService {
+  private readonly log = new Logger(MirrorService.name);
+  private asking: Promise<unknown> = Promise.resolve();
+  private someoneWaits = false;
+  private answeredAt = 0;
+
+  constructor(
+    private readonly turns: TurnRepository,
+    private readonly platform: PlatformPeople,
+    private readonly settling: SettleRepository,
+    private readonly wakes: WakesRepository,
+    private readonly database: Database,
+    private readonly doorbell: Doorbell,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Answers a bell: takes a turn if one can be had. */
+  async answerBell(): Promise<void> {
+    this.answeredAt = this.clock.monotonicMs();
+    await this.takeTurn();
+  }
+
+  /** Takes a turn, makes its call, stores what it came to, and rings for the next. @returns whether one could be had */
+  private async takeTurn(): Promise<boolean> {
+    if (!this.platform.isConfigured) return false;
+    const { turn, again } = (await this.ask()) ?? {};
+    if (again) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'next-turn', again);
+    if (!turn) return false;
+    const left = turn.sendBeforeMs - this.clock.monotonicMs();
+    const result = left > 0 ? await this.platform.perform(turn.row, turn.step, left) : this.platform.notSent();
+    const { state, code } = await this.settle(turn, result);
+    this.log.debug({
+      person: turn.row.id,
+      operation: turn.step.operation,
+      outcome: result.outcome.outcome,
+      state,
+      code,
+    });
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'settled');
+    return true;
+  }
+
+  /** Stores an answer; while the database is away it is held on to, since a create's answer can't be asked for again. */
+  private async settle(turn: Turn, result: CallResult): Promise<{ state: string; code: string | null }> {
+    const giveUpAt = this.clock.monotonicMs() + HOLD_MS;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.settling.settle(turn, result);
+      } catch (error) {
+        if (this.clock.monotonicMs() > giveUpAt) throw error;
+        await delay(Math.min(LONGEST_PAUSE_MS, 100 * tries));
+      }
+    }
+  }
+
+  /** Wakes whoever was overlooked. */
+  async wakeOverlooked(): Promise<void> {
+    await this.wakes.overlooked(this.database.pool);
+  }
+
+  /**
+   * Asks for a turn, one at a time in a process: more would only queue for the budget's lock, and hold up the answer
+   * that wants it for a pause. Who comes while another waits already leaves: that one asks later and sees it all.
+   */
+  private async ask(): Promise<TurnOffer | undefined> {
+    if (this.someoneWaits) return undefined;
+    this.someoneWaits = true;
+    await this.asking;
+    this.someoneWaits = false;
+    const offer = this.turns.next();
+    this.asking = offer.catch(() => undefined);
+    return offer;
+  }
+
+  /**
+   * Rings when somebody is due: the queue may have lost every bell. When no bell was heard for long, the queue's store is
+   * away: then turns are taken here, one after the other, under the same limit.
+   */
+  async sweep(): Promise<void> {
+    if (!this.platform.isConfigured || !(await this.turns.someoneIsDue())) return;
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'sweep');
+    for (let turns = 0; turns < TURNS_PER_SWEEP && this.isSilent(); turns++) {
+      if (!(await this.takeTurn())) return;
+    }
+  }
+
+  private isSilent(): boolean {
+    return this.clock.monotonicMs() - this.answeredAt > SILENCE_MS;
+  }
+}

@@ -1,0 +1,119 @@
+import type { Operation, Person, PersonState, Review, Surroundings } from './person.js';
+
+/** The one platform call that comes next, and when it may leave. */
+export interface CallStep {
+  do: 'call';
+  operation: Operation;
+  state: PersonState;
+  notBefore: Date | null;
+  /** For a check: the email that is wanted now, or the one that an unsettled create sent. */
+  subject?: 'wanted' | 'attempted';
+  /** For a client's create, the primary alone; for its list, all. Platform user ids. */
+  providerUserIds?: string[];
+}
+
+/** Take the email's claim, then ask again. */
+export interface ClaimStep {
+  do: 'claim';
+}
+
+/** Nothing to call now; with `until`, look again then. */
+export interface RestStep {
+  do: 'rest';
+  state: PersonState;
+  code: string | null;
+  until: Date | null;
+}
+
+export type Step = CallStep | ClaimStep | RestStep;
+
+/** Milliseconds for which "unknown to the platform" may be relied on before a create. */
+export const CHECK_FRESH_MS = 10 * 60_000;
+
+/**
+ * The single step that brings a person from what is known to what is wanted (spec, Sync rules 1 to 4).
+ *
+ * Pure: the same person and surroundings give the same step. Whoever takes the step merges its outcome with
+ * `applyGrant` and `applyAnswer`, and asks again.
+ */
+export function nextStep(person: Person, around: Surroundings): Step {
+  if (person.fault) return rest('failed', person.fault);
+  return person.wanted ? towardsPresence(person, around) : towardsAbsence(person, around);
+}
+
+function towardsPresence(person: Person, around: Surroundings): Step {
+  if (person.review) return review(person.review);
+  if (person.platformUserId !== null) return mirrored(person, around);
+  if (person.attempt) return settleAttempt(person, around, 'pending', 'create-unknown');
+  if (person.email !== null && around.claim === 'taken') return review('email-taken');
+  if (person.email !== null && around.claim === 'free') return { do: 'claim' };
+  if (awaitsProvider(person, around)) return rest('waiting', 'provider-not-mirrored');
+  if (person.email !== null && !checkedLately(person, around.now)) {
+    return call(person, 'checkUser', 'pending', { subject: 'wanted' });
+  }
+  if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
+  return call(person, 'createClient', 'pending', { providerUserIds: wantedList(around).slice(0, 1) });
+}
+
+function mirrored(person: Person, around: Surroundings): Step {
+  // A delete that may have been done is seen through: only then is it known that the person must be made anew.
+  if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
+  if (person.kind === 'provider') return rest('synced', null);
+  if (awaitsProvider(person, around)) return rest('waiting', 'provider-not-mirrored');
+  const wanted = wantedList(around);
+  if (person.appliedProviders !== null && sameList(person.appliedProviders, wanted)) {
+    if (!person.attempt) return rest('synced', null);
+    // An earlier list without an answer may still be done over this one: this one is sent again when it no longer can.
+    if (around.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
+  }
+  return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
+}
+
+function towardsAbsence(person: Person, around: Surroundings): Step {
+  if (person.platformUserId !== null) {
+    if (around.stillListedBy > 0) return rest('deleting', 'clients-still-listed');
+    return call(person, 'deleteUser', 'deleting');
+  }
+  if (person.attempt) return settleAttempt(person, around, 'deleting', 'delete-unknown');
+  return rest('deleted', null);
+}
+
+function settleAttempt(person: Person, around: Surroundings, state: PersonState, code: Review): Step {
+  const { attempt } = person;
+  if (attempt && around.now < attempt.lookUpAt) return rest(state, 'outcome-unknown', attempt.lookUpAt);
+  if (!attempt || attempt.email === null) return review(code);
+  return call(person, 'checkUser', state, { subject: 'attempted' });
+}
+
+function awaitsProvider(person: Person, around: Surroundings): boolean {
+  return person.kind === 'client' && around.providers.some((provider) => provider.platformUserId === null);
+}
+
+function wantedList(around: Surroundings): string[] {
+  return around.providers.flatMap((provider) => provider.platformUserId ?? []);
+}
+
+function checkedLately(person: Person, now: Date): boolean {
+  return person.checkedAbsentAt !== null && now.getTime() - person.checkedAbsentAt.getTime() < CHECK_FRESH_MS;
+}
+
+function sameList(left: string[], right: string[]): boolean {
+  return left.length === right.length && left.every((id, position) => id === right[position]);
+}
+
+function call(
+  person: Person,
+  operation: Operation,
+  state: PersonState,
+  more: Pick<CallStep, 'subject' | 'providerUserIds'> = {},
+): CallStep {
+  return { do: 'call', operation, state, notBefore: person.retryAt, ...more };
+}
+
+function review(code: Review): RestStep {
+  return rest('needs-review', code);
+}
+
+function rest(state: PersonState, code: string | null, until: Date | null = null): RestStep {
+  return { do: 'rest', state, code, until };
+}

@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import { type Health, HealthIndicator } from '../http/health-indicator.js';
+import { CircuitRepository } from './circuit.repository.js';
+import { PlatformPeople } from './platform-people.js';
+
+/** How the mirror is: a 403 that stopped an operation, or a contract that lacks the API key's header, degrade it. */
+@Injectable()
+export class PeopleHealth {
+  constructor(
+    private readonly circuits: CircuitRepository,
+    private readonly platform: PlatformPeople,
+  ) {}
+
+  @HealthIndicator('people')
+  async check(): Promise<Health> {
+    if (!this.platform.isConfigured) {
+      return {
+        status: 'degraded',
+        reason: 'PLATFORM_CONTRACT has no apiKey.header: people are kept and nothing is sent.',
+      };
+    }
+    const stopped = await this.circuits.stopped();
+    if (stopped.length === 0) return { status: 'ok' };
+    const reason = `The platform answers 403 to ${stopped.join(', ')}: check PLATFORM_API_KEY; work is kept.`;
+    return { status: 'degraded', reason, facts: { stopped: stopped.join(', ') } };
+  }
+}

@@ -1,0 +1,176 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Feed } from '../feed/feed.js';
+import type { FeedType } from '../feed/feed-event.js';
+import { nextStep, type Step } from './next-step.js';
+import type { Person, PersonKind, PersonState } from './person.js';
+import { type PersonRow, type RawPerson, SELECT_PERSON, toPersonRow } from './person-row.js';
+import { WakesRepository } from './wakes.repository.js';
+
+/** The states that the EHR is told of. */
+const NEWS: Partial<Record<PersonState, FeedType>> = {
+  synced: 'person.synced',
+  'needs-review': 'person.needs-review',
+  deleted: 'person.deleted',
+};
+
+/** People as rows: loading what a decision needs, storing what follows from it. SQL, because its exact words matter. */
+@Injectable()
+export class PeopleRepository {
+  constructor(
+    private readonly wakes: WakesRepository,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Locks a person for the rest of the transaction. */
+  async lock(tx: PoolClient, id: string): Promise<PersonRow | undefined> {
+    await tx.query('SELECT 1 FROM people WHERE id = $1 FOR UPDATE', [id]);
+    return this.load(tx, id);
+  }
+
+  async load(tx: Pick<PoolClient, 'query'>, id: string): Promise<PersonRow | undefined> {
+    const { rows } = await tx.query<RawPerson>(`${SELECT_PERSON} WHERE p.id = $1`, [id]);
+    return rows[0] ? toPersonRow(rows[0]) : undefined;
+  }
+
+  /** Loads people in the order of their ids as given. */
+  async loadMany(tx: Pick<PoolClient, 'query'>, ids: string[]): Promise<PersonRow[]> {
+    const { rows } = await tx.query(
+      `${SELECT_PERSON} WHERE p.id = ANY($1::uuid[]) ORDER BY array_position($1::uuid[], p.id)`,
+      [ids],
+    );
+    return rows.map(toPersonRow);
+  }
+
+  /** Finds a person by its identity in the EHR; locks it when asked to. */
+  async find(
+    tx: Pick<PoolClient, 'query'>,
+    kind: PersonKind,
+    externalId: string,
+    lock = false,
+  ): Promise<PersonRow | undefined> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT id FROM people WHERE kind = $1 AND external_id = $2 ${lock ? 'FOR UPDATE' : ''}`,
+      [kind, externalId],
+    );
+    return rows[0] ? this.load(tx, rows[0].id) : undefined;
+  }
+
+  /** Stores what is known of a person; the wanted side is never written here. */
+  async saveKnown(tx: PoolClient, id: string, person: Person): Promise<void> {
+    await tx.query(
+      `UPDATE people SET platform_user_id = $2, checked_absent_at = $3, applied_providers = coalesce($4, applied_providers),
+         providers_known = $4 IS NOT NULL, attempt_email = decode($5, 'hex'), attempt_look_up_at = $6,
+         attempt_call_id = $11,
+         attempt_profile = CASE WHEN $11::bigint IS NULL THEN NULL
+           WHEN $11 IS DISTINCT FROM attempt_call_id THEN profile ELSE attempt_profile END,
+         fault = $7, review = $8, strikes = $9, retry_at = $10
+       WHERE id = $1`,
+      [
+        id,
+        person.platformUserId,
+        person.checkedAbsentAt,
+        person.appliedProviders,
+        person.attempt?.email ?? null,
+        person.attempt?.lookUpAt ?? null,
+        person.fault,
+        person.review,
+        person.strikes,
+        person.retryAt,
+        person.attempt?.callId ?? null,
+      ],
+    );
+  }
+
+  /**
+   * Asks for the next step, takes the email's claim when that is the step, and stores what follows: state, step, when
+   * to look again. Wakes whoever depended on what changed.
+   *
+   * @returns the step that remains: a call or a rest
+   */
+  async decide(tx: PoolClient, row: PersonRow): Promise<Exclude<Step, { do: 'claim' }>> {
+    let step = nextStep(row.person, row.around);
+    if (step.do === 'claim') {
+      const held = await this.claim(tx, row);
+      step = nextStep(row.person, { ...row.around, claim: held ? 'held' : 'taken' });
+      if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
+    }
+    await this.storeStep(tx, row, step);
+    return step;
+  }
+
+  /** Loads a person anew and decides. @returns the person as it stands then */
+  async redecide(tx: PoolClient, id: string): Promise<PersonRow> {
+    const row = await this.lock(tx, id);
+    if (!row) throw new Error('A person vanished while it was being changed.');
+    await this.decide(tx, row);
+    return row;
+  }
+
+  private async storeStep(tx: PoolClient, row: PersonRow, step: Exclude<Step, { do: 'claim' }>): Promise<void> {
+    const isCall = step.do === 'call';
+    const dueAt = isCall ? (step.notBefore ?? row.around.now) : step.until;
+    const rested = !isCall && step.until === null;
+    // Whoever began goes on before others begin: else a long import's checks would be stale when its creates come.
+    const keepsPlace = isCall && step.notBefore === null;
+    await tx.query(
+      `UPDATE people SET state = $2::person_state, step = $3,
+         due_at = CASE WHEN $7::boolean THEN least(due_at, $4) ELSE $4 END,
+         error_code = CASE WHEN $6::boolean THEN $5::text ELSE coalesce($5::text, error_code,
+           (SELECT 'platform-unauthorized' FROM circuits WHERE operation = $3 AND opened_at IS NOT NULL)) END,
+         error_text = CASE WHEN $2::person_state IN ('synced', 'waiting', 'deleted') THEN NULL ELSE error_text END,
+         lane = CASE WHEN $6::boolean AND $2::person_state <> 'waiting' THEN 'bulk' ELSE lane END,
+         updated_at = CASE WHEN state IS DISTINCT FROM $2::person_state THEN clock_timestamp() ELSE updated_at END
+       WHERE id = $1`,
+      [row.id, step.state, isCall ? step.operation : null, dueAt, isCall ? null : step.code, rested, keepsPlace],
+    );
+    if (step.state === 'deleted') await this.releaseClaims(tx, row.id);
+    else if (row.hasStrayClaims)
+      await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
+    if (row.kind === 'client') await this.wakes.deletedProviders(tx, row.listed);
+    if (row.state !== step.state) await this.tell(tx, row, step);
+    row.state = step.state;
+  }
+
+  private async tell(tx: PoolClient, row: PersonRow, step: Exclude<Step, { do: 'claim' }>): Promise<void> {
+    const type = NEWS[step.state];
+    if (!type) return;
+    const data = { kind: row.kind, externalId: row.externalId, platformUserId: row.person.platformUserId };
+    const code = step.do === 'rest' ? step.code : null;
+    await this.feed.append(tx, {
+      type,
+      subject: `${row.kind}s/${encodeURIComponent(row.externalId)}`,
+      data: { ...data, code },
+    });
+  }
+
+  private async claim(tx: PoolClient, row: PersonRow): Promise<boolean> {
+    await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
+    const { rows } = await tx.query<{ person_id: string }>(
+      `INSERT INTO email_claims (fingerprint, person_id) VALUES (decode($1, 'hex'), $2)
+       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint RETURNING person_id`,
+      [row.person.email, row.id],
+    );
+    return rows[0]?.person_id === row.id;
+  }
+
+  /** Gives up a person's claims but those to keep, and wakes who waited for them. */
+  async releaseClaims(tx: PoolClient, id: string, keep: (string | null)[] = []): Promise<void> {
+    await tx.query(
+      `WITH released AS (
+         DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
+       UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released r
+       WHERE p.email_fingerprint = r.fingerprint AND p.id <> $1 AND p.error_code = 'email-taken'`,
+      [id, keep.filter((fingerprint) => fingerprint !== null)],
+    );
+  }
+
+  /** Whether another person is mapped to this user of the platform. */
+  async isHeldByAnother(tx: PoolClient, id: string, platformUserId: string): Promise<boolean> {
+    const { rowCount } = await tx.query('SELECT 1 FROM people WHERE platform_user_id = $1 AND id <> $2', [
+      platformUserId,
+      id,
+    ]);
+    return rowCount !== 0;
+  }
+}

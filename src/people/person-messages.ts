@@ -1,0 +1,38 @@
+/** What each code means and what to do about it: one sentence, no personal data. */
+const MESSAGES: Record<string, string> = {
+  'not-configured':
+    'The contract file has no apiKey, so nothing is sent; set apiKey.header in PLATFORM_CONTRACT and restart.',
+  'provider-not-mirrored':
+    'A provider of this client is not on the platform yet; the client follows by itself once it is.',
+  'clients-still-listed':
+    'The platform still lists this provider for clients whose lists are being changed; the deletion follows.',
+  'outcome-unknown':
+    'The platform did not answer a create; it is looked up by email after a while, so that nobody is made twice.',
+  'email-taken': 'Another person of the EHR has this email; correct one of the two, or resolve this one with "ignore".',
+  'create-unknown':
+    'A create without an email got no answer, so it is not known whether the person exists; look on the platform after a minute, then resolve with "link" or "create".',
+  'delete-unknown':
+    'A create without an email got no answer before the deletion; look on the platform, then resolve with "link" (it is deleted) or "ignore".',
+  'platform-user-taken':
+    'The platform user with this email is linked to another person; resolve with "link" to the right user.',
+  'platform-user-missing':
+    'The platform no longer knows this user; resolve with "create" to make it again, or "link" to another.',
+  rejected: 'The platform refused this person; correct the data and PUT it again.',
+  forbidden: 'The platform answers 403 for this person alone; ask its support, then resolve with "retry".',
+  ignored: 'An administrator left this person out; a new PUT or resolve with "retry" takes it up again.',
+  'platform-unauthorized':
+    'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',
+  'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
+  'platform-fault': 'The platform did not give a readable answer; it is tried again by itself.',
+  'rate-limited': 'The platform asked to slow down; it is tried again by itself.',
+};
+
+/**
+ * The message for a code.
+ *
+ * @param platformText the platform's own words, for the caller that may see the person anyway; never for a log
+ */
+export function messageFor(code: string, platformText?: string): string {
+  const message = MESSAGES[code] ?? 'Something unforeseen holds this person up; see the trace.';
+  return platformText ? `${message} The platform said: ${platformText}` : message;
+}

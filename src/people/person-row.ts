@@ -1,0 +1,136 @@
+import type { Lane } from '../platform/call-pace.js';
+import type { Attempt, Operation, Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
+
+/** A person's row with everything that its next step depends on. */
+export interface PersonRow {
+  id: string;
+  kind: PersonKind;
+  externalId: string;
+  lane: Lane;
+  state: PersonState;
+  step: string | null;
+  errorCode: string | null;
+  updatedAt: Date;
+  person: Person;
+  around: Surroundings;
+  /** A client's list on the platform as last known, also while a change of it is under way. */
+  listed: string[];
+  wantedAt: Date;
+  /** Whether it holds the claim of an email that it neither wants nor may have given to the platform. */
+  hasStrayClaims: boolean;
+  leaseToken: string | null;
+  sealed: {
+    profile: Buffer;
+    appliedProfile: Buffer | null;
+    attemptProfile: Buffer | null;
+    inviteUrl: Buffer | null;
+    errorText: Buffer | null;
+  };
+}
+
+/** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
+export const SELECT_PERSON = `
+  SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, encode(p.attempt_email, 'hex') AS attempt_email_hex,
+    clock_timestamp() AS now,
+    (SELECT c.person_id FROM email_claims c WHERE c.fingerprint = p.email_fingerprint) AS claim_holder,
+    p.platform_user_id IS NULL AND EXISTS (SELECT 1 FROM email_claims c WHERE c.person_id = p.id
+      AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
+    (SELECT operation FROM platform_calls WHERE id = p.attempt_call_id) AS attempt_operation,
+    CASE WHEN p.kind = 'client' THEN (
+      SELECT json_agg(json_build_object(
+          'externalId', q.external_id,
+          'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
+      FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id) END AS wanted_providers,
+    CASE WHEN p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL THEN (
+      SELECT count(*)::int FROM people c
+      WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
+        AND c.state IN ('pending', 'waiting')) END AS still_listed_by
+  FROM people p`;
+
+/** A row as PostgreSQL gives it. */
+export interface RawPerson {
+  id: string;
+  kind: PersonKind;
+  external_id: string;
+  lane: Lane;
+  state: PersonState;
+  wanted: boolean;
+  now: Date;
+  email: string | null;
+  platform_user_id: string | null;
+  attempt_email_hex: string | null;
+  attempt_look_up_at: Date | null;
+  attempt_call_id: string | null;
+  attempt_operation: Operation | null;
+  has_stray_claims: boolean;
+  wanted_at: Date;
+  checked_absent_at: Date | null;
+  providers_known: boolean;
+  applied_providers: string[];
+  fault: Person['fault'];
+  review: Person['review'];
+  retry_at: Date | null;
+  strikes: number;
+  claim_holder: string | null;
+  wanted_providers: WantedProvider[] | null;
+  still_listed_by: number | null;
+  step: string | null;
+  error_code: string | null;
+  updated_at: Date;
+  lease_token: string | null;
+  profile: Buffer;
+  applied_profile: Buffer | null;
+  attempt_profile: Buffer | null;
+  invite_url: Buffer | null;
+  error_text: Buffer | null;
+}
+
+function toAttempt(raw: RawPerson): Attempt | null {
+  if (!raw.attempt_call_id || !raw.attempt_operation || !raw.attempt_look_up_at) return null;
+  const { attempt_call_id: callId, attempt_operation: operation, attempt_look_up_at: lookUpAt } = raw;
+  return { callId, operation, email: raw.attempt_email_hex, lookUpAt };
+}
+
+/** A row of `SELECT_PERSON`, taken apart into what is wanted, known and around. */
+export function toPersonRow(raw: RawPerson): PersonRow {
+  return {
+    id: raw.id,
+    kind: raw.kind,
+    externalId: raw.external_id,
+    lane: raw.lane,
+    state: raw.state,
+    step: raw.step,
+    errorCode: raw.error_code,
+    updatedAt: raw.updated_at,
+    person: {
+      kind: raw.kind,
+      wanted: raw.wanted,
+      email: raw.email,
+      platformUserId: raw.platform_user_id,
+      attempt: toAttempt(raw),
+      checkedAbsentAt: raw.checked_absent_at,
+      appliedProviders: raw.providers_known ? raw.applied_providers : null,
+      fault: raw.fault,
+      review: raw.review,
+      retryAt: raw.retry_at,
+      strikes: raw.strikes,
+    },
+    around: {
+      now: raw.now,
+      claim: raw.claim_holder === null ? 'free' : raw.claim_holder === raw.id ? 'held' : 'taken',
+      providers: raw.wanted_providers ?? [],
+      stillListedBy: raw.still_listed_by ?? 0,
+    },
+    listed: raw.applied_providers,
+    wantedAt: raw.wanted_at,
+    hasStrayClaims: raw.has_stray_claims,
+    leaseToken: raw.lease_token,
+    sealed: {
+      profile: raw.profile,
+      appliedProfile: raw.applied_profile,
+      attemptProfile: raw.attempt_profile,
+      inviteUrl: raw.invite_url,
+      errorText: raw.error_text,
+    },
+  };
+}

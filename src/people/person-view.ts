@@ -1,0 +1,95 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { PersonKind, PersonState } from './person.js';
+import { messageFor } from './person-messages.js';
+import type { PersonRow } from './person-row.js';
+import type { Profile, ProfileSeal } from './profile.js';
+
+export class SyncErrorView {
+  @ApiProperty({ type: String, example: 'email-taken' })
+  code!: string;
+
+  @ApiProperty({ type: String })
+  message!: string;
+}
+
+export class SyncView {
+  @ApiProperty({ enum: ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'] })
+  state!: PersonState;
+
+  @ApiProperty({ type: String, nullable: true, description: 'The next call to the platform' })
+  step!: string | null;
+
+  @ApiProperty({ type: SyncErrorView, nullable: true })
+  error!: SyncErrorView | null;
+
+  @ApiProperty({ type: [String], description: 'Changed fields that the platform has no operation for' })
+  notPushable!: string[];
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  updatedAt!: string;
+}
+
+/** A person as the EHR sees it. */
+export class PersonView {
+  @ApiProperty({ type: String })
+  externalId!: string;
+
+  @ApiProperty({ enum: ['provider', 'client'] })
+  kind!: PersonKind;
+
+  @ApiProperty({ type: String, nullable: true })
+  email!: string | null;
+
+  @ApiProperty({ type: String })
+  firstName!: string;
+
+  @ApiProperty({ type: String })
+  lastName!: string;
+
+  @ApiProperty({ type: [String], required: false, description: 'Clients only; the first is the primary' })
+  providers?: string[];
+
+  @ApiProperty({ type: String, nullable: true })
+  platformUserId!: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  inviteUrl!: string | null;
+
+  @ApiProperty({ type: SyncView })
+  sync!: SyncView;
+}
+
+/** The fields that changed in the EHR after the platform was given the person: the spec shows no call to change them. */
+export function notPushable(wanted: Profile, applied: Profile | null): string[] {
+  if (!applied) return [];
+  return (['email', 'firstName', 'lastName'] as const).filter((field) => wanted[field] !== applied[field]);
+}
+
+/**
+ * Shows a person.
+ *
+ * @param isConfigured whether the platform can be called at all
+ */
+export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonView {
+  const profile = seal.open(row, row.sealed.profile);
+  const applied =
+    row.sealed.appliedProfile && row.person.platformUserId ? seal.open(row, row.sealed.appliedProfile) : null;
+  const stuck = !isConfigured && (row.state === 'pending' || row.state === 'deleting');
+  const code = stuck ? 'not-configured' : row.state === 'synced' || row.state === 'deleted' ? null : row.errorCode;
+  const text = row.sealed.errorText && !stuck ? seal.openErrorText(row, row.sealed.errorText) : undefined;
+  return {
+    externalId: row.externalId,
+    kind: row.kind,
+    ...profile,
+    ...(row.kind === 'client' && { providers: row.around.providers.map((provider) => provider.externalId) }),
+    platformUserId: row.person.platformUserId,
+    inviteUrl: row.sealed.inviteUrl && seal.openInviteUrl(row, row.sealed.inviteUrl),
+    sync: {
+      state: row.state,
+      step: row.step,
+      error: code === null ? null : { code, message: messageFor(code, text) },
+      notPushable: notPushable(profile, applied),
+      updatedAt: row.updatedAt.toISOString(),
+    },
+  };
+}

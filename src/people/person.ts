@@ -1,0 +1,76 @@
+/** A provider (a clinician) or a client (a patient), as the platform tells them apart. */
+export type PersonKind = 'provider' | 'client';
+
+/** What the EHR is shown of a person's way into the platform. */
+export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-review' | 'deleting' | 'deleted';
+
+/** The calls that mirror people; each is one HTTP attempt (spec, User management). */
+export type Operation = 'checkUser' | 'createProvider' | 'createClient' | 'setClientProviders' | 'deleteUser';
+
+/** Why nothing more is tried until somebody changes something. */
+export type Fault = 'rejected' | 'forbidden' | 'ignored';
+
+/** Why a human being must decide. */
+export type Review =
+  | 'email-taken'
+  | 'create-unknown'
+  | 'delete-unknown'
+  | 'platform-user-taken'
+  | 'platform-user-missing';
+
+/** The keyed fingerprint of an email address, in hex. */
+export type Fingerprint = string;
+
+/** A create, a delete or a list that may have reached the platform and whose outcome is not settled. */
+export interface Attempt {
+  /** Its row in the log of calls. */
+  callId: string;
+  operation: Operation;
+  /** The email that a create sent; null: none, so that no check can find the person. */
+  email: Fingerprint | null;
+  /** Before this moment nothing is proved by looking: the call may be under way, and the platform may commit late. */
+  lookUpAt: Date;
+}
+
+/** One person: what is wanted and what is known. Nothing here is personal data. */
+export interface Person {
+  kind: PersonKind;
+  /** False: to be deleted. */
+  wanted: boolean;
+  email: Fingerprint | null;
+  platformUserId: string | null;
+  attempt: Attempt | null;
+  /** When the platform last said that the wanted email is unknown to it. */
+  checkedAbsentAt: Date | null;
+  /** A client's list on the platform as last applied; null: not known. */
+  appliedProviders: string[] | null;
+  fault: Fault | null;
+  review: Review | null;
+  /** Not before this moment, after a transient fault. */
+  retryAt: Date | null;
+  /** Transient faults in a row. */
+  strikes: number;
+}
+
+/** A wanted provider of a client, in order; the first is the primary. */
+export interface WantedProvider {
+  externalId: string;
+  /** As `listableUser` says. */
+  platformUserId: string | null;
+}
+
+/** What a person's next step depends on beside the person. */
+export interface Surroundings {
+  now: Date;
+  /** Whether this person may speak to the platform about its email. */
+  claim: 'held' | 'free' | 'taken';
+  /** A client's wanted providers. */
+  providers: WantedProvider[];
+  /** For a provider: clients whose list on the platform still holds it and is about to change. */
+  stillListedBy: number;
+}
+
+/** A provider's user as clients' lists may name it; null: not mirrored, or about to be deleted, or perhaps deleted. */
+export function listableUser(provider: Person): string | null {
+  return provider.wanted && !provider.attempt ? provider.platformUserId : null;
+}

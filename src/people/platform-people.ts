@@ -1,0 +1,130 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Contract } from '../platform/contract.js';
+import { PlatformError } from '../platform/platform-errors.js';
+import type { CallOptions } from '../platform/platform-http.js';
+import { UsersClient } from '../platform/users-client.js';
+import type { CallStep } from './next-step.js';
+import type { PersonRow } from './person-row.js';
+import { ProfileSeal } from './profile.js';
+import type { CallAnswer, CallResult } from './settle.repository.js';
+
+/** Makes a step's call and says what it came to; nothing is stored here, and no error leaves. */
+@Injectable()
+export class PlatformPeople {
+  constructor(
+    private readonly contract: Contract,
+    private readonly users: UsersClient,
+    private readonly seal: ProfileSeal,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether the contract says how the API key is sent; without it every person stays pending. */
+  get isConfigured(): boolean {
+    return this.contract.apiKey !== undefined;
+  }
+
+  /** One HTTP attempt. @param connectWithinMs milliseconds left until it must be on its way, or not leave at all */
+  async perform(row: PersonRow, step: CallStep, connectWithinMs: number): Promise<CallResult> {
+    const started = this.clock.monotonicMs();
+    try {
+      const { answer, inviteUrl } = await this.call(row, step, { connectWithinMs });
+      const durationMs = this.clock.monotonicMs() - started;
+      return {
+        answer,
+        outcome: { outcome: answer.kind, status: 200, durationMs, reached: true },
+        errorCode: null,
+        errorText: null,
+        inviteUrl: inviteUrl ?? null,
+      };
+    } catch (error) {
+      return failed(error, this.clock.monotonicMs() - started);
+    }
+  }
+
+  /** The result when the slot was too old to be used. */
+  notSent(): CallResult {
+    const outcome = { outcome: 'not-sent', status: null, durationMs: 0, reached: false };
+    return { answer: { kind: 'not-sent' }, outcome, errorCode: null, errorText: null, inviteUrl: null };
+  }
+
+  private async call(
+    row: PersonRow,
+    step: CallStep,
+    options: CallOptions,
+  ): Promise<{ answer: CallAnswer; inviteUrl?: string }> {
+    const sealed = step.subject === 'attempted' ? row.sealed.attemptProfile : row.sealed.profile;
+    const { email, firstName, lastName } = this.seal.open(row, sealed ?? row.sealed.profile);
+    const partnerUserId = row.externalId;
+    switch (step.operation) {
+      case 'checkUser': {
+        const found = await this.users.checkUser({ email: email ?? '' }, options);
+        return { answer: found.exists ? { kind: 'exists', userId: found.userId } : { kind: 'absent' } };
+      }
+      case 'createProvider': {
+        const made = await this.users.createProvider(
+          { email: email ?? '', firstName, lastName, partnerUserId },
+          options,
+        );
+        return { answer: { kind: 'created', userId: made.userId }, inviteUrl: made.inviteUrl };
+      }
+      case 'createClient': {
+        const therapistUserId = step.providerUserIds?.[0] ?? '';
+        const person = { firstName, lastName, therapistUserId, partnerUserId, ...(email !== null && { email }) };
+        const made = await this.users.createClient(person, options);
+        return { answer: { kind: 'created', userId: made.userId } };
+      }
+      case 'setClientProviders':
+        await this.users.setClientProviders(row.person.platformUserId ?? '', step.providerUserIds ?? [], options);
+        return { answer: { kind: 'applied' } };
+      case 'deleteUser':
+        await this.users.deleteUser(row.person.platformUserId ?? '', options);
+        return { answer: { kind: 'deleted' } };
+    }
+  }
+}
+
+/** Names what an error means for a person. What is no platform error is a fault of ours after sending: unknown. */
+function failed(error: unknown, durationMs: number): CallResult {
+  const fault = error instanceof PlatformError ? error : undefined;
+  const kind = fault?.kind ?? 'unknown-outcome';
+  const base = { errorText: null, inviteUrl: null };
+  const outcome = { outcome: kind, status: fault?.status ?? null, durationMs, reached: true };
+  switch (kind) {
+    case 'rate-limited':
+      return {
+        ...base,
+        answer: { kind: 'rate-limited' },
+        outcome: { ...outcome, rateLimited: { retryAfterMs: fault?.retryAfterMs } },
+        errorCode: 'rate-limited',
+      };
+    case 'unauthorized':
+      return { ...base, answer: { kind: 'unauthorized' }, outcome, errorCode: 'platform-unauthorized' };
+    case 'not-found':
+      return { ...base, answer: { kind: 'not-found' }, outcome, errorCode: 'not-found' };
+    case 'rejected':
+      return {
+        ...base,
+        answer: { kind: 'rejected' },
+        outcome,
+        errorCode: 'rejected',
+        errorText: fault?.platformMessage ?? null,
+      };
+    case 'unreachable':
+      return {
+        ...base,
+        answer: { kind: 'unreachable' },
+        outcome: { ...outcome, reached: false },
+        errorCode: 'platform-unreachable',
+      };
+    case 'not-configured':
+      return {
+        ...base,
+        answer: { kind: 'not-sent' },
+        outcome: { ...outcome, reached: false },
+        errorCode: 'not-configured',
+      };
+    case 'unknown-outcome':
+      return { ...base, answer: { kind: 'unknown' }, outcome, errorCode: 'platform-fault' };
+  }
+}

@@ -1,0 +1,140 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Env } from '../config/env.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import { CallLogRepository, type CallOutcome } from '../platform/call-log.repository.js';
+import { backoffMs } from '../queue/backoff.js';
+import { type Answer, applyAnswer } from './apply-answer.js';
+import { CircuitRepository } from './circuit.repository.js';
+import { PeopleRepository } from './people.repository.js';
+import { listableUser, type Person } from './person.js';
+import type { PersonRow } from './person-row.js';
+import { PlatformUsersRepository } from './platform-users.repository.js';
+import { ProfileSeal } from './profile.js';
+import type { Turn } from './turn.repository.js';
+import { WakesRepository } from './wakes.repository.js';
+
+/** What a call came to: for the person, for the log, and what is worth keeping. */
+export interface CallResult {
+  answer: CallAnswer;
+  outcome: CallOutcome;
+  /** Shown as `sync.error.code` while the person is not settled. */
+  errorCode: string | null;
+  /** The platform's words; may hold personal data. */
+  errorText: string | null;
+  inviteUrl: string | null;
+}
+
+/** An answer as the platform gives it: whose user it is, and whose a 403 is, only the database can tell. */
+export type CallAnswer =
+  | Exclude<Answer, { kind: 'exists' } | { kind: 'created' } | { kind: 'forbidden' } | { kind: 'refused-for-all' }>
+  | { kind: 'exists'; userId: string }
+  | { kind: 'created'; userId: string }
+  | { kind: 'unauthorized' };
+
+/** Bounds of the wait after a transient fault of one person's call, in milliseconds. */
+const RETRY = { baseMs: 1_000, maxMs: 300_000 };
+
+/** Stores what a call came to, in one transaction: the log's row, the person, and whoever depended on it. */
+@Injectable()
+export class SettleRepository {
+  constructor(
+    private readonly env: Env,
+    private readonly database: Database,
+    private readonly calls: CallLogRepository,
+    private readonly people: PeopleRepository,
+    private readonly wakes: WakesRepository,
+    private readonly circuits: CircuitRepository,
+    private readonly users: PlatformUsersRepository,
+    private readonly seal: ProfileSeal,
+    private readonly random: Random,
+  ) {}
+
+  /** @returns the person's state afterwards */
+  async settle(turn: Turn, result: CallResult): Promise<{ state: string; code: string | null }> {
+    return this.database.transaction(async (tx) => {
+      await this.calls.settle(tx, turn.grant, result.outcome);
+      const row = await this.people.lock(tx, turn.row.id);
+      if (!row) return { state: 'gone', code: null };
+      // Somebody took the person over when the lease ran out: only a create, never sent twice, still counts.
+      const isCreate = turn.step.operation === 'createProvider' || turn.step.operation === 'createClient';
+      const stillOurs = row.leaseToken === turn.lease || (isCreate && row.person.attempt?.callId === turn.grant.id);
+      if (!stillOurs) return { state: row.state, code: row.errorCode };
+      const answer = await this.judge(tx, turn, row, result.answer);
+      const person = this.merge(turn, row, answer);
+      await this.people.saveKnown(tx, row.id, person);
+      await this.keep(tx, turn, row, result, person);
+      if (person.platformUserId === null && row.person.platformUserId !== null) {
+        await this.users.wasDeleted(tx, row.person.platformUserId);
+      }
+      const settled = await this.people.load(tx, row.id);
+      if (!settled) return { state: 'gone', code: null };
+      // Providers that wait to be deleted are on the list as it was before.
+      const step = await this.people.decide(tx, { ...settled, listed: [...row.listed, ...settled.listed] });
+      if (row.kind === 'provider' && listableUser(row.person) === null && listableUser(person) !== null) {
+        await this.wakes.clientsOf(tx, row.id);
+      }
+      return { state: settled.state, code: step.do === 'rest' ? step.code : result.errorCode };
+    });
+  }
+
+  private async judge(tx: PoolClient, turn: Turn, row: PersonRow, answer: CallAnswer): Promise<Answer> {
+    if (answer.kind === 'unauthorized') {
+      const whose = await this.circuits.refused(tx, turn.step.operation, row.id, turn.grant);
+      return { kind: whose === 'own' ? 'forbidden' : 'refused-for-all' };
+    }
+    if (turnedOut(answer)) await this.circuits.succeeded(tx, turn.step.operation);
+    if (answer.kind === 'exists' || answer.kind === 'created') {
+      return {
+        kind: answer.kind,
+        userId: answer.userId,
+        heldByAnother: await this.people.isHeldByAnother(tx, row.id, answer.userId),
+      };
+    }
+    return answer;
+  }
+
+  private merge(turn: Turn, row: PersonRow, answer: Answer): Person {
+    const now = row.around.now;
+    const retryMs = backoffMs(row.person.strikes + 1, this.random.fraction(), RETRY);
+    return applyAnswer(row.person, turn.step, answer, {
+      callId: turn.grant.id,
+      outdated: row.wantedAt >= turn.grant.grantedAt,
+      now,
+      retryAt: new Date(now.getTime() + retryMs),
+      lookUpAt: new Date(now.getTime() + this.env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000),
+    });
+  }
+
+  /** Keeps what is worth keeping beside the facts: the invite URL, what the platform was given, its words on an error. */
+  private async keep(tx: PoolClient, turn: Turn, row: PersonRow, result: CallResult, person: Person): Promise<void> {
+    const mappedNow = row.person.platformUserId === null && person.platformUserId !== null;
+    const given = turn.step.subject === 'attempted' ? turn.row.sealed.attemptProfile : turn.row.sealed.profile;
+    const origin = result.answer.kind === 'created' || turn.step.subject === 'attempted' ? 'created' : 'linked';
+    await tx.query(
+      `UPDATE people SET lease_until = CASE WHEN lease_token = $9 THEN NULL ELSE lease_until END,
+         lease_token = CASE WHEN lease_token = $9 THEN NULL ELSE lease_token END, error_code = $2, error_text = $3,
+         invite_url = CASE WHEN $4::text IS NULL THEN NULL ELSE coalesce($5, invite_url) END,
+         origin = CASE WHEN $6 THEN $7 ELSE origin END,
+         applied_profile = CASE WHEN $6 THEN $8 ELSE applied_profile END
+       WHERE id = $1`,
+      [
+        row.id,
+        result.errorCode,
+        result.errorText === null ? null : this.seal.sealErrorText(row, result.errorText),
+        person.platformUserId,
+        result.inviteUrl === null ? null : this.seal.sealInviteUrl(row, result.inviteUrl),
+        mappedNow,
+        origin,
+        given,
+        turn.lease,
+      ],
+    );
+  }
+}
+
+/** Whether the platform did the operation, whatever it answered about this person: the key is good for it. */
+function turnedOut(answer: CallAnswer): boolean {
+  return ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found', 'rejected'].includes(answer.kind);
+}

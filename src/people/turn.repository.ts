@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { type CallGrant, CallLogRepository, SEND_WITHIN_MS } from '../platform/call-log.repository.js';
+import type { CallWindow, Lane } from '../platform/call-pace.js';
+import { applyGrant } from './apply-answer.js';
+import { CircuitRepository, type OpenCircuits } from './circuit.repository.js';
+import type { CallStep } from './next-step.js';
+import { PeopleRepository } from './people.repository.js';
+import type { PersonRow } from './person-row.js';
+
+/** A person's turn: the step to take, the slot for it, and the lease under which it is taken. */
+export interface Turn {
+  row: PersonRow;
+  step: CallStep;
+  grant: CallGrant;
+  lease: string;
+  /** By this process's monotonic clock, in milliseconds: later than this the call must not leave. */
+  sendBeforeMs: number;
+}
+
+/** What came of asking for a turn. `again` is when to ask for the next one; null: when something changes. */
+export interface TurnOffer {
+  turn: Turn | null;
+  again: Date | null;
+}
+
+/** People without a call to make that one transaction decides on before it lets others have the lock. */
+const DECISIONS_PER_TURN = 50;
+
+/** Milliseconds beyond a call's timeout for which nobody else may take the person. */
+const LEASE_MARGIN_MS = 5_000;
+
+const DUE = `due_at <= $1 AND held_by IS NULL AND (lease_until IS NULL OR lease_until < $1) AND (step IS NULL OR NOT step = ANY($2))`;
+
+/**
+ * Grants turns: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
+ * commits slot, intent and lease together. When it can't commit, nothing is sent.
+ */
+@Injectable()
+export class TurnRepository {
+  private readonly leaseMs: number;
+  private readonly unknownAfterMs: number;
+
+  constructor(
+    env: Env,
+    private readonly clock: Clock,
+    private readonly database: Database,
+    private readonly calls: CallLogRepository,
+    private readonly people: PeopleRepository,
+    private readonly circuits: CircuitRepository,
+  ) {
+    const timeoutMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000;
+    this.leaseMs = SEND_WITHIN_MS + timeoutMs + LEASE_MARGIN_MS;
+    this.unknownAfterMs = SEND_WITHIN_MS + timeoutMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
+  }
+
+  /** Asks for a turn. @throws the database's error when it can't commit; then nothing was granted */
+  async next(): Promise<TurnOffer> {
+    return this.database.transaction(async (tx) => {
+      const window = await this.calls.lockWindow(tx);
+      const open = await this.circuits.open(tx, window.now);
+      for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
+        const row = await this.pick(tx, window, open);
+        if (!row) return { turn: null, again: await this.whenNext(tx, window, open) };
+        const step = await this.people.decide(tx, row);
+        if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
+        if (open.blocked.includes(step.operation)) continue;
+        return this.grant(tx, window, open, row, step);
+      }
+      return { turn: null, again: window.now };
+    });
+  }
+
+  /** Whether somebody is due who is not being served. */
+  async someoneIsDue(): Promise<boolean> {
+    const { rows } = await this.database.pool.query<{ due: boolean }>(
+      `SELECT EXISTS (SELECT 1 FROM people WHERE due_at <= now() AND held_by IS NULL AND (lease_until IS NULL OR lease_until < now())) AS due`,
+    );
+    return rows[0]?.due ?? false;
+  }
+
+  private async pick(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
+    // The index gives people by their moments; only while a circuit is open, others come before who opened it.
+    const [order, openers] = open.openers.length > 0 ? ['(id = ANY($4)), due_at', [open.openers]] : ['due_at', []];
+    for (const lane of ['interactive', 'bulk'] as const) {
+      if (this.calls.earliest(lane, window) > window.now) continue;
+      const { rows } = await tx.query<{ id: string }>(
+        `SELECT id FROM people WHERE lane = $3 AND ${DUE} ORDER BY ${order} LIMIT 1 FOR UPDATE SKIP LOCKED`,
+        [window.now, open.blocked, lane, ...openers],
+      );
+      if (rows[0]) return this.people.load(tx, rows[0].id);
+    }
+    return undefined;
+  }
+
+  private async grant(
+    tx: PoolClient,
+    window: CallWindow,
+    open: OpenCircuits,
+    row: PersonRow,
+    step: CallStep,
+  ): Promise<TurnOffer> {
+    const lease = randomUUID();
+    const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
+    const call = { personId: row.id, operation: step.operation, lane: row.lane };
+    const { grant, window: after } = await this.calls.grant(tx, window, call);
+    const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
+    const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
+    await this.people.saveKnown(tx, row.id, person);
+    await tx.query('UPDATE people SET lease_token = $2, lease_until = $3 WHERE id = $1', [
+      row.id,
+      lease,
+      new Date(grant.grantedAt.getTime() + this.leaseMs),
+    ]);
+    if (open.probing.includes(step.operation)) await this.circuits.probe(tx, step.operation);
+    const turn = { row: { ...row, person, leaseToken: lease }, step, grant, lease, sendBeforeMs };
+    return { turn, again: await this.whenNext(tx, after, open) };
+  }
+
+  /** The moment at which the next turn can be had: somebody must be due, and a slot free for that lane. */
+  private async whenNext(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<Date | null> {
+    const { rows } = await tx.query<{ lane: Lane; dueAt: Date }>(
+      `SELECT lane, min(greatest(due_at, lease_until)) AS "dueAt" FROM (
+         (SELECT lane, due_at, lease_until FROM people
+          WHERE lane = 'interactive' AND due_at IS NOT NULL AND held_by IS NULL AND (step IS NULL OR NOT step = ANY($1)) ORDER BY due_at LIMIT 30)
+         UNION ALL
+         (SELECT lane, due_at, lease_until FROM people
+          WHERE lane = 'bulk' AND due_at IS NOT NULL AND held_by IS NULL AND (step IS NULL OR NOT step = ANY($1)) ORDER BY due_at LIMIT 30)
+       ) AS soonest GROUP BY lane`,
+      [open.blocked],
+    );
+    const moments = rows.map((row) => Math.max(row.dueAt.getTime(), this.calls.earliest(row.lane, window).getTime()));
+    if (open.nextProbeAt) moments.push(open.nextProbeAt.getTime());
+    return moments.length > 0 ? new Date(Math.min(...moments)) : null;
+  }
+}

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Env } from '../config/env.js';
+import { Random } from '../config/random.js';
+import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './call-pace.js';
+import { pauseMs } from './call-pause.js';
+
+/** A slot that was granted: the right to one HTTP attempt, now. */
+export interface CallGrant {
+  id: string;
+  grantedAt: Date;
+}
+
+/** What became of a call, for the history and the window. */
+export interface CallOutcome {
+  outcome: string;
+  status: number | null;
+  durationMs: number;
+  /** False when it is certain that nothing reached the platform: the slot is free at once. */
+  reached: boolean;
+  /** Set for a 429: what Retry-After said, in milliseconds, or `unsaid`. */
+  rateLimited?: { retryAfterMs: number | undefined };
+}
+
+/** Milliseconds that may pass between the commit of a grant and the sending of its call. */
+export const SEND_WITHIN_MS = 1_000;
+
+/**
+ * The log of user-management calls, which is the limit: a call's row occupies the window from its commit until one
+ * window after its answer, or after its timeout when no answer came. Whatever moment the platform counts lies in
+ * between, so no sliding window of the platform's ever holds more calls than the limit.
+ */
+@Injectable()
+export class CallLogRepository {
+  readonly limit: CallLimit;
+  private readonly account: string;
+  private readonly worker = `${hostname()}:${process.pid}`;
+  private readonly timeoutMs: number;
+
+  constructor(
+    env: Env,
+    private readonly random: Random,
+  ) {
+    this.account = createHash('sha256').update(env.PLATFORM_API_KEY).digest('hex').slice(0, 16);
+    this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: env.USER_MANAGEMENT_WINDOW_SECONDS * 1_000 };
+    this.timeoutMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000;
+  }
+
+  /** Locks the budget for this transaction and reads the window; grants are serialised by it over all processes. */
+  async lockWindow(tx: PoolClient): Promise<CallWindow> {
+    const budget = await this.lockBudget(tx);
+    const { rows } = await tx.query<{ now: Date; occupied: number; firstFreeAt: Date | null }>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+       SELECT (SELECT now FROM clock) AS now, count(*)::int AS occupied, min(occupies_until) AS "firstFreeAt"
+       FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)`,
+      [this.account],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('The log of platform calls could not be read.');
+    return { ...row, ...budget };
+  }
+
+  /** The earliest moment at which a lane may call. */
+  earliest(lane: Lane, window: CallWindow): Date {
+    return earliest(lane, window, this.limit);
+  }
+
+  /**
+   * Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit.
+   *
+   * @returns the grant, and the window as it stands now
+   */
+  async grant(
+    tx: PoolClient,
+    window: CallWindow,
+    call: { personId: string; operation: string; lane: Lane },
+  ): Promise<{ grant: CallGrant; window: CallWindow }> {
+    const { rows } = await tx.query<CallGrant & { occupiesUntil: Date }>(
+      `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, occupies_until, worker)
+       SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
+       RETURNING id, granted_at AS "grantedAt", occupies_until AS "occupiesUntil"`,
+      [
+        this.account,
+        call.personId,
+        call.operation,
+        call.lane,
+        SEND_WITHIN_MS + this.timeoutMs + this.limit.windowMs,
+        this.worker,
+      ],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('A platform call could not be logged.');
+    const bulkNextAt = call.lane === 'bulk' ? nextBulkAt(window, this.limit) : window.bulkNextAt;
+    if (call.lane === 'bulk') {
+      await tx.query('UPDATE call_budgets SET bulk_next_at = $2 WHERE account = $1', [this.account, bulkNextAt]);
+    }
+    const firstFreeAt = window.firstFreeAt ?? row.occupiesUntil;
+    return {
+      grant: { id: row.id, grantedAt: row.grantedAt },
+      window: { ...window, bulkNextAt, firstFreeAt, occupied: window.occupied + 1 },
+    };
+  }
+
+  /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
+  async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
+    await tx.query(
+      `UPDATE platform_calls SET outcome = $2, status = $3, duration_ms = $4, answered_at = clock_timestamp(),
+         occupies_until = CASE
+           WHEN $5::text = 'free' THEN clock_timestamp()
+           WHEN $5::text = 'answered' THEN clock_timestamp() + $6 * interval '1 millisecond'
+           ELSE occupies_until END
+       WHERE id = $1`,
+      [grant.id, result.outcome, result.status, Math.round(result.durationMs), hold(result), this.limit.windowMs],
+    );
+    if (result.rateLimited) await this.pause(tx, grant, result.rateLimited.retryAfterMs);
+    else if (result.status !== null) {
+      await tx.query(
+        'UPDATE call_budgets SET strikes = 0 WHERE account = $1 AND strikes > 0 AND (blocked_until IS NULL OR blocked_until < $2)',
+        [this.account, grant.grantedAt],
+      );
+    }
+  }
+
+  /**
+   * When the operation's last call for this person that was answered, before this call, was answered 403; null when it
+   * was answered otherwise. A 429 or a fault tells nothing about the person.
+   */
+  async refusedBefore(
+    tx: PoolClient,
+    { callId, operation, personId }: { callId: string; operation: string; personId: string },
+  ): Promise<Date | null> {
+    const { rows } = await tx.query<{ answeredAt: Date; status: number }>(
+      `SELECT answered_at AS "answeredAt", status FROM platform_calls
+       WHERE person_id = $1 AND id < $2 AND operation = $3 AND status < 500 AND status <> 429 ORDER BY id DESC LIMIT 1`,
+      [personId, callId, operation],
+    );
+    return rows[0]?.status === 403 ? rows[0].answeredAt : null;
+  }
+
+  private async lockBudget(tx: PoolClient): Promise<{ blockedUntil: Date | null; bulkNextAt: Date | null }> {
+    const read =
+      'SELECT blocked_until AS "blockedUntil", bulk_next_at AS "bulkNextAt" FROM call_budgets WHERE account = $1 FOR UPDATE';
+    const { rows } = await tx.query<{ blockedUntil: Date | null; bulkNextAt: Date | null }>(read, [this.account]);
+    if (rows[0]) return rows[0];
+    await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
+    return this.lockBudget(tx);
+  }
+
+  private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
+    const { rows } = await tx.query<{ strikes: number; blockedUntil: Date | null }>(
+      'SELECT strikes, blocked_until AS "blockedUntil" FROM call_budgets WHERE account = $1 FOR UPDATE',
+      [this.account],
+    );
+    const before = rows[0] ?? { strikes: 0, blockedUntil: null };
+    const wasUnderWay = before.blockedUntil !== null && grant.grantedAt < before.blockedUntil;
+    const strikes = before.strikes + (wasUnderWay ? 0 : 1);
+    // A shorter pause never overwrites a longer one.
+    await tx.query(
+      `UPDATE call_budgets SET strikes = $2,
+         blocked_until = greatest(blocked_until, clock_timestamp() + $3 * interval '1 millisecond') WHERE account = $1`,
+      [this.account, strikes, pauseMs(retryAfterMs, Math.max(1, strikes), this.random.fraction())],
+    );
+  }
+}
+
+function hold(result: CallOutcome): 'free' | 'answered' | 'until-timeout' {
+  if (!result.reached) return 'free';
+  return result.status === null ? 'until-timeout' : 'answered';
+}

@@ -1,0 +1,60 @@
+/** Interactive work (a clinician waits) overtakes bulk work (an import). */
+export type Lane = 'interactive' | 'bulk';
+
+/** What the log of calls says at one moment, by the database's clock. */
+export interface CallWindow {
+  now: Date;
+  /** Set by a 429: no call before it. */
+  blockedUntil: Date | null;
+  /** When bulk work may take its next slot. */
+  bulkNextAt: Date | null;
+  /** Slots occupied now. */
+  occupied: number;
+  /** When the first of them becomes free. */
+  firstFreeAt: Date | null;
+}
+
+/** The limit: so many calls in any window of so many milliseconds (spec, Limits: 300 in a minute). */
+export interface CallLimit {
+  calls: number;
+  windowMs: number;
+}
+
+/** Milliseconds of the even pace that bulk work may make good after a delay, at most a tenth of the window. */
+const CATCH_UP_MS = 1_000;
+
+/** One slot in so many is kept for interactive work: bulk work would take each at the moment it becomes free. */
+const RESERVED_ONE_IN = 150;
+
+/** The even pace of bulk work, in milliseconds between two calls. */
+export function paceMs(limit: CallLimit): number {
+  return limit.windowMs / limit.calls;
+}
+
+/**
+ * The earliest moment at which a lane may take a slot; not after `now` means that it may take one now.
+ *
+ * A slot is free when fewer than the limit are occupied; a 429 stops both lanes; bulk work keeps an even pace and leaves
+ * the last slots alone, so that one is free at once for whoever waits.
+ */
+export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date {
+  const moments = [window.now.getTime()];
+  if (window.blockedUntil) moments.push(window.blockedUntil.getTime());
+  const slots = lane === 'bulk' ? limit.calls - Math.floor(limit.calls / RESERVED_ONE_IN) : limit.calls;
+  if (window.occupied >= slots && window.firstFreeAt) {
+    // The database counts in microseconds and a Date in milliseconds: rounded up, so that full never looks free.
+    moments.push(window.firstFreeAt.getTime() + 1);
+  }
+  if (lane === 'bulk' && window.bulkNextAt) moments.push(window.bulkNextAt.getTime());
+  return new Date(Math.max(...moments));
+}
+
+/**
+ * When bulk work may take its next slot after it took one now: one pace after the last moment due, so that a late
+ * worker catches up, but by no more than a second's worth (the generic cell rate algorithm, ITU-T I.371 annex A).
+ */
+export function nextBulkAt(window: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
+  const credit = Math.max(paceMs(limit), Math.min(CATCH_UP_MS, limit.windowMs / 10));
+  const due = Math.max(window.bulkNextAt?.getTime() ?? 0, window.now.getTime() - credit);
+  return new Date(due + paceMs(limit));
+}

@@ -1,0 +1,65 @@
+import type { Contract } from './contract.js';
+import type { OperationName } from './operations.js';
+import { notConfigured } from './platform-problem.js';
+
+/** Something that the service can do for the EHR, and what it lacks where it can't. */
+export interface Capability {
+  name: CapabilityName;
+  on: boolean;
+  /** Settings to make, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
+  missing: string[];
+}
+
+/** The bits of the environment that switch a capability. */
+export interface CapabilityEnv {
+  PLATFORM_PARTNER_DOMAIN?: string | undefined;
+}
+
+/** Which operation each capability stands on; of `upload` ones the file is sent by the service itself. */
+const OPERATIONS = {
+  'user-mirroring': ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'],
+  'session-create': ['createSession'],
+  'session-read': ['getSession'],
+  'processing-session-read': ['getProcessingSession'],
+  'session-update': ['updateSession'],
+  'note-templates-update': ['updateSessionTemplates'],
+  'recording-upload': ['recordingUploadUrl'],
+  'compliance-upload': ['complianceUploadUrl'],
+  'compliance-submit': ['submitComplianceJob'],
+  'compliance-result': ['getComplianceJob'],
+  'compliance-polling': ['getComplianceJob'],
+  recorder: ['initiateAuth'],
+} as const satisfies Record<string, readonly OperationName[]>;
+
+export type CapabilityName = keyof typeof OPERATIONS;
+export const CAPABILITY_NAMES = Object.keys(OPERATIONS) as CapabilityName[];
+
+/** Lists every capability with what it still lacks. Pure. */
+export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
+  return CAPABILITY_NAMES.map((name) => {
+    const missing = [...new Set(missingFor(name, contract, env))];
+    return { name, on: missing.length === 0, missing };
+  });
+}
+
+function missingFor(name: CapabilityName, contract: Contract, env: CapabilityEnv): string[] {
+  const purpose = name === 'recording-upload' || name === 'compliance-upload' ? 'upload' : 'call';
+  const settings = OPERATIONS[name].flatMap((operation) => contract.missingFor(operation, purpose));
+  const polling = name === 'compliance-polling' ? missingStates(contract) : [];
+  const domain = name === 'recorder' && !env.PLATFORM_PARTNER_DOMAIN ? ['PLATFORM_PARTNER_DOMAIN'] : [];
+  return [...[...settings, ...polling].map((setting) => `PLATFORM_CONTRACT: ${setting}`), ...domain];
+}
+
+function missingStates(contract: Contract): string[] {
+  const { response, states } = contract.operations.getComplianceJob;
+  return [
+    ...(response.state === undefined ? ['operations.getComplianceJob.response.state'] : []),
+    ...(states ? [] : ['operations.getComplianceJob.states']),
+  ];
+}
+
+/** Lets a capability through that has all its settings. @throws {Problem} 501 `not-configured` naming the settings that it lacks */
+export function requireCapability(name: CapabilityName, contract: Contract, env: CapabilityEnv): void {
+  const missing = [...new Set(missingFor(name, contract, env))];
+  if (missing.length > 0) throw notConfigured(missing);
+}

@@ -1,0 +1,45 @@
+import type { OperationRule } from './operation-rule.js';
+import { builtInRule, factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
+
+/** How the API key is sent; without a scheme the header holds the bare key. */
+export interface ApiKeyRule {
+  header: string;
+  scheme?: string;
+}
+
+export type OperationRules = Record<OperationName, OperationRule>;
+
+/** What is known of the platform's interface: what the spec shows, and what the contract file adds. */
+export class Contract {
+  /**
+   * @param apiKey undefined: not told, so that no operation but initiateAuth can be called
+   */
+  constructor(
+    readonly apiKey: ApiKeyRule | undefined,
+    readonly operations: OperationRules,
+  ) {}
+
+  /** What holds without a contract file. */
+  static builtIn(): Contract {
+    const rules = OPERATION_NAMES.map((name) => [name, builtInRule(name)] as const);
+    return new Contract(undefined, Object.fromEntries(rules) as OperationRules);
+  }
+
+  /**
+   * Names the settings that an operation still lacks, as paths into the contract file; none when it can be called.
+   *
+   * @param purpose `upload` also asks for what sending the file itself needs
+   */
+  missingFor(operation: OperationName, purpose: 'call' | 'upload' = 'call'): string[] {
+    const facts = factsOf(operation);
+    const rule = this.operations[operation];
+    const at = `operations.${operation}`;
+    return [
+      ...(facts.bearerAlways || this.apiKey ? [] : ['apiKey.header']),
+      ...(rule.method ? [] : [`${at}.method`]),
+      ...(rule.path ? [] : [`${at}.path`]),
+      ...facts.needs.filter((pointer) => rule.response[pointer] === undefined).map((name) => `${at}.response.${name}`),
+      ...(purpose === 'upload' && !rule.upload?.method ? [`${at}.upload.method`] : []),
+    ];
+  }
+}

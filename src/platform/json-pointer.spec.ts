@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { isJsonPointer, readPointer } from './json-pointer.js';
+
+const seed = Number(process.env.SEED ?? 20_26);
+
+/** Every place of a document with the pointer to it, written as RFC 6901 says. */
+function places(value: unknown, pointer = ''): [string, unknown][] {
+  const below = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
+  return [[pointer, value], ...below.flatMap(([key, item]) => places(item, `${pointer}/${escaped(key)}`))];
+}
+
+describe('JSON Pointer', () => {
+  it('finds every place of any document', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (document) => {
+        for (const [pointer, value] of places(document)) expect(readPointer(document, pointer)).toBe(value);
+      }),
+      { seed, numRuns: 500 },
+    );
+  });
+
+  it('reads the examples of RFC 6901, section 5', () => {
+    const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'c%d': 2, 'm~n': 8, ' ': 7 };
+    const read = (pointer: string) => readPointer(document, pointer);
+    expect(['', '/foo', '/foo/0', '/', '/a~1b', '/c%d', '/m~0n', '/ '].map(read)).toEqual([
+      ...[document, document.foo, 'bar', 0, 1, 2, 8, 7],
+    ]);
+  });
+
+  it('sees only what the document itself holds', () => {
+    for (const pointer of [
+      '/constructor',
+      '/__proto__',
+      '/list/length',
+      '/list/-',
+      '/list/01',
+      '/list/2',
+      '/text/0',
+      '/none/x',
+    ]) {
+      expect(readPointer({ list: [1, 2], text: 'abc', none: null }, pointer)).toBeUndefined();
+    }
+  });
+
+  it('tells what is no pointer', () => {
+    expect(['a', '/~', '/~2', 'a/b', '#/a'].filter(isJsonPointer)).toEqual([]);
+    expect(readPointer({ a: 1 }, 'a')).toBeUndefined();
+  });
+});

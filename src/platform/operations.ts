@@ -1,0 +1,131 @@
+import type { HttpMethod, OperationRule, UploadMethod } from './operation-rule.js';
+
+/** What is fixed about an operation, whatever the contract file says. */
+export interface OperationFacts {
+  /** Shown by the spec; what is absent has to come from the contract file. */
+  method?: HttpMethod;
+  path?: string;
+  /** Placeholders that the call fills and that the address must hold. */
+  parameters: readonly string[];
+  /** Pointers into the answer that the spec's field names give. */
+  response: Readonly<Record<string, string>>;
+  /** Pointers that only the contract file can give: those that the operation can't do without, and others. */
+  needs: readonly string[];
+  mayRead: readonly string[];
+  /** The spec shows the body, or shows that there is none. */
+  bodyIsShown: boolean;
+  /** Asks for an upload URL: its placeholders may describe the file, and `upload` says how to send it. */
+  upload?: { method?: UploadMethod };
+  /** Has states that end it. */
+  endStates?: true;
+  /** Makes something: sent over a connection of its own, so that a stale one can't leave it in doubt. */
+  creates: boolean;
+  /** Sends the API key as `Authorization: Bearer`, as the spec shows for this operation alone. */
+  bearerAlways: boolean;
+  /** The largest answer that is read, in bytes. */
+  answerLimit: number;
+}
+
+const MIB = 1024 * 1024;
+
+const usual = {
+  parameters: [],
+  response: {},
+  needs: [],
+  mayRead: [],
+  bodyIsShown: true,
+  creates: false,
+  bearerAlways: false,
+  answerLimit: MIB,
+} as const satisfies OperationFacts;
+
+/** A session's transcript can be long. */
+const session = { ...usual, response: { session: '' }, answerLimit: 64 * MIB };
+const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
+
+/** Every operation of the platform, with what the spec shows of it. */
+export const OPERATION_FACTS = {
+  checkUser: {
+    ...usual,
+    method: 'POST',
+    path: '/users/check',
+    response: { isUserExists: '/isUserExists', userId: '/userId' },
+  },
+  createProvider: {
+    ...usual,
+    method: 'POST',
+    path: '/users/providers',
+    response: { userId: '/userId', inviteUrl: '/inviteUrl' },
+    creates: true,
+  },
+  createClient: {
+    ...usual,
+    method: 'POST',
+    path: '/users/clients',
+    response: { userId: '/userId', inviteUrl: '/inviteUrl' },
+    creates: true,
+  },
+  setClientProviders: { ...usual, method: 'POST', path: '/users/{userId}/providers', parameters: ['userId'] },
+  deleteUser: { ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
+  createSession: { ...usual, response: { sessionId: '/sessionId' }, creates: true },
+  getSession: { ...session, parameters: ['sessionId'], bodyIsShown: false },
+  updateSession: {
+    ...session,
+    method: 'PATCH',
+    path: '/api/v2/therapy-session/{sessionId}',
+    parameters: ['sessionId'],
+  },
+  updateSessionTemplates: { ...session, parameters: ['sessionId'] },
+  getProcessingSession: {
+    ...session,
+    parameters: ['processingId'],
+    response: {},
+    mayRead: ['sessionId', 'session'],
+    bodyIsShown: false,
+  },
+  // Spec, Therapy session creation request: the file is sent with an HTTP PUT.
+  recordingUploadUrl: { ...uploadUrl, upload: { method: 'PUT' } },
+  complianceUploadUrl: { ...uploadUrl, method: 'GET', path: '/compliance/upload-url', upload: {} },
+  submitComplianceJob: { ...usual, response: { jobId: '/jobId' }, creates: true },
+  getComplianceJob: {
+    ...usual,
+    method: 'GET',
+    path: '/compliance/job/{jobId}',
+    parameters: ['jobId'],
+    mayRead: ['state'],
+    bodyIsShown: false,
+    endStates: true,
+    answerLimit: 16 * MIB,
+  },
+  initiateAuth: {
+    ...usual,
+    method: 'POST',
+    path: '/authentication/initiate-auth',
+    response: { otpToken: '/otpToken' },
+    bearerAlways: true,
+  },
+} as const satisfies Record<string, OperationFacts>;
+
+export type OperationName = keyof typeof OPERATION_FACTS;
+export const OPERATION_NAMES = Object.keys(OPERATION_FACTS) as OperationName[];
+
+/** Placeholders that describe the file for which an upload URL is asked; `{size}` is in bytes. */
+export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
+
+/** The facts of one operation, with every field in its general type. */
+export function factsOf(operation: OperationName): OperationFacts {
+  return OPERATION_FACTS[operation];
+}
+
+/** How an operation is called as far as the spec shows it. */
+export function builtInRule(operation: OperationName): OperationRule {
+  const { method, path, response, upload } = factsOf(operation);
+  return {
+    ...(method && { method }),
+    ...(path && { path }),
+    headers: {},
+    query: {},
+    response: { ...response },
+    ...(upload && { upload: { ...upload, headers: {} } }),
+  };
+}

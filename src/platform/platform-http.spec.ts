@@ -1,0 +1,243 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { API_KEY, httpTo, json, LoopbackPlatform } from './loopback-platform.spec-support.js';
+import type { PlatformError } from './platform-errors.js';
+import type { CallOptions, PlatformHttp } from './platform-http.js';
+
+const body = { email: 'jane.secret@example.com', firstName: 'Jane', lastName: 'Secret' };
+const QUICK = { PLATFORM_TIMEOUT_SECONDS: '0.3' };
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+describe('one HTTP attempt', () => {
+  let platform: LoopbackPlatform;
+  let http: PlatformHttp;
+
+  beforeEach(async () => {
+    platform = await LoopbackPlatform.start();
+    http = httpTo(platform.url, undefined, QUICK);
+  });
+  afterEach(async () => {
+    http.onApplicationShutdown();
+    await platform.stop();
+  });
+
+  const create = (options: CallOptions = {}, client = http) =>
+    client.call({ operation: 'createProvider', body, ...options });
+  const failure = (call: Promise<unknown>) =>
+    call.then(
+      () => {
+        throw new Error('The call succeeded.');
+      },
+      (error: PlatformError) => error,
+    );
+  const failing = (answer: Answer) => {
+    platform.answer = answer;
+    return failure(create());
+  };
+
+  it('sends JSON with the API key and reads what comes', async () => {
+    platform.answer = (_request, response) => json(response, 201, { userId: 'u' });
+    const answer = await create();
+    expect(answer.body).toEqual({ userId: 'u' });
+    expect(platform.heard).toEqual([
+      expect.objectContaining({ method: 'POST', url: '/users/providers', body: JSON.stringify(body) }),
+    ]);
+    expect(platform.heard[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(JSON.stringify(body).length),
+      'x-partner-key': API_KEY,
+      'user-agent': 'notebridge',
+      connection: 'close',
+    });
+  });
+
+  it('sends neither body nor content type where there is none', async () => {
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u/1' } });
+    expect(platform.heard[0]).toMatchObject({ method: 'DELETE', url: '/users/u%2F1', body: '' });
+    expect(platform.heard[0]?.headers).not.toHaveProperty('content-type');
+  });
+
+  it('keeps connections, but makes every create over its own', async () => {
+    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body });
+    expect(platform.connections).toBe(1);
+    for (let call = 0; call < 3; call += 1) await create();
+    expect(platform.connections).toBe(4);
+  });
+
+  it('reads compressed answers', async () => {
+    platform.answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify({ userId: 'u' })));
+    expect((await create()).body).toEqual({ userId: 'u' });
+  });
+
+  it.each([
+    [400, 'rejected'],
+    [401, 'unauthorized'],
+    [403, 'unauthorized'],
+    [404, 'not-found'],
+    [408, 'unknown-outcome'],
+    [409, 'rejected'],
+    [422, 'rejected'],
+    [425, 'unknown-outcome'],
+    [429, 'rate-limited'],
+    [500, 'unknown-outcome'],
+    [502, 'unknown-outcome'],
+    [503, 'unknown-outcome'],
+  ])('%i is %s', async (status, kind) => {
+    const error = await failing((_request, response) => json(response, status, { message: 'No.' }));
+    expect(error).toMatchObject({ kind, status, platformMessage: 'No.' });
+    expect(platform.heard).toHaveLength(1);
+  });
+
+  it('tells how long a 429 asks to wait', async () => {
+    const error = await failing((_request, response) => json(response, 429, {}, { 'retry-after': '7' }));
+    expect(error.retryAfterMs).toBe(7_000);
+    expect((await failing((_request, response) => json(response, 429, {}))).retryAfterMs).toBeUndefined();
+  });
+
+  it.each([301, 302, 303, 307, 308])('never follows a %i, so that the key goes to no other host', async (status) => {
+    const other = await LoopbackPlatform.start();
+    const error = await failing((_request, response) => response.writeHead(status, { location: other.url }).end());
+    expect(error).toMatchObject({ kind: 'rejected', status });
+    expect(other.connections).toBe(0);
+    await other.stop();
+  });
+
+  it('is an unknown outcome when the connection breaks after sending', async () => {
+    const error = await failing((request) => request.socket.resetAndDestroy());
+    expect(error).toMatchObject({ kind: 'unknown-outcome', status: undefined });
+    expect(platform.heard).toHaveLength(1);
+  });
+
+  it('is an unknown outcome when no answer comes in time', async () => {
+    const error = await failing(() => undefined);
+    expect(error).toMatchObject({ kind: 'unknown-outcome' });
+    expect(error.message).toContain('(timeout)');
+  });
+
+  it('is an unknown outcome when an answer begins and does not end', async () => {
+    const stuck = await failing((_request, response) => response.writeHead(200).write('{"userId":'));
+    expect(stuck.kind).toBe('unknown-outcome');
+    const cut = await failing((request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{');
+      request.socket.destroySoon();
+    });
+    expect(cut.kind).toBe('unknown-outcome');
+  });
+
+  it('is an unknown outcome when the answer is too large, compressed or not', async () => {
+    const large = Buffer.alloc(2 * 1024 * 1024, ' ');
+    expect(await failing((_request, response) => response.writeHead(200).end(large))).toMatchObject({
+      kind: 'unknown-outcome',
+    });
+    const packed = await failing((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(large)),
+    );
+    expect(packed.kind).toBe('unknown-outcome');
+  });
+
+  it('is an unknown outcome when the answer is no HTTP', async () => {
+    expect(await failing((request) => request.socket.end('hello\r\n\r\n'))).toMatchObject({ kind: 'unknown-outcome' });
+  });
+
+  it.each(['not json', '', '{"userId":'])('is an unknown outcome when a 2xx says %j', async (text) => {
+    platform.answer = (_request, response) => response.writeHead(200).end(text);
+    const answer = await create();
+    expect(() => answer.requiredText('userId')).toThrow(
+      expect.objectContaining({ kind: 'unknown-outcome', status: 200 }),
+    );
+  });
+
+  it('stops at shutdown: nothing sent before, unknown after', async () => {
+    expect(await failure(create({ signal: AbortSignal.abort() }))).toMatchObject({ kind: 'unreachable' });
+    expect(platform.connections).toBe(0);
+    const shutdown = new AbortController();
+    platform.answer = () => shutdown.abort();
+    expect(await failure(create({ signal: shutdown.signal }))).toMatchObject({ kind: 'unknown-outcome' });
+  });
+
+  it('answers well after errors over kept connections', async () => {
+    const check = () => http.call({ operation: 'checkUser', body });
+    platform.answer = (_request, response) => json(response, 500, {});
+    expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
+    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+    expect((await check()).body).toEqual({ isUserExists: false });
+    expect(platform.connections).toBe(1);
+  });
+
+  describe('that can not have been sent', () => {
+    const unreachable = async (url: string, options: CallOptions = {}) => {
+      const client = httpTo(url, undefined, { PLATFORM_TIMEOUT_SECONDS: '5' });
+      const error = await failure(create(options, client));
+      client.onApplicationShutdown();
+      return error;
+    };
+
+    it('is unreachable when nobody listens', async () => {
+      const gone = await LoopbackPlatform.start();
+      await gone.stop();
+      const error = await unreachable(gone.url);
+      expect(error).toMatchObject({ kind: 'unreachable' });
+      expect(error.message).toContain('ECONNREFUSED');
+    });
+
+    it('is unreachable when the certificate is not trusted', async () => {
+      const secure = await LoopbackPlatform.start({ tls: true });
+      expect(await unreachable(secure.url)).toMatchObject({ kind: 'unreachable' });
+      expect(secure.heard).toEqual([]);
+      await secure.stop();
+    });
+
+    it('is unreachable when the other side speaks no TLS', async () => {
+      expect(await unreachable(platform.url.replace('http:', 'https:'))).toMatchObject({ kind: 'unreachable' });
+      expect(platform.heard).toEqual([]);
+    });
+
+    it('is unreachable when the connection is not ready in the time given, however long an answer may take', async () => {
+      const silent: Server = createServer((socket) => socket.on('error', () => undefined));
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const address = silent.address();
+      const port = typeof address === 'object' ? address?.port : undefined;
+      const started = performance.now();
+      const error = await unreachable(`https://127.0.0.1:${port}`, { connectWithinMs: 150 });
+      expect(error).toMatchObject({ kind: 'unreachable' });
+      expect(error.message).toContain('(connect timeout)');
+      expect(performance.now() - started).toBeLessThan(2_000);
+      silent.close();
+    });
+  });
+
+  it('fails in a way that shows no key, name, email, address or answer, however it is printed', async () => {
+    const secrets = [API_KEY, 'Jane', 'Secret', 'jane.secret', platform.url.slice(7), 'X-Partner-Key', 'x-partner-key'];
+    const answers: Answer[] = [
+      ...[302, 400, 403, 404, 429, 500].map<Answer>(
+        (status) => (_request, response) =>
+          json(response, status, { message: 'Jane Secret exists' }, { location: 'http://127.0.0.1/Jane' }),
+      ),
+      (request) => request.socket.resetAndDestroy(),
+      () => undefined,
+      (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('Jane'),
+    ];
+    const errors: unknown[] = [];
+    for (const answer of answers) errors.push(await failing(answer));
+    platform.answer = (_request, response) => json(response, 200, { name: 'Jane Secret' });
+    const unreadable = await create();
+    errors.push(await failure(Promise.resolve().then(() => unreadable.requiredText('userId'))));
+    const gone = httpTo('http://127.0.0.1:1');
+    errors.push(await failure(create({}, gone)));
+    errors.push(await failure(gone.call({ operation: 'deleteUser', parameters: { userId: '' } })));
+    for (const error of errors) {
+      const printed = [
+        inspect(error, { depth: 9, getters: true }),
+        JSON.stringify(error),
+        String(error),
+        String(Reflect.get(Object(error), 'stack')),
+      ];
+      for (const secret of secrets) expect(printed.filter((text) => text.includes(secret))).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import axios, { type AxiosResponse } from 'axios';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { ConnectionWatch } from './connection-watch.js';
+import { Contract } from './contract.js';
+import { factsOf, type OperationName } from './operations.js';
+import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
+import { codeOf, PlatformError } from './platform-errors.js';
+import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
+
+/** What a caller may ask of any call. */
+export interface CallOptions {
+  /** Ends the call at shutdown: `unreachable` when nothing had left, else `unknown-outcome`. */
+  signal?: AbortSignal;
+  /** Milliseconds within which the request must begin to leave; 2 seconds unless said. */
+  connectWithinMs?: number;
+}
+
+/** One call of an operation. */
+export interface PlatformCall extends CallOptions {
+  operation: OperationName;
+  /** Values for the placeholders of the contract. */
+  parameters?: CallParameters;
+  /** The body, where the spec shows one. */
+  body?: object;
+}
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const FREE_SOCKETS = 16;
+
+const agents = (options: { keepAlive: boolean; maxFreeSockets?: number }) => ({
+  httpAgent: new HttpAgent(options),
+  httpsAgent: new HttpsAgent(options),
+});
+
+/** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
+@Injectable()
+export class PlatformHttp implements OnApplicationShutdown {
+  private readonly kept = agents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS });
+  private readonly fresh = agents({ keepAlive: false });
+
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly clock: Clock,
+  ) {}
+
+  onApplicationShutdown(): void {
+    for (const agent of [...Object.values(this.kept), ...Object.values(this.fresh)]) agent.destroy();
+  }
+
+  /**
+   * Makes one HTTP attempt; it is never repeated here and redirects are never followed.
+   *
+   * @returns a 2xx answer, read only as far as the caller asks
+   * @throws {PlatformError} for everything else
+   */
+  async call(call: PlatformCall): Promise<PlatformAnswer> {
+    const { operation } = call;
+    const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
+    const request = platformRequest(this.contract, platform, call);
+    const answer = await this.exchange(request, call);
+    const { status } = answer;
+    const text = answer.data.toString('utf8');
+    if (status >= 200 && status < 300) {
+      return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
+    }
+    const retryAfter = headerText(answer.headers['retry-after']);
+    throw errorForAnswer(operation, { status, retryAfter, text }, this.clock.now());
+  }
+
+  private async exchange(request: PlatformRequest, call: PlatformCall): Promise<AxiosResponse<Buffer>> {
+    const { operation, signal } = call;
+    const stop = new AbortController();
+    let stopped: string | undefined;
+    const stopFor = (reason: string) => {
+      stopped ??= reason;
+      stop.abort();
+    };
+    const total = setTimeout(stopFor, this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, 'timeout');
+    const connect = setTimeout(stopFor, call.connectWithinMs ?? CONNECT_TIMEOUT_MS, 'connect timeout');
+    const connection = new ConnectionWatch(() => clearTimeout(connect));
+    const onAbort = () => stopFor('stopped');
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return await axios.request<Buffer>({
+        method: request.method,
+        url: request.url,
+        headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },
+        data: request.body,
+        responseType: 'arraybuffer',
+        transformRequest: [],
+        transformResponse: [],
+        validateStatus: () => true,
+        maxRedirects: 0,
+        maxContentLength: factsOf(operation).answerLimit,
+        proxy: false,
+        signal: stop.signal,
+        transport: connection,
+        ...(factsOf(operation).creates ? this.fresh : this.kept),
+      });
+    } catch (error) {
+      const kind = connection.ready ? 'unknown-outcome' : 'unreachable';
+      throw new PlatformError(kind, operation, { reason: stopped ?? codeOf(error) ?? 'no answer' });
+    } finally {
+      clearTimeout(total);
+      clearTimeout(connect);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+function headerText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

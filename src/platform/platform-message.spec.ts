@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import { platformMessage } from './platform-message.js';
+
+const seed = Number(process.env.SEED ?? 20_26);
+
+describe('what the platform said', () => {
+  it.each([
+    ['plain words', 'plain words'],
+    [{ message: 'a\n b' }, 'a b'],
+    [{ error: { message: 'inner' } }, 'inner'],
+    [{ error: 'Bad Request', message: ['x', 'y'] }, 'x; y'],
+    [{ title: 'T', detail: 'D' }, 'D'],
+    [{ errors: [{ message: 'one' }, 'two'] }, 'one; two'],
+    ['<html><body>no</body></html>', undefined],
+    [{ statusCode: 400 }, undefined],
+    [null, undefined],
+    ['', undefined],
+  ])('%j: %j', (body, words) => {
+    expect(platformMessage(body)).toBe(words);
+  });
+
+  it('is one line of at most 500 characters, whatever came', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.jsonValue(), fc.record({ message: fc.string({ maxLength: 1_200, unit: 'binary' }) })),
+        (body) => {
+          const words = platformMessage(body) ?? 'x';
+          expect(words.length).toBeLessThanOrEqual(500);
+          expect(words).not.toMatch(/[\p{Cc}]|^\s*$/u);
+        },
+      ),
+      { seed, numRuns: 500 },
+    );
+  });
+});

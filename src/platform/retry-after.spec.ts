@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { retryAfterMs } from './retry-after.js';
+
+const seed = Number(process.env.SEED ?? 20_26);
+const now = new Date('2026-03-04T05:06:07.500Z');
+
+describe('Retry-After', () => {
+  it('reads seconds', () => {
+    expect(['1', ' 120 ', '0'].map((header) => retryAfterMs(header, now))).toEqual([1_000, 120_000, undefined]);
+  });
+
+  it('reads the three forms of an HTTP date', () => {
+    const forms = ['Wed, 04 Mar 2026 05:07:07 GMT', 'Wednesday, 04-Mar-26 05:07:07 GMT', 'Wed Mar  4 05:07:07 2026'];
+    expect(forms.map((header) => retryAfterMs(header, now))).toEqual([59_500, 59_500, 59_500]);
+  });
+
+  it('says nothing for a moment that is past', () => {
+    expect(retryAfterMs('Wed, 04 Mar 2026 05:06:07 GMT', now)).toBeUndefined();
+  });
+
+  it('says nothing for what is neither', () => {
+    const strange = [
+      undefined,
+      '',
+      'soon',
+      '-1',
+      '1.5',
+      '1e3',
+      '2026-03-04T05:07:07Z',
+      '99999999999',
+      'Wed, 99 Mar 2026 05:07:07 GMT',
+    ];
+    expect(strange.map((header) => retryAfterMs(header, now))).toEqual(strange.map(() => undefined));
+  });
+
+  it('gives back what any date was made of, and never a wait that is not positive', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -1e9, max: 1e9 }), (seconds) => {
+        const then = new Date(Math.floor(now.getTime() / 1_000) * 1_000 + seconds * 1_000);
+        const wait = then.getTime() - now.getTime();
+        expect(retryAfterMs(then.toUTCString(), now)).toBe(wait > 0 ? wait : undefined);
+      }),
+      { seed },
+    );
+    fc.assert(
+      fc.property(fc.string(), (header) => (retryAfterMs(header, now) ?? 1) > 0),
+      { seed },
+    );
+  });
+});

@@ -1,0 +1,79 @@
+import { createPostgresBackend, type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { Env } from '../config/env.js';
+import { SESSION_OPTIONS } from '../database/database.js';
+import { QUEUE_NAMES } from './queue-names.js';
+
+/** Connections to PostgreSQL that one queue or one worker may hold when BullMQ runs on it. */
+const POSTGRES_CONNECTIONS = 2;
+
+type Connection = QueueOptions['connection'];
+type BackendEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
+
+/** The one switch: Redis when REDIS_URL is set, otherwise BullMQ's PostgreSQL backend on DATABASE_URL. */
+export function workerOptions(env: BackendEnv): QueueOptions {
+  if (env.REDIS_URL) {
+    setDefaultBackendFactory();
+    return { connection: { url: env.REDIS_URL, maxRetriesPerRequest: null } as Connection, prefix: env.QUEUE_PREFIX };
+  }
+  setDefaultBackendFactory(createPostgresBackend);
+  // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.
+  const pool = { connectionString: env.DATABASE_URL, max: POSTGRES_CONNECTIONS, options: SESSION_OPTIONS };
+  return { connection: pool as unknown as Connection, prefix: env.QUEUE_PREFIX };
+}
+
+/**
+ * Options of a producer: without its store it fails at once, because the sweep rings again. Workers get them too (Nest
+ * takes them from the queue), and BullMQ prints a warning about any other `maxRetriesPerRequest` than null.
+ */
+export function producerOptions(env: BackendEnv): QueueOptions {
+  const options = workerOptions(env);
+  if (!env.REDIS_URL) return options;
+  return { ...options, connection: { ...options.connection, enableOfflineQueue: false } as Connection };
+}
+
+/**
+ * Prepares the store of the queues at start: BullMQ's tables on PostgreSQL, or a look at Redis' eviction policy.
+ *
+ * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its sweeps
+ * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production)
+ */
+export async function prepareQueueStore(env: BackendEnv, ownerUrl: string): Promise<string | undefined> {
+  return env.REDIS_URL ? checkRedis(env.REDIS_URL) : createQueueTables(ownerUrl);
+}
+
+async function createQueueTables(ownerUrl: string): Promise<undefined> {
+  const client = new pg.Client({ connectionString: ownerUrl, options: SESSION_OPTIONS });
+  await client.connect();
+  try {
+    await runMigrations(client as unknown as Parameters<typeof runMigrations>[0]);
+    // BullMQ makes a queue's sequence at its first job, which a role that owns nothing may not do. Its id is skipped.
+    await client.query('SELECT bullmq.next_job_id(name) FROM unnest($1::text[]) AS name', [QUEUE_NAMES]);
+  } finally {
+    await client.end();
+  }
+}
+
+async function checkRedis(url: string): Promise<string | undefined> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 3_000,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+  });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    const policy = /maxmemory_policy:(\S+)/.exec(await redis.info('memory'))?.[1];
+    if (policy && policy !== 'noeviction') {
+      throw new Error(`Redis runs with maxmemory-policy ${policy}; set it to noeviction, otherwise it drops jobs.`);
+    }
+    return undefined;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('Redis runs')) throw error;
+    return 'Redis can not be reached now; work is kept in PostgreSQL and goes on when it is back.';
+  } finally {
+    redis.disconnect();
+  }
+}

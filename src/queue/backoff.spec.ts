@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { backoffMs } from './backoff.js';
+
+const seed = Number(process.env.SEED ?? 20_261_121);
+const bounds = { baseMs: 1_000, maxMs: 300_000 };
+const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
+
+test('the wait is never longer than the maximum and never shorter than three quarters of the base', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -3, max: 10_000 }), fraction, (strikes, jitter) => {
+      const wait = backoffMs(strikes, jitter, bounds);
+      expect(wait).toBeGreaterThanOrEqual(0.75 * bounds.baseMs);
+      expect(wait).toBeLessThanOrEqual(bounds.maxMs);
+      expect(Number.isInteger(wait)).toBe(true);
+    }),
+    { seed },
+  );
+});
+
+test('it doubles with each fault in a row', () => {
+  expect([1, 2, 3, 4].map((strikes) => backoffMs(strikes, 0.5, bounds))).toEqual([1_000, 2_000, 4_000, 8_000]);
+});
+
+test('the jitter spreads many by a quarter up and down, so that they do not come back at once', () => {
+  expect(backoffMs(3, 0, bounds)).toBe(3_000);
+  expect(backoffMs(3, 0.999_999, bounds)).toBe(5_000);
+});

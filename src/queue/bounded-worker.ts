@@ -1,0 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
+
+/** Milliseconds that BullMQ's own goodbye may take once no work is under way; workers close one after the other. */
+const GOODBYE_MS = 1_000;
+
+/**
+ * BullMQ's worker, whose `close` comes to an end also when its store is away: BullMQ waits for a connection there,
+ * without a bound. Work under way is always waited for.
+ */
+export class BoundedWorker extends Worker {
+  private readonly underWay: Set<Promise<unknown>>;
+  private goodbye: Promise<void> | undefined;
+
+  constructor(name: string, process: Processor, options: WorkerOptions) {
+    const underWay = new Set<Promise<unknown>>();
+    const follow = (job: Job, ...rest: [token?: string, signal?: AbortSignal]) => {
+      const work = Promise.resolve(process(job, ...rest)).finally(() => underWay.delete(work));
+      underWay.add(work);
+      return work;
+    };
+    super(name, follow, options);
+    this.underWay = underWay;
+  }
+
+  override close(force = false): Promise<void> {
+    this.goodbye ??= this.closeWithin(super.close(force));
+    return this.goodbye;
+  }
+
+  private async closeWithin(closing: Promise<void>): Promise<void> {
+    const bound = Promise.allSettled(this.underWay).then(() => delay(GOODBYE_MS, undefined, { ref: false }));
+    await Promise.race([closing, bound]);
+  }
+}

@@ -1,0 +1,41 @@
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
+import { Global, Module } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { producerOptions, workerOptions } from './backend.js';
+import { BoundedWorker } from './bounded-worker.js';
+import { Doorbell } from './doorbell.js';
+import { QUEUE_NAMES, type QueueName, type Ring } from './queue-names.js';
+import { Sweep } from './sweep.js';
+
+const KEEP = { removeOnComplete: true, removeOnFail: 100 };
+
+// Every @Processor() gets one.
+BullModule.workerClass = BoundedWorker;
+
+/** BullMQ on Redis or PostgreSQL: the doorbell that wakes workers, and the sweep that does not need it. */
+@Global()
+@Module({
+  imports: [
+    BullModule.forRootAsync({ inject: [Env], useFactory: (env: Env) => workerOptions(env) }),
+    ...QUEUE_NAMES.map((name) =>
+      BullModule.registerQueueAsync({
+        name,
+        inject: [Env],
+        useFactory: (env: Env) => ({ ...producerOptions(env), defaultJobOptions: KEEP }),
+      }),
+    ),
+  ],
+  providers: [
+    {
+      provide: Doorbell,
+      inject: [Clock, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
+      useFactory: (clock: Clock, ...queues: Queue<Ring>[]) =>
+        new Doorbell(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
+    },
+    Sweep,
+  ],
+  exports: [Doorbell, Sweep, BullModule],
+})
+export class QueueModule {}

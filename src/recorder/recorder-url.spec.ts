@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import { RecorderToken } from '../platform/recorder-token.js';
+import { recorderUrl, recoveryUrl } from './recorder-url.js';
+
+const seed = Number(process.env.SEED ?? 20261121);
+const anyText = fc.string({ unit: 'grapheme', minLength: 1 });
+const query = (url: string) => Object.fromEntries(new URL(url).searchParams);
+
+it('the recorder is opened with variant, contractId, sessionToken and redirectUrl', () => {
+  const url = recorderUrl('https://rec.example', {
+    variant: 'in-person',
+    contractId: '8f3c',
+    sessionToken: new RecorderToken('t o+k/e=n&x'),
+    redirectUrl: 'https://ehr.example/back?a=1&b=ü#top',
+  });
+  expect(url).toBe(
+    'https://rec.example/recorder?variant=in-person&contractId=8f3c&sessionToken=t%20o%2Bk%2Fe%3Dn%26x' +
+      '&redirectUrl=https%3A%2F%2Fehr.example%2Fback%3Fa%3D1%26b%3D%C3%BC%23top',
+  );
+});
+
+it('redirectUrl is left out when there is none', () => {
+  const launch = { variant: 'virtual', contractId: 'c', sessionToken: new RecorderToken('t') } as const;
+  expect(query(recorderUrl('https://rec.example', launch))).toEqual({
+    variant: 'virtual',
+    contractId: 'c',
+    sessionToken: 't',
+  });
+});
+
+it('unfinished uploads are found with the sessionToken alone', () => {
+  expect(recoveryUrl('https://rec.example/', new RecorderToken('a b'))).toBe(
+    'https://rec.example/unuploaded-sessions?sessionToken=a%20b',
+  );
+});
+
+it('the path of the partner domain is kept', () => {
+  expect(recoveryUrl('https://rec.example/app/', new RecorderToken('t'))).toBe(
+    'https://rec.example/app/unuploaded-sessions?sessionToken=t',
+  );
+});
+
+it(`whatever a value holds, the recorder reads exactly that (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(anyText, anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (id, token, back) => {
+      const url = recorderUrl('https://rec.example', {
+        variant: 'virtual',
+        contractId: id,
+        sessionToken: new RecorderToken(token),
+        redirectUrl: back,
+      });
+      expect(query(url)).toEqual({ variant: 'virtual', contractId: id, sessionToken: token, redirectUrl: back });
+      expect(new URL(url).hash).toBe('');
+    }),
+    { seed },
+  );
+});

@@ -1,0 +1,38 @@
+import type { RecorderToken } from '../platform/recorder-token.js';
+import type { RecorderVariant } from '../platform/wire-types.js';
+
+/** What the recorder is opened with (spec, Audio recorder web routes). */
+export interface RecorderLaunch {
+  variant: RecorderVariant;
+  /** The client's userId on the platform. */
+  contractId: string;
+  sessionToken: RecorderToken;
+  /** Where the button after a successful upload leads; a fully formed URL. */
+  redirectUrl?: string | undefined;
+}
+
+/**
+ * The address that opens the recorder in a provider's browser. It holds the token: hand it out and keep it nowhere.
+ *
+ * @param partnerDomain complete, such as `https://recorder.example`; its own path is kept
+ */
+export function recorderUrl(partnerDomain: string, launch: RecorderLaunch): string {
+  const { variant, contractId, sessionToken, redirectUrl } = launch;
+  return address(partnerDomain, 'recorder', {
+    variant,
+    contractId,
+    sessionToken: sessionToken.reveal(),
+    ...(redirectUrl !== undefined && { redirectUrl }),
+  });
+}
+
+/** The address where a provider finishes interrupted uploads. It holds the token, as {@link recorderUrl} does. */
+export function recoveryUrl(partnerDomain: string, sessionToken: RecorderToken): string {
+  return address(partnerDomain, 'unuploaded-sessions', { sessionToken: sessionToken.reveal() });
+}
+
+/** Blanks become %20, which every reader of a query understands; only forms read `+` as one. */
+function address(domain: string, route: string, query: Record<string, string>): string {
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `${domain.replace(/\/+$/, '')}/${route}?${pairs.join('&')}`;
+}

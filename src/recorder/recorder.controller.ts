@@ -1,0 +1,49 @@
+import { Body, Controller, Header, HttpCode, Post } from '@nestjs/common';
+import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Caller, type Principal } from '../access/caller.js';
+import { Scopes } from '../access/scopes.js';
+import { HangUp } from '../http/hang-up.js';
+import { LaunchDto, RecorderAnswer, RecoveryDto } from './recorder.dto.js';
+import { RecorderService } from './recorder.service.js';
+
+/** The white-labeled browser recorder. No Idempotency-Key here: its record would keep the token. */
+@ApiTags('recorder')
+@Controller('v1/recorder')
+@Scopes('recorder')
+export class RecorderController {
+  constructor(private readonly recorder: RecorderService) {}
+
+  @Post('launches')
+  @ApiOperation({ summary: "Opens the recorder for a provider's session with a client it treats" })
+  @HttpCode(201)
+  @Header('cache-control', 'no-store')
+  @ApiCreatedResponse({ type: RecorderAnswer })
+  async launch(
+    @Body() { provider, client, variant, redirectUrl }: LaunchDto,
+    @Caller() caller: Principal,
+    @HangUp() signal: AbortSignal,
+  ): Promise<RecorderAnswer> {
+    return {
+      url: await this.recorder.launch(
+        { provider, client, variant, redirectUrl: redirectUrl ?? undefined },
+        caller,
+        signal,
+      ),
+    };
+  }
+
+  @Post('recoveries')
+  @ApiOperation({
+    summary: 'Opens the page where a provider finishes uploads that were interrupted on the same device and browser',
+  })
+  @HttpCode(201)
+  @Header('cache-control', 'no-store')
+  @ApiCreatedResponse({ type: RecorderAnswer })
+  async recover(
+    @Body() { provider }: RecoveryDto,
+    @Caller() caller: Principal,
+    @HangUp() signal: AbortSignal,
+  ): Promise<RecorderAnswer> {
+    return { url: await this.recorder.recover(provider, caller, signal) };
+  }
+}

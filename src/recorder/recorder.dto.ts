@@ -1,0 +1,42 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
+import { EXTERNAL_ID_MAX, isExternalId } from '../people/person-rules.js';
+import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/wire-types.js';
+
+/** Characters; longer addresses break in browsers. */
+const REDIRECT_MAX = 2_000;
+
+function IsExternalId(): PropertyDecorator {
+  const message = `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`;
+  return ValidateBy({ name: 'isExternalId', validator: { validate: isExternalId, defaultMessage: () => message } });
+}
+
+/** `POST /v1/recorder/recoveries` */
+export class RecoveryDto {
+  @ApiProperty({ type: String, example: 'p-1' })
+  @IsExternalId()
+  provider!: string;
+}
+
+/** `POST /v1/recorder/launches` (spec, Audio recorder web routes). */
+export class LaunchDto extends RecoveryDto {
+  @ApiProperty({ type: String, example: 'c-1' })
+  @IsExternalId()
+  client!: string;
+
+  @ApiProperty({ enum: RECORDER_VARIANTS })
+  @IsIn(RECORDER_VARIANTS, { message: `must be ${RECORDER_VARIANTS.join(' or ')}` })
+  variant!: RecorderVariant;
+
+  @ApiPropertyOptional({ type: String, description: 'Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(REDIRECT_MAX)
+  redirectUrl?: string;
+}
+
+/** Opens the recorder once; it holds a secret, so open it and keep it nowhere. */
+export class RecorderAnswer {
+  @ApiProperty({ type: String })
+  url!: string;
+}

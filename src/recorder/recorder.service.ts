@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { Audit } from '../access/audit.js';
+import type { Principal } from '../access/caller.js';
+import { Env } from '../config/env.js';
+import { Problem } from '../http/problem.js';
+import { ParticipantsRepository } from '../people/participants.repository.js';
+import { requireCapability } from '../platform/capabilities.js';
+import { Contract } from '../platform/contract.js';
+import { platformProblem } from '../platform/platform-problem.js';
+import { RecorderClient } from '../platform/recorder-client.js';
+import type { RecorderToken } from '../platform/recorder-token.js';
+import type { RecorderVariant } from '../platform/wire-types.js';
+import { recorderUrl, recoveryUrl } from './recorder-url.js';
+import { redirectFault } from './redirect-url.js';
+
+/** What a launch is asked with, by the ids of the EHR. */
+export interface LaunchWish {
+  provider: string;
+  client: string;
+  variant: RecorderVariant;
+  redirectUrl?: string | undefined;
+}
+
+/** Opens the browser recorder for a provider. The token goes into the answered address and nowhere else. */
+@Injectable()
+export class RecorderService {
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly people: ParticipantsRepository,
+    private readonly recorder: RecorderClient,
+    private readonly audit: Audit,
+  ) {}
+
+  /**
+   * The address that opens the recorder for a session with a client.
+   *
+   * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `participants` says; 503; 504
+   */
+  async launch(wish: LaunchWish, by: Principal, signal: AbortSignal): Promise<string> {
+    const domain = this.partnerDomain();
+    const { provider, client, variant, redirectUrl } = wish;
+    const fault = redirectUrl === undefined ? undefined : redirectFault(redirectUrl, this.env.REDIRECT_ALLOWED_ORIGINS);
+    if (fault !== undefined)
+      throw new Problem(422, 'redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });
+    const people = await this.people.require({ provider, client });
+    const token = await this.token(people.provider.platformUserId, signal);
+    await this.record('recorder.launch', by, { provider, client, variant });
+    const contractId = people.client?.platformUserId ?? '';
+    return recorderUrl(domain, { variant, contractId, sessionToken: token, redirectUrl });
+  }
+
+  /** The address where a provider finishes interrupted uploads. @throws {Problem} as {@link launch} */
+  async recover(provider: string, by: Principal, signal: AbortSignal): Promise<string> {
+    const domain = this.partnerDomain();
+    const people = await this.people.require({ provider });
+    const token = await this.token(people.provider.platformUserId, signal);
+    await this.record('recorder.recovery', by, { provider });
+    return recoveryUrl(domain, token);
+  }
+
+  private partnerDomain(): string {
+    requireCapability('recorder', this.contract, this.env);
+    return this.env.PLATFORM_PARTNER_DOMAIN ?? '';
+  }
+
+  private token(providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
+    return this.recorder.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
+      throw platformProblem(error, 'this provider');
+    });
+  }
+
+  /** Before the address is handed out: without its entry in the trail there is no launch. */
+  private record(action: string, by: Principal, subjects: Record<string, string>): Promise<void> {
+    return this.audit.record({ by, action, subjects, outcome: 'issued' });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream';
+import { Body, Controller, Header, HttpCode, Post, Req } from '@nestjs/common';
+import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { Idempotent } from '../access/idempotency.interceptor.js';
+import { Scopes } from '../access/scopes.js';
+import { HangUp } from '../http/hang-up.js';
+import { RawContent } from '../http/raw-content.js';
+import { TakesStream } from '../http/route-options.js';
+import { recordingBody } from './recording-body.js';
+import { RecordingAnswer, RecordingUploadAnswer, RecordingUploadDto } from './recordings.dto.js';
+import { RecordingsService } from './recordings.service.js';
+
+/** Recordings of sessions, on their way to the platform. */
+@ApiTags('recordings')
+@Controller('v1/recordings')
+@Scopes('sessions:write')
+export class RecordingsController {
+  constructor(private readonly recordings: RecordingsService) {}
+
+  @Post()
+  @ApiOperation({ summary: 'Streams a recording through; Content-Length is required' })
+  @HttpCode(201)
+  @TakesStream()
+  @Idempotent()
+  @ApiConsumes('audio/*', 'video/*', 'application/octet-stream')
+  @ApiBody({ schema: { type: 'string', format: 'binary' } })
+  @ApiCreatedResponse({ type: RecordingAnswer })
+  async upload(
+    @RawContent() body: Readable,
+    @HangUp() signal: AbortSignal,
+    @Req() request: FastifyRequest,
+  ): Promise<RecordingAnswer> {
+    return this.recordings.upload(body, recordingBody(request.raw.headers), signal);
+  }
+
+  @Post('upload-url')
+  @ApiOperation({ summary: 'Hands out an address to which a browser or the EHR sends the recording by itself' })
+  @HttpCode(201)
+  @Header('cache-control', 'no-store')
+  @Idempotent()
+  @ApiCreatedResponse({ type: RecordingUploadAnswer })
+  async uploadUrl(@Body() dto: RecordingUploadDto, @HangUp() signal: AbortSignal): Promise<RecordingUploadAnswer> {
+    return this.recordings.uploadUrl(dto.contentType ?? '', dto.size ?? 0, signal);
+  }
+}

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { Env } from '../config/env.js';
+import { requireCapability } from '../platform/capabilities.js';
+import { Contract } from '../platform/contract.js';
+import { SessionsClient } from '../platform/sessions-client.js';
+import { uploadProblem } from '../platform/upload-problem.js';
+import { UploadStream } from '../platform/upload-stream.js';
+import type { UploadTarget } from '../platform/upload-target.js';
+import type { RecordingBody } from './recording-body.js';
+import { recordingFile } from './recording-file.js';
+import type { RecordingAnswer, RecordingUploadAnswer } from './recordings.dto.js';
+import { dropRest, sourceOf } from './request-source.js';
+
+/** Milliseconds for which a sender may go on after its upload has failed: only at the end most listen for an answer. */
+const LINGER_MS = 5_000;
+
+/** Brings recordings to the platform's store; nothing of them is kept here. */
+@Injectable()
+export class RecordingsService {
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly sessions: SessionsClient,
+    private readonly uploads: UploadStream,
+  ) {}
+
+  /**
+   * Streams a recording to the store at the pace of the slower side.
+   *
+   * @throws {Problem} 501 `not-configured`, 499 `upload-broken-off`, 502 `upload-refused` or `upload-failed`, 503, 504
+   */
+  async upload(request: Readable, { length, mediaType }: RecordingBody, signal: AbortSignal): Promise<RecordingAnswer> {
+    requireCapability('recording-upload', this.contract, this.env);
+    const file = recordingFile(randomUUID(), mediaType, length);
+    try {
+      const target = await this.sessions.recordingUploadUrl(file, { signal });
+      const { uploadUrl, fileUrl, method, headers } = target;
+      // No signal: a sender that is gone ends the source, which is what broke then, and not the store.
+      const how = { contentLength: length, contentType: file.contentType, headers };
+      await this.uploads.uploadTo(uploadUrl, sourceOf(request), { ...how, ...(method && { method }) });
+      return { url: fileUrl, bytes: length };
+    } catch (error) {
+      await dropRest(request, LINGER_MS);
+      throw uploadProblem(error, 'the recording');
+    }
+  }
+
+  /** Hands out an address to which somebody else sends a recording. @throws {Problem} 501 `not-configured`, 503, 504 */
+  async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadAnswer> {
+    requireCapability('recording-upload', this.contract, this.env);
+    const file = recordingFile(randomUUID(), contentType, size);
+    const target = await this.sessions.recordingUploadUrl(file, { signal }).catch((error: unknown) => {
+      throw uploadProblem(error, 'the recording');
+    });
+    return answerOf(target, file.contentType);
+  }
+}
+
+function answerOf({ uploadUrl, fileUrl, method = 'PUT', headers }: UploadTarget, contentType: string) {
+  return { uploadUrl, url: fileUrl, method, headers: { 'content-type': contentType, ...headers } };
+}

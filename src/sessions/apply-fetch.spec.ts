@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from './apply-fetch.js';
+
+const SEED = Number(process.env.SEED ?? 20_261_121);
+
+/** A fetch under way: what the row said before it left, and which version the platform answered with. */
+interface Fetch {
+  ticket: FetchTicket;
+  answer: number | null;
+}
+
+/** How an answer is judged, and what a fetch notes before it leaves. */
+interface Rules {
+  ticket(row: Freshness): FetchTicket;
+  apply(row: Freshness, ticket: FetchTicket): Freshness | undefined;
+}
+
+const OURS: Rules = { ticket: takeTicket, apply: applyFetch };
+
+/** What is not enough: the answer that arrives last is taken for the newest. */
+const LAST_ONE_WINS: Rules = {
+  ticket: takeTicket,
+  apply: (row, ticket) => ({ ...row, fetchedGeneration: Math.max(row.fetchedGeneration, ticket.generation) }),
+};
+
+/** What is not enough either: the answer covers every event that came until it was stored. */
+const COVERS_WHAT_CAME_MEANWHILE: Rules = {
+  ticket: takeTicket,
+  apply: (row, ticket) => {
+    const fresh = applyFetch(row, ticket);
+    return fresh && { ...fresh, fetchedGeneration: row.wantedGeneration };
+  },
+};
+
+/**
+ * The platform, the events on their way, the row and the fetches under way. Every change at the platform sends an event,
+ * late and in any order; the platform answers a fetch at some moment between its start and its end.
+ */
+class Model {
+  platform = 0;
+  stored = 0;
+  underWay: Fetch[] = [];
+  undelivered = 0;
+  row: Freshness = { wantedGeneration: 0, fetchedGeneration: 0, answers: 0 };
+  wentBack = false;
+
+  constructor(private readonly rules: Rules) {}
+
+  step(move: Move): void {
+    const fetch = this.underWay[move.which % Math.max(1, this.underWay.length)];
+    switch (move.do) {
+      case 'change':
+        this.platform += 1;
+        this.undelivered += 1;
+        return;
+      case 'deliver':
+        if (this.undelivered === 0) return;
+        this.undelivered -= 1;
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1 };
+        return;
+      case 'redeliver':
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1 };
+        return;
+      case 'begin':
+        if (wantsFetch(this.row)) this.underWay.push({ ticket: this.rules.ticket(this.row), answer: null });
+        return;
+      case 'answer':
+        if (fetch) fetch.answer ??= this.platform;
+        return;
+      case 'end':
+        if (fetch) this.end(fetch);
+        return;
+      case 'die':
+        this.underWay = this.underWay.filter((other) => other !== fetch);
+    }
+  }
+
+  /** Whatever is on its way arrives, and fetches go on until none is wanted. @returns how many were needed */
+  settle(): number {
+    while (this.undelivered > 0) this.step({ do: 'deliver', which: 0 });
+    for (const fetch of [...this.underWay]) this.end(fetch);
+    let fetches = 0;
+    for (; wantsFetch(this.row) && fetches < 10; fetches += 1) {
+      this.end({ ticket: this.rules.ticket(this.row), answer: this.platform });
+    }
+    return fetches;
+  }
+
+  private end(fetch: Fetch): void {
+    this.underWay = this.underWay.filter((other) => other !== fetch);
+    const fresh = this.rules.apply(this.row, fetch.ticket);
+    if (!fresh) return;
+    const version = fetch.answer ?? this.platform;
+    this.wentBack ||= version < this.stored;
+    this.stored = version;
+    this.row = fresh;
+  }
+}
+
+interface Move {
+  do: 'change' | 'deliver' | 'redeliver' | 'begin' | 'answer' | 'end' | 'die';
+  which: number;
+}
+
+const moves = fc.array(
+  fc.record({
+    do: fc.constantFrom<Move['do'][]>(
+      'change',
+      'deliver',
+      'redeliver',
+      'begin',
+      'begin',
+      'answer',
+      'end',
+      'end',
+      'die',
+    ),
+    which: fc.nat(5),
+  }),
+  { maxLength: 60, size: 'max' },
+);
+
+function run(rules: Rules, history: Move[]): Model {
+  const model = new Model(rules);
+  for (const move of history) model.step(move);
+  return model;
+}
+
+const check = (rules: Rules, law: (model: Model) => boolean) =>
+  fc.check(
+    fc.property(moves, (history) => law(run(rules, history))),
+    { seed: SEED, numRuns: 3_000 },
+  );
+
+const endsNewest = (model: Model) => {
+  const fetches = model.settle();
+  return model.stored === model.platform && fetches <= 2;
+};
+
+describe('fetches that overlap', () => {
+  test('when everything has arrived, the newest state of the platform is stored, after at most two more fetches', () => {
+    expect(check(OURS, endsNewest)).toMatchObject({ failed: false });
+  });
+
+  test('an older answer never overwrites a newer one (trap 12)', () => {
+    expect(check(OURS, (model) => !model.wentBack)).toMatchObject({ failed: false });
+    expect(check(LAST_ONE_WINS, (model) => !model.wentBack)).toMatchObject({ failed: true });
+  });
+
+  test('an event during a fetch causes another fetch (trap 9)', () => {
+    const model = new Model(OURS);
+    model.step({ do: 'redeliver', which: 0 });
+    model.step({ do: 'begin', which: 0 });
+    model.step({ do: 'answer', which: 0 });
+    model.step({ do: 'change', which: 0 });
+    model.step({ do: 'deliver', which: 0 });
+    model.step({ do: 'end', which: 0 });
+    expect(wantsFetch(model.row)).toBe(true);
+    expect(check(COVERS_WHAT_CAME_MEANWHILE, endsNewest)).toMatchObject({ failed: true });
+  });
+
+  test('an exact repeat of an event still means "look again" (trap 9)', () => {
+    const row = { wantedGeneration: 1, fetchedGeneration: 1, answers: 1 };
+    expect(wantsFetch({ ...row, wantedGeneration: row.wantedGeneration + 1 })).toBe(true);
+  });
+});

@@ -1,0 +1,42 @@
+/** What decides whether an answer of the platform may be stored in a session's row. */
+export interface Freshness {
+  /** Raised by every event and every wish for a refresh. */
+  wantedGeneration: number;
+  /** The wanted generation that the newest stored answer is known to cover. */
+  fetchedGeneration: number;
+  /** How many answers were stored so far. */
+  answers: number;
+}
+
+/** What was read from the row before a fetch left. */
+export interface FetchTicket {
+  generation: number;
+  answers: number;
+}
+
+/** The ticket of a fetch that begins now; take it before the request leaves. */
+export function takeTicket(row: Freshness): FetchTicket {
+  return { generation: row.wantedGeneration, answers: row.answers };
+}
+
+/**
+ * Judges an answer when it arrives. Of two fetches that overlap nobody can tell which one the platform answered with
+ * the newer state, so only an answer whose fetch began after the last stored one is stored; the other is dropped.
+ * Nothing is lost by that: whatever changed at the platform since the stored answer raises the wanted generation above
+ * the fetched one, and so makes another fetch.
+ *
+ * @returns the row's freshness with the answer stored, or undefined when the answer must be dropped
+ */
+export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | undefined {
+  if (ticket.answers !== row.answers) return undefined;
+  return {
+    wantedGeneration: row.wantedGeneration,
+    fetchedGeneration: Math.max(row.fetchedGeneration, ticket.generation),
+    answers: row.answers + 1,
+  };
+}
+
+/** True while something happened that no stored answer is known to cover. */
+export function wantsFetch(row: Freshness): boolean {
+  return row.wantedGeneration > row.fetchedGeneration;
+}

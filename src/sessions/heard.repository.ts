@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { SessionEvent } from '../platform/wire-types.js';
+import { applyEvent, type EventView } from './apply-event.js';
+import { SETTLE_MS } from './refresh-timing.js';
+import { SessionNews } from './session-news.js';
+import { type SessionColumns, type SessionRow, shownFromEvents, toSessionRow } from './session-row.js';
+
+/**
+ * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was heard means
+ * "look again" (trap 9). A wait after a fault is not cut short by it.
+ */
+const HEAR = `
+  INSERT INTO sessions (id, session_id, state, wanted_generation, heard_at, due_at)
+  VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
+  ON CONFLICT (session_id) DO UPDATE SET
+    wanted_generation = sessions.wanted_generation + 1,
+    heard_at = excluded.heard_at,
+    due_at = CASE WHEN sessions.strikes > 0 THEN coalesce(sessions.due_at, excluded.due_at)
+                  ELSE least(sessions.due_at, excluded.due_at) END
+  RETURNING *, (xmax = 0) AS is_new`;
+
+/** Stores what the platform's events say of sessions. */
+@Injectable()
+export class HeardRepository {
+  constructor(private readonly news: SessionNews) {}
+
+  /** Merges an event into its session's row, which is made when there is none. @returns our id */
+  async hearEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
+    const { row, isNew } = await this.hear(tx, event.sessionId);
+    return this.store(tx, row, applyEvent(row.events, event), isNew);
+  }
+
+  /** Notes that something was said about a session of which only the id was told. @returns our id */
+  async hearOf(tx: PoolClient, sessionId: string): Promise<string> {
+    const { row, isNew } = await this.hear(tx, sessionId);
+    return this.store(tx, row, row.events, isNew);
+  }
+
+  private async hear(tx: PoolClient, sessionId: string): Promise<{ row: SessionRow; isNew: boolean }> {
+    const { rows } = await tx.query<SessionColumns & { is_new: boolean }>(HEAR, [sessionId, SETTLE_MS]);
+    const [columns] = rows;
+    if (!columns) throw new Error('A session was neither found nor made.');
+    return { row: toSessionRow(columns), isNew: columns.is_new };
+  }
+
+  private async store(tx: PoolClient, row: SessionRow, events: EventView, isNew: boolean): Promise<string> {
+    const shown = row.fetchedAt === null ? shownFromEvents(events) : row;
+    const seen = isNew || shown.state !== row.state || events.aiNotesEnabled !== row.events.aiNotesEnabled;
+    if (isNew || !sameView(events, row.events)) {
+      await tx.query(
+        `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
+           ai_notes_enabled = $5, ai_notes_final = $6, state = $7, provider_user_id = $8, partner_appointment_id = $9,
+           updated_at = CASE WHEN $10 THEN clock_timestamp() ELSE updated_at END
+         WHERE id = $1`,
+        [
+          row.id,
+          events.state,
+          events.providerUserId,
+          events.partnerAppointmentId,
+          events.aiNotesEnabled,
+          events.aiNotesFinal,
+          shown.state,
+          shown.providerUserId ?? row.providerUserId,
+          shown.partnerAppointmentId ?? row.partnerAppointmentId,
+          seen,
+        ],
+      );
+    }
+    const failed = shown.state === 'Error' && row.state !== 'Error';
+    await this.news.note(tx, row.id, [
+      ...(isNew ? (['session.created'] as const) : []),
+      ...(failed ? (['session.failed'] as const) : []),
+    ]);
+    return row.id;
+  }
+}
+
+function sameView(left: EventView, right: EventView): boolean {
+  return (Object.keys(left) as (keyof EventView)[]).every((field) => left[field] === right[field]);
+}

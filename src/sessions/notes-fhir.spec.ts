@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { DOCUMENT, note, notesOf, sessionOf } from './notes-documents.spec-support.js';
+import { type FhirElement, notesAsFhir } from './notes-fhir.js';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+type Resource = FhirElement & { resourceType: string };
+
+function resourcesOf(bundle: FhirElement): Resource[] {
+  return ((bundle.entry ?? []) as FhirElement[]).map((entry) => entry.resource as Resource);
+}
+
+/** What every FHIR R4 element must keep: no empty text, array or object (hl7.org/fhir/R4/json.html). */
+function emptyParts(value: FhirElement[string], path = ''): string[] {
+  if (typeof value === 'string') return value.trim() === '' ? [path] : [];
+  if (Array.isArray(value))
+    return value.length === 0 ? [path] : value.flatMap((item, i) => emptyParts(item, `${path}/${i}`));
+  const entries = Object.entries(value);
+  return entries.length === 0 ? [path] : entries.flatMap(([name, item]) => emptyParts(item, `${path}/${name}`));
+}
+
+const REQUIRED: Record<string, string[]> = {
+  DocumentReference: ['status', 'content'],
+  Composition: ['status', 'type', 'date', 'author', 'title'],
+};
+
+/** The rules of hl7.org/fhir/R4 that these resources could break. */
+function faultsOf(bundle: FhirElement): string[] {
+  const resources = resourcesOf(bundle);
+  const entries = (bundle.entry ?? []) as FhirElement[];
+  const urls = entries.map((entry) => entry.fullUrl as string);
+  return [
+    ...emptyParts(bundle),
+    ...(bundle.type === 'collection' && INSTANT.test(bundle.timestamp as string) ? [] : ['bundle']),
+    ...(new Set(urls).size === urls.length ? [] : ['fullUrl twice']),
+    ...urls.filter(
+      (url, i) => !/^urn:uuid:[0-9a-f-]{36}$/.test(url) || url !== `urn:uuid:${resources[i]?.id as string}`,
+    ),
+    ...resources.flatMap((resource) =>
+      (REQUIRED[resource.resourceType] ?? ['unknown type']).filter((field) => resource[field] === undefined),
+    ),
+    ...resources.filter((resource) => !INSTANT.test(resource.date as string)).map(() => 'date'),
+    ...resources.flatMap(({ section = [] }) => section as FhirElement[]).flatMap((section) => divFaults(section)),
+  ];
+}
+
+/** Narrative: one div in the XHTML namespace, well-formed, with something in it. */
+function divFaults(section: FhirElement): string[] {
+  const div = ((section.text as FhirElement).div ?? '') as string;
+  const open: string[] = [];
+  for (const [, closing, name, selfClosing] of div.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
+    if (closing) {
+      if (open.pop() !== name) return [`<${name}> closed out of turn`];
+    } else if (!selfClosing) open.push(name as string);
+  }
+  const text = div.replace(/<[^>]*>/g, '');
+  return [
+    ...(open.length > 0 ? ['unclosed'] : []),
+    ...(div.startsWith('<div xmlns="http://www.w3.org/1999/xhtml">') ? [] : ['no namespace']),
+    ...(text.trim() === '' || text.includes('<') || /&(?!(amp|lt|gt|quot|#160);)/.test(text) ? ['text'] : []),
+  ];
+}
+
+describe('notes as FHIR R4', () => {
+  test('a collection with a DocumentReference and a Composition with a section for each category', () => {
+    const notes = notesOf([
+      note('Plan', 'Goals:', 0, 'The plan'),
+      note('Plan', 'Sleep', 1),
+      note('Assessment', 'Calm.'),
+    ]);
+    const bundle = notesAsFhir(sessionOf(), notes, NOW);
+    expect(faultsOf(bundle)).toEqual([]);
+    const [reference, composition] = resourcesOf(bundle);
+    const loinc = { coding: [{ system: 'http://loinc.org', code: '34904-3' }] };
+    expect(reference).toMatchObject({
+      resourceType: 'DocumentReference',
+      id: DOCUMENT,
+      status: 'current',
+      docStatus: 'final',
+      type: loinc,
+      subject: { type: 'Patient', identifier: { value: 'c-1' } },
+      author: [{ type: 'Practitioner', identifier: { value: 'p-1' } }],
+    });
+    const [content] = (reference?.content ?? []) as { attachment: { data: string } }[];
+    expect(Buffer.from(content?.attachment.data ?? '', 'base64').toString()).toContain('- Sleep');
+    expect(composition).toMatchObject({
+      resourceType: 'Composition',
+      status: 'final',
+      type: loinc,
+      section: [
+        { title: 'The plan', text: { div: expect.stringContaining('<p>Goals:</p><ul><li>Sleep</li></ul>') } },
+        { title: 'Assessment' },
+      ],
+    });
+  });
+
+  test('a changed note is amended, one in the making preliminary, a superseded one has no Composition', () => {
+    const statuses = (session = sessionOf(), more = {}) =>
+      resourcesOf(notesAsFhir(session, notesOf([note('Plan', 'x')], more), NOW)).map(({ status, docStatus }) => [
+        status,
+        docStatus,
+      ]);
+    expect(statuses(sessionOf(), { revision: 2 })).toEqual([
+      ['current', 'amended'],
+      ['amended', undefined],
+    ]);
+    expect(statuses(sessionOf({ state: 'Processing' }))[0]).toEqual(['current', 'preliminary']);
+    expect(statuses(sessionOf(), { supersededAt: '2026-03-01T11:00:00.000Z' })).toEqual([['superseded', 'final']]);
+  });
+
+  test('a session without a mapped provider or with several clients names what is known', () => {
+    const session = sessionOf({ provider: null, clients: ['c-1', 'c-2'], clientUserIds: ['u-2', 'u-3'] });
+    const bundle = notesAsFhir(session, notesOf([note('Plan', 'x')]), NOW);
+    expect(faultsOf(bundle)).toEqual([]);
+    expect(resourcesOf(bundle)[0]).not.toHaveProperty('subject');
+    expect(resourcesOf(bundle)[0]).toMatchObject({ author: [{ identifier: { value: 'u-1' } }] });
+  });
+
+  test('without notes it is a bundle without entries, since FHIR has no empty arrays', () => {
+    const bundle = notesAsFhir(sessionOf(), { sessionId: 's-1', notesRevision: 0, documents: [] }, NOW);
+    expect(faultsOf(bundle)).toEqual([]);
+    expect(bundle).not.toHaveProperty('entry');
+  });
+
+  test('whatever the notes hold, the bundle keeps the rules of R4', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('<b>&amp;</b>', '\u0000\u0007', ' ', ']]>'));
+    const line = fc.record({
+      category: text,
+      categoryName: fc.option(text),
+      text,
+      nestingLevel: fc.integer({ min: -2, max: 12 }),
+    });
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
+        expect(faultsOf(notesAsFhir(sessionOf(), notesOf(lines), NOW))).toEqual([]);
+      }),
+      { seed: Number(process.env.SEED ?? 20_261_121), numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,46 @@
+import { note, notesOf } from './notes-documents.spec-support.js';
+import { notesAsMarkdown } from './notes-markdown.js';
+
+const body = (...lines: Parameters<typeof notesOf>[0]) =>
+  notesAsMarkdown(notesOf(lines)).split('\n').slice(4).join('\n');
+
+describe('notes as Markdown', () => {
+  test('a heading for the document, one for each category in order, list items by their level', () => {
+    const notes = notesOf([
+      note('ClientPresentation', 'Calm today.', 0, 'Client presentation'),
+      note('Plan', 'Goals:'),
+      note('Plan', 'Sleep', 1),
+      note('Plan', 'Eight hours', 2),
+      note('ClientPresentation', 'Left early.'),
+    ]);
+    expect(notesAsMarkdown(notes)).toBe(
+      [
+        '# Session notes',
+        '## Note template soap, revision 1',
+        '### Client presentation',
+        'Calm today.',
+        'Left early.',
+        '### Plan',
+        'Goals:',
+        '- Sleep\n  - Eight hours\n',
+      ].join('\n\n'),
+    );
+  });
+
+  test('the text of a note is text, not markup', () => {
+    expect(body(note('Plan', '# not a heading'))).toContain('\n\\# not a heading');
+    expect(body(note('Plan', '1. not a list'))).toContain('1\\. not a list');
+    expect(body(note('Plan', '<script>*x*</script>'))).toContain('\\<script>\\*x\\*\\</script>');
+    expect(body(note('Plan', '    not code'))).not.toContain('    not code');
+    expect(body(note('Plan', 'first\n---'))).toContain('first\n\\---');
+  });
+
+  test('a list item never jumps a level, and keeps its further lines', () => {
+    expect(body(note('Plan', 'deep', 5), note('Plan', 'two\nlines', 1))).toContain('- deep\n- two\n  lines');
+  });
+
+  test('superseded documents are left out, and without any it says so', () => {
+    const gone = notesOf([note('Plan', 'x')], { supersededAt: '2026-03-01T11:00:00.000Z' });
+    expect(notesAsMarkdown(gone)).toBe('# Session notes\n\nNo notes are available.\n');
+  });
+});

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import { Metrics } from '../http/metrics.js';
+import type { ProcessingSessionAnswer } from '../platform/sessions-client.js';
+import { FetchLoop } from './fetch-loop.js';
+import { PlatformSessions } from './platform-sessions.js';
+import { ProcessingRepository, type ProcessingTurn } from './processing.repository.js';
+import { RefreshBell } from './refresh-bell.js';
+
+/** Looks up which session a processing id of the platform belongs to. */
+@Injectable()
+export class ProcessingRefresher {
+  private readonly loop: FetchLoop<ProcessingTurn, ProcessingSessionAnswer>;
+
+  constructor(
+    processing: ProcessingRepository,
+    platform: PlatformSessions,
+    database: Database,
+    bell: RefreshBell,
+    clock: Clock,
+    random: Random,
+    metrics: Metrics,
+  ) {
+    const fetches = metrics.counter(
+      'processing_session_fetches_total',
+      'Look-ups of processing ids by what they came to',
+      ['outcome'],
+    );
+    this.loop = new FetchLoop(
+      {
+        name: 'processing sessions',
+        isConfigured: () => platform.canFetchProcessingSession,
+        takeTurn: () => processing.takeTurn(),
+        nextDueAt: () => processing.nextDueAt(),
+        fetch: (turn, signal) => platform.fetchProcessingSession(turn.processingId, signal),
+        keepAnswer: async (turn, answer) => {
+          await database.transaction((tx) => processing.storeAnswer(tx, turn, answer));
+          bell.ringSoon();
+        },
+        keepGone: (turn) => processing.storeGone(turn),
+        keepFault: (turn, fault) => processing.storeFault(turn, fault),
+        ringAt: (moment) => bell.ringAt(moment),
+        count: (outcome) => fetches.inc({ outcome }),
+      },
+      clock,
+      random,
+    );
+  }
+
+  /** Looks up processing ids until none is due; without a way to do so they stay due for a later start. */
+  run(): Promise<void> {
+    return this.loop.run();
+  }
+
+  /** For the sweep. */
+  lookAround(): Promise<void> {
+    return this.loop.lookAround();
+  }
+
+  /** Ends the fetches that are under way. */
+  stop(): void {
+    this.loop.stop();
+  }
+}

@@ -1,0 +1,62 @@
+import type { SessionState } from '../platform/wire-types.js';
+import type { BackoffBounds } from '../queue/backoff.js';
+
+/** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
+export const SETTLE_MS = 500;
+
+/** Milliseconds that a fetch may take before another worker may fetch the same row. */
+export const LEASE_MS = 90_000;
+
+/** Bounds of the wait after a fault of a fetch, in milliseconds. */
+export const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
+
+/** Milliseconds before the first look-up of a session of which no further event is to be expected. */
+const SOON_MS = 3_000;
+
+/** However old a session is, it is looked up this often while it has not ended, in milliseconds. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000;
+
+/** From which age and how often something that should have ended by itself is looked up, in milliseconds. */
+export interface LookUpPolicy {
+  afterMs: number;
+  everyMs: number;
+}
+
+/** A session as a fetch left it. */
+export interface LookUpSubject {
+  state: SessionState;
+  /** From events alone. */
+  eventState: SessionState | null;
+  knownSince: Date;
+  /** The last event. */
+  heardAt: Date | null;
+}
+
+/**
+ * When a session is looked up although nothing was heard of it; null when it has ended. An unfinished one is left alone
+ * until it has the age of the policy, then looked up at its interval, and less and less often as it gets old. One that
+ * had ended before and is Processing again is looked up soon: its end is told by no event (spec, Meaning of event types:
+ * COMPLETED does not fire on reprocessing).
+ */
+export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPolicy): Date | null {
+  if (hasEnded(session.state)) return null;
+  const since = (moment: Date) => now.getTime() - moment.getTime();
+  if (session.eventState !== null && hasEnded(session.eventState)) {
+    return later(now, Math.max(SOON_MS, since(session.heardAt ?? session.knownSince) / 2));
+  }
+  return nextLookUpByAge(session.knownSince, now, policy);
+}
+
+/** When something that has not ended is looked up: from the age of the policy on, at its interval, ever more rarely. */
+function nextLookUpByAge(knownSince: Date, now: Date, policy: LookUpPolicy): Date {
+  const pause = Math.max(policy.everyMs, (now.getTime() - knownSince.getTime()) / 4);
+  return new Date(Math.max(knownSince.getTime() + policy.afterMs, later(now, pause).getTime()));
+}
+
+function hasEnded(state: SessionState): boolean {
+  return state === 'Done' || state === 'Error';
+}
+
+function later(now: Date, pauseMs: number): Date {
+  return new Date(now.getTime() + Math.min(LONGEST_PAUSE_MS, pauseMs));
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/wire-types.js';
+import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/event-handlers.js';
+import { HeardRepository } from './heard.repository.js';
+import { RefreshBell } from './refresh-bell.js';
+import { RequestOutcomesRepository } from './request-outcomes.repository.js';
+import { SessionNews } from './session-news.js';
+
+/** Merges SESSION_* events into their sessions, known or not; each one makes another fetch. */
+@Injectable()
+@HandlesEvents(...SESSION_EVENT_TYPES)
+export class SessionEventsHandler implements EventHandler {
+  constructor(
+    private readonly heard: HeardRepository,
+    private readonly requests: RequestOutcomesRepository,
+    private readonly bell: RefreshBell,
+    private readonly news: SessionNews,
+  ) {}
+
+  async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    const event = readSessionEvent(eventType as SessionEventType, body);
+    const id = await this.heard.hearEvent(tx, event);
+    const { sessionId, providerUserId, partnerAppointmentId } = event;
+    if (partnerAppointmentId != null) {
+      await this.requests.heardOf(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
+    }
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    this.bell.ringSoon();
+    await this.news.tell();
+  }
+}
+
+/** Reads the fields of a session event (spec, Session events); what is optional and of another type counts as absent. */
+export function readSessionEvent(eventType: SessionEventType, body: Record<string, unknown>): SessionEvent {
+  const { sessionId, providerUserId, partnerAppointmentId, aiNotesEnabled } = body;
+  return {
+    eventType,
+    sessionId: String(sessionId),
+    providerUserId: String(providerUserId),
+    partnerAppointmentId: typeof partnerAppointmentId === 'string' ? partnerAppointmentId : null,
+    aiNotesEnabled: typeof aiNotesEnabled === 'boolean' ? aiNotesEnabled : null,
+  };
+}

@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
+import { Feed } from '../feed/feed.js';
+import type { FeedNews } from '../feed/feed-event.js';
+
+/** Sessions of one transaction: whoever appends to the feed keeps others from it until the commit. */
+const BATCH = 50;
+
+/** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
+const MAY_BE_REQUESTED = `
+  SELECT 1 FROM session_requests r
+  WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
+    AND r.state IN ('Requested', 'Unknown') AND r.lease_until IS NOT NULL`;
+
+interface Untold {
+  id: string;
+  session_id: string | null;
+  partner_appointment_id: string | null;
+  state: string;
+  error_code: string | null;
+  notes_revision: number;
+  news: SessionNewsType[];
+}
+
+export type SessionNewsType = FeedNews['type'] & `session.${string}`;
+
+/**
+ * Tells the EHR what happened to sessions. What changes a session only notes that there is news: appending to the feed
+ * takes turns with all other writers until the commit, so it is done in transactions of its own that wait for nothing
+ * else.
+ */
+@Injectable()
+export class SessionNews {
+  constructor(
+    private readonly database: Database,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Notes news on a session's row, which must be locked. @param id ours */
+  async note(tx: PoolClient, id: string, news: SessionNewsType[]): Promise<void> {
+    if (news.length === 0) return;
+    await tx.query(
+      `UPDATE sessions SET news = news || $2::text[], news_at = coalesce(news_at, clock_timestamp()) WHERE id = $1`,
+      [id, news],
+    );
+  }
+
+  /** Appends to the feed what was noted, until nothing is left. */
+  async tell(): Promise<void> {
+    while ((await this.database.transaction((tx) => this.tellBatch(tx))) === BATCH);
+  }
+
+  private async tellBatch(tx: PoolClient): Promise<number> {
+    const { rows } = await tx.query<Untold>(
+      `SELECT id, session_id, partner_appointment_id, state, error_code, notes_revision, news FROM sessions
+       WHERE news_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
+       ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+      [BATCH],
+    );
+    if (rows.length === 0) return 0;
+    await tx.query(`UPDATE sessions SET news = '{}', news_at = NULL WHERE id = ANY($1::uuid[])`, [
+      rows.map((row) => row.id),
+    ]);
+    for (const row of rows) {
+      for (const type of row.news) await this.feed.append(tx, newsOf(row, type));
+    }
+    return rows.length;
+  }
+}
+
+function newsOf(row: Untold, type: SessionNewsType): FeedNews {
+  const more: Record<SessionNewsType, FeedNews['data']> = {
+    'session.created': {},
+    'session.notes-ready': { notesRevision: row.notes_revision },
+    'session.failed': { code: row.error_code },
+  };
+  const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
+  return { type, subject: `sessions/${row.id}`, data: { sessionId, partnerAppointmentId, state, ...more[type] } };
+}

@@ -1,0 +1,141 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
+import type { InsightPart } from './session-seal.js';
+import type { ReadSession } from './session-view.js';
+import { isUuid } from './uuid.js';
+
+/** What a list is narrowed to; external ids are the EHR's. */
+export interface SessionFilter {
+  provider?: string | undefined;
+  client?: string | undefined;
+  appointment?: string | undefined;
+  state?: string | undefined;
+  updatedSince?: Date | undefined;
+}
+
+/** Where a page of the list ended. */
+export type SessionCursor = readonly [updatedAt: string, id: string];
+
+/** A current or superseded document with its newest notes, sealed. */
+export interface ReadDocument {
+  id: string;
+  session_document_id: string;
+  note_template_id: string;
+  revision: number;
+  fetched_at: Date;
+  superseded_at: Date | null;
+  notes: Buffer;
+}
+
+export interface ReadRevision {
+  document: string;
+  note_template_id: string;
+  revision: number;
+  session_document_id: string;
+  fetched_at: Date;
+  notes: Buffer;
+}
+
+type Reader = Pick<PoolClient, 'query'>;
+
+const SESSION = `
+  SELECT s.*, p.external_id AS provider,
+    ARRAY(SELECT c.external_id FROM people c WHERE c.platform_user_id = ANY(s.client_user_ids)
+      ORDER BY array_position(s.client_user_ids, c.platform_user_id)) AS clients
+  FROM sessions s LEFT JOIN people p ON p.platform_user_id = s.provider_user_id`;
+
+/** Sessions and their contents as the EHR reads them. */
+@Injectable()
+export class SessionReadsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** @param id ours or the platform's */
+  async find(id: string, reader: Reader = this.database.pool): Promise<ReadSession | undefined> {
+    const { rows } = await reader.query<ReadSession>(
+      `${SESSION}
+       WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
+       ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
+      [isUuid(id) ? id : null, id],
+    );
+    return rows[0];
+  }
+
+  /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
+  async list(filter: SessionFilter, limit: number, after: SessionCursor | undefined): Promise<ReadSession[]> {
+    const { rows } = await this.database.pool.query<ReadSession>(
+      `${SESSION}
+       WHERE ($1::text IS NULL OR s.provider_user_id =
+           (SELECT platform_user_id FROM people WHERE kind = 'provider' AND external_id = $1))
+         AND ($2::text IS NULL OR s.client_user_ids @> ARRAY(
+           SELECT platform_user_id FROM people WHERE kind = 'client' AND external_id = $2)
+           AND EXISTS (SELECT 1 FROM people WHERE kind = 'client' AND external_id = $2 AND platform_user_id IS NOT NULL))
+         AND ($3::text IS NULL OR s.partner_appointment_id = $3)
+         AND ($4::text IS NULL OR s.state = $4)
+         AND ($5::timestamptz IS NULL OR s.updated_at >= $5)
+         AND ($6::timestamptz IS NULL OR (s.updated_at, s.id) > ($6, $7::uuid))
+       ORDER BY s.updated_at, s.id LIMIT $8`,
+      [
+        filter.provider ?? null,
+        filter.client ?? null,
+        filter.appointment ?? null,
+        filter.state ?? null,
+        filter.updatedSince ?? null,
+        after?.[0] ?? null,
+        after?.[1] ?? null,
+        limit,
+      ],
+    );
+    return rows;
+  }
+
+  /**
+   * A session with all its documents as they stood at one moment: notes may be regenerated while they are read.
+   *
+   * @param id ours or the platform's
+   */
+  async findWithDocuments(id: string): Promise<{ row: ReadSession; documents: ReadDocument[] } | undefined> {
+    return this.database.transaction(async (tx) => {
+      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const row = await this.find(id, tx);
+      return row && { row, documents: await this.documents(row.id, tx) };
+    });
+  }
+
+  private async documents(session: string, reader: Reader): Promise<ReadDocument[]> {
+    const { rows } = await reader.query<ReadDocument>(
+      `SELECT d.id, d.session_document_id, d.note_template_id, d.revision, d.superseded_at, r.fetched_at, r.notes
+       FROM session_documents d JOIN document_revisions r ON r.document = d.id AND r.revision = d.revision
+       WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`,
+      [session],
+    );
+    return rows;
+  }
+
+  /**
+   * Every version of a document, the newest first.
+   *
+   * @param session our id
+   * @param documentId ours, or any that the platform gave it
+   */
+  async revisions(session: string, documentId: string): Promise<ReadRevision[]> {
+    const { rows } = await this.database.pool.query<ReadRevision>(
+      `SELECT r.*, d.note_template_id FROM document_revisions r JOIN session_documents d ON d.id = r.document
+       WHERE r.document = (
+         SELECT d.id FROM session_documents d JOIN document_revisions seen ON seen.document = d.id
+         WHERE d.session = $1 AND (d.id = $2 OR d.session_document_id = $3 OR seen.session_document_id = $3) LIMIT 1)
+       ORDER BY r.revision DESC`,
+      [session, isUuid(documentId) ? documentId : null, documentId],
+    );
+    return rows;
+  }
+
+  /** The sealed insights of a session, or undefined when none were fetched. @param session our id */
+  async insights(session: string): Promise<Record<InsightPart, Buffer | null> | undefined> {
+    const { rows } = await this.database.pool.query<Record<InsightPart, Buffer | null>>(
+      'SELECT transcript, topics, named_entities, analytics FROM session_insights WHERE session = $1',
+      [session],
+    );
+    return rows[0];
+  }
+}

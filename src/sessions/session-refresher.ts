@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import { Metrics } from '../http/metrics.js';
+import type { Session } from '../platform/wire-types.js';
+import { FetchLoop } from './fetch-loop.js';
+import { PlatformSessions } from './platform-sessions.js';
+import { RefreshRepository, type RefreshTurn } from './refresh.repository.js';
+import { RefreshBell } from './refresh-bell.js';
+import { SessionNews } from './session-news.js';
+
+/** Keeps sessions as the platform has them. */
+@Injectable()
+export class SessionRefresher {
+  private readonly loop: FetchLoop<RefreshTurn, Session>;
+
+  constructor(
+    refreshes: RefreshRepository,
+    platform: PlatformSessions,
+    database: Database,
+    bell: RefreshBell,
+    news: SessionNews,
+    clock: Clock,
+    random: Random,
+    metrics: Metrics,
+  ) {
+    const fetches = metrics.counter('session_fetches_total', 'Fetches of sessions by what they came to', ['outcome']);
+    this.loop = new FetchLoop(
+      {
+        name: 'sessions',
+        isConfigured: () => platform.canFetchSession,
+        takeTurn: () => refreshes.takeTurn(),
+        nextDueAt: () => refreshes.nextDueAt(),
+        fetch: (turn, signal) => platform.fetchSession(turn.sessionId, signal),
+        keepAnswer: async ({ id, ticket }, session) => {
+          const { notesChanged } = await database.transaction((tx) =>
+            refreshes.storeAnswer(tx, id, { ticket, session }),
+          );
+          if (notesChanged || session.state === 'Error') await news.tell();
+        },
+        keepGone: (turn) => database.transaction((tx) => refreshes.storeGone(tx, turn)),
+        keepFault: (turn, fault) => refreshes.storeFault(turn, fault),
+        ringAt: (moment) => bell.ringAt(moment),
+        count: (outcome) => fetches.inc({ outcome }),
+      },
+      clock,
+      random,
+    );
+  }
+
+  /** Fetches sessions until none is due; without a way to fetch them they stay due for a later start. */
+  run(): Promise<void> {
+    return this.loop.run();
+  }
+
+  /** For the sweep. */
+  lookAround(): Promise<void> {
+    return this.loop.lookAround();
+  }
+
+  /** Ends the fetches that are under way. */
+  stop(): void {
+    this.loop.stop();
+  }
+}

@@ -1,0 +1,56 @@
+import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
+import { Scopes } from '../access/scopes.js';
+import { HangUp } from '../http/hang-up.js';
+import { PreferWait } from '../http/prefer.js';
+import { CreateSessionDto, ResolveSessionDto } from './create-session.dto.js';
+import { CREATE_WAIT_SECONDS } from './request-timing.js';
+import { SessionRequests } from './session-requests.js';
+import { SessionView } from './session-view.js';
+
+/** Sessions that the EHR asks for. */
+@ApiTags('sessions')
+@Controller('v1/sessions')
+@Scopes('sessions:write')
+export class SessionRequestsController {
+  constructor(private readonly requests: SessionRequests) {}
+
+  @Post()
+  @ApiOperation({
+    summary:
+      "Asks for a session: 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it",
+  })
+  @HttpCode(201)
+  @Idempotent()
+  @ApiCreatedResponse({ type: SessionView })
+  @ApiAcceptedResponse({ type: SessionView, description: 'Kept and shown as Requested or Unknown' })
+  async create(
+    @CreationId() id: string,
+    @Body() dto: CreateSessionDto,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @HangUp() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SessionView> {
+    const session = await this.requests.create(id, dto, { seconds, signal });
+    reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
+    return session;
+  }
+
+  @Post(':id/resolve')
+  @ApiOperation({
+    summary:
+      'Says what became of a request that got no answer: it is this session, it shall be sent again, or it is given up',
+  })
+  @HttpCode(200)
+  @ApiOkResponse({ type: SessionView })
+  async resolve(
+    @Param('id') id: string,
+    @Body() dto: ResolveSessionDto,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @HangUp() signal: AbortSignal,
+  ): Promise<SessionView> {
+    return this.requests.resolve(id, dto, { seconds, signal });
+  }
+}

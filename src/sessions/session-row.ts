@@ -1,0 +1,84 @@
+import type { SessionState } from '../platform/wire-types.js';
+import type { EventView } from './apply-event.js';
+import type { Freshness } from './apply-fetch.js';
+import { shownAppointment } from './correlation-id.js';
+
+/** The state that is shown: the platform's, or a word of ours before the platform has one. */
+export type ShownState = SessionState | 'Requested' | 'Unknown' | 'Rejected';
+
+/** What a session's row holds that decides on its further life. */
+export interface SessionRow extends Freshness {
+  id: string;
+  sessionId: string | null;
+  state: ShownState;
+  providerUserId: string | null;
+  partnerAppointmentId: string | null;
+  events: EventView;
+  heardAt: Date | null;
+  fetchedAt: Date | null;
+  goneAt: Date | null;
+  strikes: number;
+  refusedAt: Date | null;
+  createdAt: Date;
+}
+
+/** The columns of `SessionRow`, as SQL names them. */
+export interface SessionColumns {
+  id: string;
+  session_id: string | null;
+  state: ShownState;
+  provider_user_id: string | null;
+  partner_appointment_id: string | null;
+  event_state: SessionState | null;
+  event_provider_user_id: string | null;
+  event_appointment_id: string | null;
+  ai_notes_enabled: boolean | null;
+  ai_notes_final: boolean;
+  heard_at: Date | null;
+  wanted_generation: number;
+  fetched_generation: number;
+  answers: number;
+  fetched_at: Date | null;
+  gone_at: Date | null;
+  strikes: number;
+  refused_at: Date | null;
+  created_at: Date;
+}
+
+export function toSessionRow(columns: SessionColumns): SessionRow {
+  return {
+    id: columns.id,
+    sessionId: columns.session_id,
+    state: columns.state,
+    providerUserId: columns.provider_user_id,
+    partnerAppointmentId: columns.partner_appointment_id,
+    events: {
+      state: columns.event_state,
+      providerUserId: columns.event_provider_user_id,
+      partnerAppointmentId: columns.event_appointment_id,
+      aiNotesEnabled: columns.ai_notes_enabled,
+      aiNotesFinal: columns.ai_notes_final,
+    },
+    heardAt: columns.heard_at,
+    wantedGeneration: columns.wanted_generation,
+    fetchedGeneration: columns.fetched_generation,
+    answers: columns.answers,
+    fetchedAt: columns.fetched_at,
+    goneAt: columns.gone_at,
+    strikes: columns.strikes,
+    refusedAt: columns.refused_at,
+    createdAt: columns.created_at,
+  };
+}
+
+/** What is shown of a session of which nothing was fetched: what its events say. */
+export function shownFromEvents(events: EventView): {
+  state: SessionState;
+  providerUserId: string | null;
+  partnerAppointmentId: string | null;
+} {
+  // Only the processing API named it so far, and that speaks of sessions that are being processed.
+  const state = events.state ?? 'Processing';
+  const partnerAppointmentId = shownAppointment(events.partnerAppointmentId);
+  return { state, providerUserId: events.providerUserId, partnerAppointmentId };
+}

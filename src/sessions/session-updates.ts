@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { Problem } from '../http/problem.js';
+import { requireCapability } from '../platform/capabilities.js';
+import { Contract } from '../platform/contract.js';
+import { PlatformError } from '../platform/platform-errors.js';
+import { platformProblem } from '../platform/platform-problem.js';
+import { SessionsClient } from '../platform/sessions-client.js';
+import type { Session } from '../platform/wire-types.js';
+import { takeTicket } from './apply-fetch.js';
+import { RefreshRepository } from './refresh.repository.js';
+import { RefreshBell } from './refresh-bell.js';
+import { SessionNews } from './session-news.js';
+import { SessionReader } from './session-reader.js';
+import { SessionRequestsRepository } from './session-requests.repository.js';
+import { toSessionRow } from './session-row.js';
+import type { SessionView } from './session-view.js';
+import { updateRequest } from './update-rules.js';
+import type { UpdateSessionDto } from './update-session.dto.js';
+
+/** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
+@Injectable()
+export class SessionUpdates {
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly database: Database,
+    private readonly platform: SessionsClient,
+    private readonly requests: SessionRequestsRepository,
+    private readonly refreshes: RefreshRepository,
+    private readonly reader: SessionReader,
+    private readonly bell: RefreshBell,
+    private readonly news: SessionNews,
+  ) {}
+
+  /**
+   * Changes what a session's notes are made from; what is left out stays as it is.
+   *
+   * @param id ours or the platform's
+   * @throws {Problem} 400 `validation` or `platform-rejected`; 404 `unknown-session` or `not-on-platform`; 409
+   *   `no-session-yet`; 501 `not-configured`; 503; 504 `platform-unclear`
+   */
+  async update(id: string, dto: UpdateSessionDto): Promise<SessionView> {
+    requireCapability('session-update', this.contract, this.env);
+    const { id: session } = await this.reader.find(id);
+    const body = updateRequest(dto, await this.requests.inputKind(session));
+    return this.change(session, (sessionId) => this.platform.updateSession(sessionId, body));
+  }
+
+  /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
+  async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionView> {
+    requireCapability('note-templates-update', this.contract, this.env);
+    return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
+  }
+
+  /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
+  private async change(idOrAlias: string, call: (sessionId: string) => Promise<Session>): Promise<SessionView> {
+    const columns = await this.reader.find(idOrAlias);
+    const { id, session_id: sessionId, state } = columns;
+    if (sessionId === null) {
+      const detail = 'The platform has no such session yet; look at its state.';
+      throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
+    }
+    const ticket = takeTicket(toSessionRow(columns));
+    const session = await call(sessionId).catch(async (error: unknown) => {
+      if (error instanceof PlatformError && error.kind === 'unknown-outcome') await this.lookAgain(id);
+      throw platformProblem(error, 'this update');
+    });
+    const { kept, notesChanged } = await this.database.transaction((tx) =>
+      this.refreshes.storeAnswer(tx, id, { ticket, session }),
+    );
+    if (!kept) await this.lookAgain(id);
+    if (notesChanged || session.state === 'Error') await this.news.tell();
+    return this.reader.show(id);
+  }
+
+  private async lookAgain(id: string): Promise<void> {
+    await this.refreshes.wantOne(id);
+    this.bell.ring();
+  }
+}

@@ -1,0 +1,61 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
+import { PageQuery } from '../http/page.js';
+import type { ShownState } from './session-row.js';
+
+const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];
+
+/** A date, or a date and time with its offset (RFC 3339). */
+function IsMoment(): PropertyDecorator {
+  const validate = (value: unknown) =>
+    typeof value === 'string' &&
+    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(value) &&
+    !Number.isNaN(Date.parse(value));
+  const defaultMessage = () => 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
+  return ValidateBy({ name: 'isMoment', validator: { validate, defaultMessage } });
+}
+
+/** `GET /v1/sessions` */
+export class SessionsQuery extends PageQuery {
+  @ApiPropertyOptional({ type: String, description: 'External id of the provider' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(512)
+  provider?: string;
+
+  @ApiPropertyOptional({ type: String, description: 'External id of a client who took part' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(512)
+  client?: string;
+
+  @ApiPropertyOptional({ type: String, description: 'partnerAppointmentId' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(512)
+  appointment?: string;
+
+  @ApiPropertyOptional({ enum: STATES })
+  @IsOptional()
+  @IsIn(STATES)
+  state?: ShownState;
+
+  @ApiPropertyOptional({ type: String, format: 'date-time' })
+  @IsOptional()
+  @IsMoment()
+  updatedSince?: string;
+}
+
+/** `POST /v1/sessions/refreshes`: exactly one of the two. */
+export class RefreshDto {
+  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Every session heard of or changed since' })
+  @IsOptional()
+  @IsMoment()
+  since?: string;
+
+  @ApiPropertyOptional({ type: String, description: "One session: our id or the platform's" })
+  @IsOptional()
+  @IsString()
+  @MaxLength(200)
+  session?: string;
+}

@@ -1,0 +1,72 @@
+import helmet from '@fastify/helmet';
+import multipart from '@fastify/multipart';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Env } from './config/env.js';
+import { installAccessLog } from './http/access-log.js';
+import { installBodyPolicy } from './http/body-policy.js';
+import { answerClientError } from './http/client-error.js';
+import { installClosing } from './http/closing.js';
+import { Metrics } from './http/metrics.js';
+import { installOpenApi } from './http/openapi.js';
+import { ProblemFilter } from './http/problem.filter.js';
+import { installRoleGate } from './http/role-gate.js';
+import { validationPipe } from './http/validation.js';
+import { installWrongMethod } from './http/wrong-method.js';
+
+/** Bytes of a JSON body: a treatment plan of 100000 characters beside long notes fits. */
+const JSON_LIMIT = 2 * 1024 * 1024;
+
+/** Characters of one path segment: an EHR's id, percent-encoded. */
+const PATH_SEGMENT_LIMIT = 1024;
+
+/** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
+const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
+
+/** For browsers: the documentation and the console load nothing from elsewhere. */
+const CONTENT_SECURITY_POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'self'"],
+    styleSrc: ["'self'", "'unsafe-inline'"],
+    imgSrc: ["'self'", 'data:'],
+    objectSrc: ["'none'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+    formAction: ["'self'"],
+  },
+};
+
+/**
+ * The HTTP server of the service and of its tests. It has no logger of its own: Fastify's would make one for every
+ * request, and write errors with messages that may quote the request. The access log and the problem filter log.
+ */
+export function httpAdapter(): FastifyAdapter {
+  const filter = new ProblemFilter();
+  return new FastifyAdapter({
+    trustProxy: true,
+    forceCloseConnections: 'idle',
+    clientErrorHandler: answerClientError,
+    bodyLimit: JSON_LIMIT,
+    routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },
+    // The router answers these before any hook of ours runs.
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      filter.answer(error, request, reply),
+  });
+}
+
+/** Everything that stands before the rooms; call it between creating the application and starting it. */
+export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
+  const fastify = app.getHttpAdapter().getInstance();
+  installClosing(fastify);
+  installRoleGate(fastify, app.get(Env));
+  installBodyPolicy(fastify, app.get(Env));
+  installAccessLog(fastify, app.get(Metrics));
+  installWrongMethod(fastify);
+  await app.register(helmet, { contentSecurityPolicy: CONTENT_SECURITY_POLICY });
+  await app.register(multipart, { limits: MULTIPART_LIMITS });
+  app.useGlobalPipes(validationPipe());
+  app.useGlobalFilters(new ProblemFilter());
+  installOpenApi(app);
+  return app;
+}

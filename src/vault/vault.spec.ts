@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { Random } from '../config/random.js';
+import type { DataKey } from './sealed-text.js';
+import { Vault } from './vault.js';
+
+const seed = Number(process.env.SEED ?? 20_261_121);
+const fingerprintKey = randomBytes(32);
+const key = (id: string): DataKey => ({ id, key: randomBytes(32) });
+const [k1, k2] = [key('k1'), key('k2')];
+const vault = new Vault([k1], fingerprintKey, new Random());
+
+const name = fc.string({ maxLength: 40, unit: 'grapheme' });
+const place = fc.record({ table: name, column: name, row: name });
+const here = { table: 'people', column: 'profile', row: 'client/c1' };
+
+test('what was sealed opens again in its own place', () => {
+  fc.assert(
+    fc.property(place, fc.string({ unit: 'grapheme' }), (where, text) => {
+      expect(vault.open(where, vault.seal(where, text))).toBe(text);
+    }),
+    { seed },
+  );
+});
+
+test('a sealed value shows nothing of the text', () => {
+  const sealed = vault.seal(here, 'Zoë Åkesson');
+  expect(sealed.includes('Zoë')).toBe(false);
+  expect(vault.seal(here, 'Zoë Åkesson').equals(sealed)).toBe(false);
+});
+
+test('it opens in no other place, also when the names run together to the same letters', () => {
+  fc.assert(
+    fc.property(place, place, (where, elsewhere) => {
+      fc.pre(JSON.stringify(where) !== JSON.stringify(elsewhere));
+      expect(() => vault.open(elsewhere, vault.seal(where, 'text'))).toThrow('does not open');
+    }),
+    { seed },
+  );
+  const sealed = vault.seal({ table: 'ab', column: 'c', row: 'd' }, 'text');
+  expect(() => vault.open({ table: 'a', column: 'bc', row: 'd' }, sealed)).toThrow('does not open');
+});
+
+test('not one bit of it can be changed', () => {
+  const sealed = vault.seal(here, 'text');
+  for (let bit = 0; bit < sealed.length * 8; bit++) {
+    const bent = Buffer.from(sealed);
+    bent.writeUInt8(bent.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    expect(() => vault.open(here, bent)).toThrow();
+  }
+});
+
+test('cut short it is damaged, not readable', () => {
+  const sealed = vault.seal(here, 'text');
+  for (let length = 0; length < sealed.length; length++) {
+    expect(() => vault.open(here, sealed.subarray(0, length))).toThrow(/damaged|does not open|lacks the key/);
+  }
+});
+
+test('another key of the same name does not open it, and the error tells the column, not the content', () => {
+  const impostor = new Vault([key('k1')], fingerprintKey, new Random());
+  expect(() => impostor.open(here, vault.seal(here, 'Zoë'))).toThrow(
+    'A sealed value of people.profile does not open: wrong key k1, or it was tampered with.',
+  );
+});
+
+test('after a rotation the new first key seals and the old one still opens', () => {
+  const rotated = new Vault([k2, k1], fingerprintKey, new Random());
+  expect(rotated.open(here, vault.seal(here, 'old'))).toBe('old');
+  const sealed = rotated.seal(here, 'new');
+  expect(rotated.open(here, sealed)).toBe('new');
+  expect(() => vault.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which sealed people.profile');
+});
+
+test('a rotation changes no fingerprint', () => {
+  const rotated = new Vault([k2, k1], fingerprintKey, new Random());
+  expect(rotated.fingerprint('email', 'a@example.org')).toEqual(vault.fingerprint('email', 'a@example.org'));
+});
+
+test('fingerprints are keyed, and those of one purpose say nothing about another', () => {
+  const other = new Vault([k1], randomBytes(32), new Random());
+  const print = vault.fingerprint('email', 'a@example.org');
+  expect(print).toHaveLength(32);
+  expect(other.fingerprint('email', 'a@example.org')).not.toEqual(print);
+  expect(vault.fingerprint('profile', 'a@example.org')).not.toEqual(print);
+});
+
+test('every value gets its own nonce, straight from the source of randomness', () => {
+  class Counted extends Random {
+    private drawn = 0;
+
+    override bytes(count: number): Buffer {
+      const bytes = Buffer.alloc(count);
+      for (let at = 0; at + 4 <= count; at += 4) bytes.writeUInt32BE(this.drawn++, at);
+      return bytes;
+    }
+  }
+  const counted = new Vault([k1], fingerprintKey, new Counted());
+  const nonces = Array.from({ length: 3_000 }, () => counted.seal(here, '').subarray(4, 16).toString('hex'));
+  expect(new Set(nonces).size).toBe(3_000);
+  expect(nonces[1]).toBe('000000030000000400000005');
+});
+
+test('without a key there is no vault', () => {
+  expect(() => new Vault([], fingerprintKey, new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');
+});

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { GroupCommit, type GroupCommitLimits, NotKept } from './group-commit.js';
+
+const SEED = Number(process.env.SEED ?? 20261121);
+
+const LIMITS: GroupCommitLimits = {
+  inFlight: 2,
+  batch: { rows: 4, bytes: 100 },
+  waiting: { rows: 6, bytes: 1_000 },
+  deadlineMs: 1_800,
+};
+
+class Unavailable extends Error {}
+
+/** Commits that end when a test says so. */
+function scripted(limits: Partial<GroupCommitLimits> = {}) {
+  const calls: { rows: readonly string[]; done: () => void; fail: (error?: Error) => void }[] = [];
+  const time = { now: 0 };
+  const group = new GroupCommit<string>(
+    { ...LIMITS, ...limits },
+    {
+      commit: (rows) =>
+        new Promise((resolve, reject) => {
+          calls.push({ rows, done: resolve, fail: (error = new Error('constraint')) => reject(error) });
+        }),
+      isUnavailable: (error) => error instanceof Unavailable,
+      now: () => time.now,
+    },
+  );
+  const add = (row: string, bytes = 1) =>
+    group.add(row, bytes).then(
+      () => 'kept',
+      (error: NotKept) => error.reason,
+    );
+  return { group, calls, time, add, rows: () => calls.map((call) => call.rows.join('')) };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('rows of one turn leave at once while a slot is free; later ones go together when one becomes free', async () => {
+  const { calls, add, rows } = scripted();
+  const kept = [add('a'), add('b')];
+  await turn();
+  kept.push(add('c'));
+  await turn();
+  kept.push(add('d'));
+  await turn();
+  kept.push(add('e'));
+  await turn();
+  expect(rows()).toEqual(['ab', 'c']);
+  calls[0]?.done();
+  await turn();
+  expect(rows()).toEqual(['ab', 'c', 'de']);
+  for (const call of calls) call.done();
+  expect(await Promise.all(kept)).toEqual(Array(5).fill('kept'));
+});
+
+test('a commit is bounded in rows and in bytes, yet a row larger than the bound still goes, alone', async () => {
+  const { calls, add, rows } = scripted({ inFlight: 1, waiting: { rows: 100, bytes: 1_000 } });
+  const kept = [...'abcdef'].map((row) => add(row)).concat(add('G', 300), add('h', 60), add('i', 60));
+  for (let i = 0; i < 6; i += 1) {
+    await turn();
+    calls.at(-1)?.done();
+  }
+  expect(rows()).toEqual(['abcd', 'ef', 'G', 'h', 'i']);
+  expect(await Promise.all(kept)).toEqual(Array(9).fill('kept'));
+});
+
+test('the waiting room is bounded in rows and in bytes: who finds it full is refused at once', async () => {
+  const { calls, add } = scripted({ inFlight: 1 });
+  const first = add('a');
+  await turn();
+  const waiting = ['b', 'c', 'd', 'e', 'f', 'g'].map((row) => add(row));
+  expect(await add('h')).toBe('full');
+  calls[0]?.done();
+  await turn();
+  expect(await add('X', 1_000)).toBe('full');
+  calls[1]?.done();
+  await turn();
+  calls[2]?.done();
+  expect(await Promise.all([first, ...waiting])).toEqual(Array(7).fill('kept'));
+});
+
+test('a failed group is tried again row by row, once: only the faulty row is refused', async () => {
+  const { calls, add } = scripted({ inFlight: 1 });
+  const first = add('a');
+  await turn();
+  const rest = ['b', 'X', 'c'].map((row) => add(row));
+  calls[0]?.done();
+  await turn();
+  calls[1]?.fail();
+  for (const index of [2, 3, 4]) {
+    await turn();
+    if (calls[index]?.rows[0] === 'X') calls[index]?.fail();
+    else calls[index]?.done();
+  }
+  expect(await Promise.all([first, ...rest])).toEqual(['kept', 'kept', 'database', 'kept']);
+  expect(calls.map((call) => call.rows.length)).toEqual([1, 3, 1, 1, 1]);
+});
+
+test('when the database itself is away, one try is enough for the whole group', async () => {
+  const { calls, add } = scripted({ inFlight: 1 });
+  const first = add('a');
+  await turn();
+  const rest = ['b', 'c', 'd'].map((row) => add(row));
+  calls[0]?.done();
+  await turn();
+  calls[1]?.fail(new Unavailable());
+  await turn();
+  calls[2]?.fail(new Unavailable());
+  expect(await Promise.all([first, ...rest])).toEqual(['kept', 'database', 'database', 'database']);
+  expect(calls).toHaveLength(3);
+});
+
+test('a row is given up at its deadline, waiting or under way, though its commit may still succeed', async () => {
+  const { group, calls, time, add } = scripted({ inFlight: 1 });
+  const stuck = add('a');
+  await turn();
+  const waiting = add('b');
+  time.now = 1_000;
+  const later = add('c');
+  time.now = 1_900;
+  expect(await Promise.all([stuck, waiting])).toEqual(['late', 'late']);
+  calls[0]?.done();
+  await turn();
+  calls[1]?.done();
+  expect(await later).toBe('kept');
+  expect(calls[1]?.rows).toEqual(['c']);
+  expect(group.load).toEqual({ waiting: 0, inFlight: 0 });
+});
+
+test('closing takes no more rows, and ends when those under way are settled', async () => {
+  const { group, calls, add } = scripted();
+  const kept = add('a');
+  await turn();
+  const closed = group.close();
+  expect(await add('b')).toBe('closing');
+  calls[0]?.done();
+  await closed;
+  expect(await kept).toBe('kept');
+});
+
+test('whatever fails, a row is kept exactly if a commit that holds it succeeded in time', async () => {
+  const plan = fc.array(fc.record({ fails: fc.boolean(), unavailable: fc.boolean() }), { minLength: 1, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(plan, fc.integer({ min: 1, max: 20 }), async (outcomes, count) => {
+      const committed = new Set<string>();
+      let call = 0;
+      const group = new GroupCommit<string>(
+        { ...LIMITS, waiting: { rows: 100, bytes: 1_000 } },
+        {
+          commit: async (rows) => {
+            const outcome = outcomes[call++ % outcomes.length];
+            await turn();
+            if (outcome?.fails) throw outcome.unavailable ? new Unavailable() : new Error();
+            for (const row of rows) committed.add(row);
+          },
+          isUnavailable: (error) => error instanceof Unavailable,
+          now: () => 0,
+        },
+      );
+      const rows = Array.from({ length: count }, (_, index) => String(index));
+      const answers = await Promise.all(
+        rows.map((row) =>
+          group.add(row, 1).then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
+      expect(answers).toEqual(rows.map((row) => committed.has(row)));
+      expect(group.load).toEqual({ waiting: 0, inFlight: 0 });
+    }),
+    { seed: SEED, numRuns: 200 },
+  );
+});

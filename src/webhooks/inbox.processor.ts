@@ -1,0 +1,28 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { answered } from '../queue/answered.js';
+import { type Ring, WEBHOOK_INBOX_QUEUE } from '../queue/queue-names.js';
+import { logFailures } from '../queue/worker-failures.js';
+import { InboxDrain } from './inbox-drain.js';
+
+/** Answers the inbox's doorbell. */
+@Processor(WEBHOOK_INBOX_QUEUE, { concurrency: 1 })
+export class InboxProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(private readonly drain: InboxDrain) {
+    super();
+  }
+
+  onApplicationBootstrap(): void {
+    logFailures(this.worker);
+  }
+
+  override async process(job: Job<Ring>): Promise<void> {
+    await answered(job);
+    await this.drain.run();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.worker.close();
+  }
+}

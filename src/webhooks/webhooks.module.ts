@@ -1,0 +1,37 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { DeliveriesController } from './deliveries.controller.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { EventHandlers } from './event-handlers.js';
+import { InboxProcessor } from './inbox.processor.js';
+import { InboxRepository } from './inbox.repository.js';
+import { InboxDrain } from './inbox-drain.js';
+import { IntakeRepository } from './intake.repository.js';
+import { Receiver } from './receiver.js';
+import { ReceiverRoute } from './receiver.route.js';
+import { RejectionsController } from './rejections.controller.js';
+import { Rejections } from './rejections.js';
+import { RejectionsRepository } from './rejections.repository.js';
+
+/** From the platform's POST into the inbox, and the inbox as operators see it. */
+@Module({
+  controllers: [DeliveriesController, RejectionsController],
+  providers: [
+    DeliveriesRepository,
+    DeliveriesService,
+    IntakeRepository,
+    Receiver,
+    ReceiverRoute,
+    Rejections,
+    RejectionsRepository,
+  ],
+})
+export class WebhooksModule {}
+
+/** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
+@Module({
+  imports: [DiscoveryModule],
+  providers: [EventHandlers, InboxRepository, InboxDrain, InboxProcessor],
+})
+export class WebhooksWorkerModule {}

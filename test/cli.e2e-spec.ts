@@ -1,0 +1,173 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Program } from './support/processes.js';
+import { usePrograms } from './support/processes.js';
+import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+
+const newMirror = useMirrors();
+const startProgram = usePrograms();
+let mirror: Mirror;
+let service: Service;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
+  mirror = await newMirror();
+  service = await mirror.start();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function start(args: string[], env: Record<string, string> = {}): Promise<Program> {
+  const connection = { NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
+  return startProgram({ file: 'dist/src/cli/main.js', args, env: { ...connection, ...env } });
+}
+
+/** Runs a command to its end. */
+async function notebridge(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const program = await start(args);
+  const code = await program.ended();
+  return { code, output: program.output() };
+}
+
+function file(name: string, ...lines: string[]): string {
+  const place = path.join(folder, name);
+  writeFileSync(place, `${lines.join('\n')}\n`);
+  return place;
+}
+
+const PROVIDERS = ['externalId,email,firstName,lastName', 'p1,p1@example.org,Ada,Osei', 'p2,p2@example.org,Bo,Lind'];
+const CLIENTS = ['externalId,email,firstName,lastName,providers', 'c1,c1@example.com,Cy,Ng,p1|p2', 'c2,,Di,Ru,p2'];
+
+test('import takes several files, watches to the end and ends with 0 when all is done', async () => {
+  const { code, output } = await notebridge(
+    'import',
+    file('providers.csv', ...PROVIDERS),
+    file('clients.csv', ...CLIENTS),
+  );
+  expect(output).toMatch(/completed in .*: 4 rows, 8 calls/);
+  expect(output).toMatch(/4 {2}created on the platform/);
+  expect(code).toBe(0);
+});
+
+test('import ends with 2 when rows need somebody, and the rejected ones can be fetched, corrected and sent again', async () => {
+  const bad = file('clients.csv', CLIENTS[0] ?? '', 'c3,c3@example.com,Ed,Wu,nobody');
+  const first = await notebridge('import', bad);
+  expect([first.code, first.output]).toEqual([2, expect.stringContaining('1  rejected')]);
+  const id = /Import ([0-9a-f-]{36})/.exec(first.output)?.[1] ?? '';
+
+  const rows = await notebridge('import-rows', id, '--outcome', 'rejected');
+  expect(rows.output).toMatch(/clients\.csv:2 +c3 +rejected +unknown-provider/);
+
+  const rejected = path.join(folder, 'rejected-clients.csv');
+  expect((await notebridge('import-rows', id, '--rejected-csv', rejected)).code).toBe(0);
+  writeFileSync(rejected, readFileSync(rejected, 'utf8').replace('nobody', 'p1'));
+  const again = await notebridge('import', rejected);
+  expect([again.code, again.output]).toEqual([0, expect.stringContaining('1  created')]);
+});
+
+test('a dry run plans and sends nothing until it is applied', async () => {
+  const before = mirror.arrivals();
+  const planned = await notebridge(
+    'import',
+    file('providers.csv', PROVIDERS[0] ?? '', 'p9,p9@example.org,Flo,Ek'),
+    '--dry-run',
+  );
+  expect(planned.output).toContain('Nothing was sent');
+  expect(mirror.arrivals()).toBe(before);
+  const id = /apply ([0-9a-f-]{36})/.exec(planned.output)?.[1] ?? '';
+  const applied = await notebridge('apply', id);
+  expect([applied.code, applied.output]).toEqual([0, expect.stringContaining('1  created')]);
+});
+
+test('Ctrl-C stops watching, not the import', async () => {
+  mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 1_500 });
+  const program = await start(['import', file('providers.csv', PROVIDERS[0] ?? '', 'p8,p8@example.org,Gil,Oz')]);
+  const [, id = ''] = await program.printed(/Import ([0-9a-f-]{36})/);
+  expect(await program.kill('SIGINT')).toBe(130);
+  expect(program.output()).toContain(`npx notebridge imports ${id}`);
+  expect((await service.importEnded(id)).counts.created).toBe(1);
+});
+
+test('whom a file holds is asked for when neither its name nor its beginning says', async () => {
+  const { code, output } = await notebridge('import', file('export.csv', ...PROVIDERS));
+  expect([code, output]).toEqual([1, expect.stringContaining('--kind')]);
+});
+
+test('people, trace and resolve show no names', async () => {
+  const outputs = [
+    await notebridge('people', '--kind', 'client'),
+    await notebridge('people', '--external-id', 'c1'),
+    await notebridge('trace', 'client', 'c1'),
+    await notebridge('resolve', 'client', 'c1', 'retry'),
+  ].map(({ output }) => output);
+  for (const output of outputs) {
+    expect(output).toContain('c1');
+    expect(output).not.toMatch(/Cy|Ng|@example/);
+  }
+  expect(outputs[2]).toContain('createClient');
+});
+
+test('a key is made, used and revoked', async () => {
+  const made = await notebridge('keys', 'create', 'reader', '--scopes', 'people:read');
+  const key = made.output.trim();
+  const use = async () => (await start(['people'], { NOTEBRIDGE_KEY: key })).ended();
+  expect(await use()).toBe(0);
+  const id = /^([0-9a-f-]{36}) +reader/m.exec((await notebridge('keys')).output)?.[1] ?? '';
+  await notebridge('keys', 'revoke', id);
+  expect(await use()).toBe(1);
+});
+
+test('deliveries are listed, and a replay of many is counted before it is done', async () => {
+  expect(await notebridge('deliveries')).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('no such deliveries'),
+  });
+  expect((await notebridge('deliveries', 'replay', '--state', 'dead')).output).toContain('no such deliveries');
+});
+
+test('capabilities are listed with what they lack', async () => {
+  const { output } = await notebridge('capabilities');
+  expect(output).toContain('✓ user-mirroring');
+  expect(output).toContain('✗ recorder: set PLATFORM_PARTNER_DOMAIN');
+});
+
+test.each([
+  ['an id that nobody named', ['trace', 'client', 'nobody'], 'No client with this external id is known'],
+  ['an import that is not known', ['imports', '00000000-0000-4000-8000-000000000000'], 'No import with this id'],
+  ['a file that is not there', ['import', '/nowhere/providers.csv'], 'can not be read'],
+])('%s is one sentence and exit code 1', async (_what, args, sentence) => {
+  const { code, output } = await notebridge(...args);
+  expect(code).toBe(1);
+  expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
+});
+
+test('a service that is not there is one sentence that names the address', async () => {
+  const program = await start(['people'], { NOTEBRIDGE_URL: 'http://127.0.0.1:1' });
+  expect(await program.ended()).toBe(1);
+  expect(program.output()).toMatch(/^notebridge does not answer at http:\/\/127\.0\.0\.1:1 \(.*\n$/);
+});
+
+test('the doctor names every setting that is missing, without a value of any', async () => {
+  const program = await start(['doctor'], { PLATFORM_BASE_URL: 'http://elsewhere.example', ADMIN_API_KEY: 'hush' });
+  expect(await program.ended()).toBe(1);
+  for (const name of ['PLATFORM_BASE_URL', 'PLATFORM_API_KEY', 'PLATFORM_WEBHOOK_SECRET', 'ADMIN_API_KEY']) {
+    expect(program.output()).toContain(name);
+  }
+  expect(program.output()).not.toContain('hush');
+});
+
+test('the doctor finds everything well without spending a call of the limit', async () => {
+  const before = mirror.arrivals();
+  const program = await start(['doctor'], {
+    PLATFORM_BASE_URL: mirror.simulator.url,
+    PLATFORM_API_KEY: 'simulator-api-key',
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    PLATFORM_CONTRACT: 'simulator/contract.json',
+    ADMIN_API_KEY: ADMIN_KEY,
+    DATABASE_URL: mirror.database.url,
+    DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+  });
+  expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('✓ Service')]);
+  expect(mirror.arrivals()).toBe(before);
+});

@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { usePrograms } from './support/processes.js';
+import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { until } from './support/until.js';
+
+const PASSWORD = 'password-of-the-tests';
+
+async function sql(url: string, ...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function as(url: string, user: string, password: string): string {
+  const address = new URL(url);
+  address.username = user;
+  address.password = password;
+  return address.toString();
+}
+
+describe('a service whose role owns nothing', () => {
+  const newMirror = useMirrors();
+  const role = `runtime_${randomBytes(6).toString('hex')}`;
+  let mirror: Mirror;
+  let service: Service;
+
+  beforeAll(async () => {
+    mirror = await newMirror();
+    const { url } = mirror.database;
+    await sql(url, `CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+    const env = { DATABASE_URL: as(url, role, PASSWORD), DATABASE_OWNER_URL: url };
+    [service] = await Promise.all([mirror.start(env), mirror.start({ ...env, ROLES: 'worker' })]);
+  }, 60_000);
+
+  // Its rights went with the database.
+  afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
+
+  it('mirrors people on queues in PostgreSQL', async () => {
+    const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
+    const { body: person } = await service.call('PUT', '/v1/providers/p-1', { body, wait: 30 });
+    expect(person.sync.state).toBe('synced');
+    const { body: health } = await service.call<{ status: string }>('GET', '/health/ready');
+    expect(health.status).toBe('ok');
+    expect(service.output()).not.toMatch(/permission denied|42501|"level":(50|"error")/);
+  });
+
+  it.each([
+    'DELETE FROM audit_entries',
+    `UPDATE audit_entries SET outcome = 'other'`,
+    'TRUNCATE people',
+    'DELETE FROM _prisma_migrations',
+    'CREATE TABLE other (id int)',
+  ])('may not: %s', async (statement) => {
+    await expect(sql(as(mirror.database.url, role, PASSWORD), statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('is down while the database takes no writes from its role', async () => {
+    const { url } = mirror.database;
+    const newConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`;
+    const healthBecomes = (status: number) =>
+      until(`health is ${status}`, async () => (await service.call('GET', '/health/ready')).status === status);
+    await sql(url, `ALTER ROLE ${role} SET default_transaction_read_only = on`, newConnections);
+    await healthBecomes(503);
+    await sql(url, `ALTER ROLE ${role} RESET default_transaction_read_only`, newConnections);
+    await healthBecomes(200);
+  });
+});
+
+describe('a database that can not be used', () => {
+  const newMirror = useMirrors();
+  const start = usePrograms();
+
+  it.each([
+    [
+      'is not there',
+      (url: URL) => Object.assign(url, { port: '1' }),
+      /can not be reached \(ECONNREFUSED\): check DATABASE_URL/,
+    ],
+    [
+      'does not exist',
+      (url: URL) => Object.assign(url, { pathname: '/none' }),
+      /that DATABASE_URL names does not exist/,
+    ],
+  ])('that %s is told in one sentence', async (_what, spoil, sentence) => {
+    const { database } = await newMirror();
+    const program = await start({
+      file: 'dist/src/main.js',
+      env: {
+        PLATFORM_BASE_URL: 'http://127.0.0.1:1',
+        PLATFORM_API_KEY: 'key',
+        PLATFORM_WEBHOOK_SECRET: 'secret',
+        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+        DATABASE_URL: spoil(new URL(database.url)).toString(),
+      },
+    });
+    expect(await program.ended()).toBe(1);
+    expect(program.output()).toMatch(sentence);
+    expect(program.output().trim().split('\n')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { type Program, usePrograms } from './support/processes.js';
+import { until } from './support/until.js';
+
+/** Milliseconds; whoever tries the demo sees all of it within a minute. */
+const LONGEST_MS = 60_000;
+
+const startProgram = usePrograms();
+
+/** A data folder of its own: a demo that somebody runs in this clone is left alone. */
+function dataFolder(name: string): string {
+  const folder = path.join(process.env.TEST_FOLDER ?? '', `demo-${name}`);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function start(folder: string, ...args: string[]): Promise<Program> {
+  return startProgram({ file: 'dist/demo/main.js', args, env: { DATA_DIR: folder } });
+}
+
+/** What of a demo's three programs still runs: platform, service and PostgreSQL. */
+async function stillThere(folder: string, output: string): Promise<string[]> {
+  const urls = [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))];
+  const answers = await Promise.all(
+    urls.map((url) =>
+      fetch(url).then(
+        () => [url],
+        () => [],
+      ),
+    ),
+  );
+  const postgres = existsSync(path.join(folder, 'demo/postgres/cluster/data/postmaster.pid')) ? ['postgres'] : [];
+  return [...answers.flat(), ...postgres];
+}
+
+const nothingIsLeft = (folder: string, output: string) =>
+  until('nothing of the demo is left', async () => (await stillThere(folder, output)).length === 0, 30_000);
+
+/** The lines that README.md shows of it; times differ, and `…` stands for anything. */
+function shownInReadme(): RegExp[] {
+  const readme = readFileSync(path.resolve(__dirname, '../README.md'), 'utf8');
+  const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(readme) ?? [];
+  const lines = shown.trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(5);
+  return lines.map((line) => {
+    const exact = line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    return new RegExp(exact.replace(/\d+ s:/, '\\d+ s:').replace('…', '.*'), 'm');
+  });
+}
+
+describe('the demo', () => {
+  const folder = dataFolder('whole');
+
+  it('does its work within a minute, tells it from both sides, and leaves nothing running', async () => {
+    const begun = Date.now();
+    const demo = await start(folder, '--once');
+    expect(await demo.ended()).toBe(0);
+    expect(Date.now() - begun).toBeLessThan(LONGEST_MS);
+    const told = demo.output();
+    for (const appointment of ['demo-text', 'demo-recording']) {
+      expect(told).toMatch(new RegExp(`appointment=${appointment}: Done, notes in revision 1`));
+    }
+    expect(told).toMatch(/2 found there and linked: P-103, P-108/);
+    expect(told).toMatch(/1 left for review:\s+C-1006 {2}Another person of the EHR has this email/);
+    expect(told).toMatch(/2 rejected:\s+C-1014 .* line 15.*\s+C-1004 .* line 21/);
+    expect(told).toMatch(/the largest sliding minute held \d+ of the 300 allowed, 0 were refused/);
+    expect(told).toMatch(/39 of 42 rows unchanged, 0 calls to the platform/);
+    expect(told).toMatch(/EHR .*C-1002: synced .* providers P-104, P-112\s+platform .*: providers P-104, P-112/);
+    expect(told).toMatch(/EHR .*C-1029: deleted\s+platform .*: gone/);
+    expect(told).toMatch(/SESSION_PROCESSING_COMPLETED[\s\S]*# Session notes/);
+    for (const line of shownInReadme()) expect(told).toMatch(line);
+    await nothingIsLeft(folder, told);
+  }, 90_000);
+
+  it('names people by their ids alone, in what it tells and in its logs', () => {
+    const texts = ['service.log', 'simulator.log'].map((name) => readFileSync(path.join(folder, 'demo', name), 'utf8'));
+    for (const text of texts) expect(text).not.toMatch(/@example|Castellan|Lindqvist/);
+  });
+
+  it('keeps its keys where only their owner reads them', () => {
+    expect(statSync(path.join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('a demo that is ended in the middle', () => {
+  it('by Ctrl-C stops everything it started', async () => {
+    const folder = dataFolder('interrupted');
+    const demo = await start(folder);
+    await demo.printed(/of 42 rows/, LONGEST_MS);
+    expect(await stillThere(folder, demo.output())).toHaveLength(3);
+    expect(await demo.kill('SIGINT')).toBe(130);
+    await nothingIsLeft(folder, demo.output());
+  }, 90_000);
+
+  it('by SIGKILL leaves nothing behind, refuses no later one, and runs once at a time', async () => {
+    const folder = dataFolder('killed');
+    const demo = await start(folder);
+    await demo.printed(/of 42 rows/, LONGEST_MS);
+    const second = await start(folder);
+    expect([await second.ended(), second.output()]).toEqual([1, expect.stringContaining('runs already at http')]);
+    await demo.kill('SIGKILL');
+    await nothingIsLeft(folder, demo.output());
+    const third = await start(folder);
+    await third.printed(/of 42 rows/, LONGEST_MS);
+    expect(await third.kill('SIGTERM')).toBe(130);
+    await nothingIsLeft(folder, third.output());
+  }, 120_000);
+});

@@ -1,0 +1,74 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { usePrograms } from './support/processes.js';
+
+const used = (imported: string) => `import { x } from '${imported}';\nexport const y = x;`;
+
+/** [what is refused or allowed, the file it would stand in, the code, the rule that it breaks] */
+const cases: [string, string, string, string | null][] = [
+  ['a folder that imports from one below it', 'src/people/a.ts', used('../sessions/b.js'), 'no-restricted-imports'],
+  ['a type from a folder below', 'src/config/a.ts', used('../database/b.js'), 'no-restricted-imports'],
+  ['a folder that imports from one above it', 'src/people/a.ts', used('../platform/b.js'), null],
+  ['axios outside platform/', 'src/people/a.ts', used('axios'), 'no-restricted-imports'],
+  ['axios in platform/', 'src/platform/a.ts', used('axios'), null],
+  ['bullmq in a service', 'src/people/a.service.ts', used('bullmq'), 'no-restricted-imports'],
+  ['bullmq in a processor', 'src/people/a.processor.ts', used('bullmq'), null],
+  ['ioredis at the root', 'src/a.ts', used('ioredis'), 'no-restricted-imports'],
+  ['Prisma in a service', 'src/people/a.service.ts', used('../generated/prisma/client.js'), 'no-restricted-imports'],
+  ['Prisma in a repository', 'src/people/a.repository.ts', used('../generated/prisma/client.js'), null],
+  [
+    'forwardRef',
+    'src/people/a.ts',
+    "import { forwardRef } from '@nestjs/common';\nforwardRef(() => 1);",
+    'no-restricted-imports',
+  ],
+  ['the environment outside config/', 'src/people/a.ts', 'export const a = process.env.A;', 'no-restricted-properties'],
+  ['the environment in config/', 'src/config/a.ts', 'export const a = process.env.A;', null],
+  ['the simulator using the service', 'simulator/a.ts', used('../src/people/b.js'), 'no-restricted-imports'],
+  ['the simulator using the wire types', 'simulator/a.ts', used('../src/platform/wire-types.js'), null],
+  ['the service using the simulator', 'src/platform/a.ts', used('../../simulator/b.js'), 'no-restricted-imports'],
+  ['a barrel', 'src/people/index.ts', "export * from './b.js';", 'no-restricted-syntax'],
+  ['a file called utils', 'src/people/utils.ts', 'export const a = 1;', 'no-restricted-syntax'],
+  ['any', 'src/people/a.ts', 'export const a = (b: any) => b;', '@typescript-eslint/no-explicit-any'],
+  ['printing in the service', 'src/people/a.ts', "console.log('a');", 'no-console'],
+  ['printing in the CLI', 'src/cli/a.ts', "console.log('a');", null],
+  ['301 lines', 'src/people/a.ts', 'export const a = 1;\n'.repeat(301), 'max-lines'],
+];
+
+const run = usePrograms();
+
+describe('npm run check', () => {
+  let broken: (string | null)[][];
+
+  beforeAll(async () => {
+    const snippets = JSON.stringify(cases.map(([, file, code]) => ({ file, code })));
+    const lint = await run({ file: 'test/support/lint.mjs', args: [snippets] });
+    broken = JSON.parse((await lint.printed(/^\[.*\]$/m))[0]);
+  });
+
+  it.each(cases.map(([what, , , rule], at) => ({ what, rule, at, verdict: rule ? 'refuses' : 'allows' })))(
+    '$verdict $what',
+    ({ rule, at }) => {
+      expect([...new Set(broken[at])]).toEqual(rule ? [rule] : []);
+    },
+  );
+
+  it('finds circular imports, and does not count types', async () => {
+    const root = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cycles-'));
+    const write = (file: string, code: string) => writeFileSync(path.join(root, 'src', file), code);
+    mkdirSync(path.join(root, 'src'));
+    write('a.ts', used('./b.js'));
+    write('b.ts', "import {\n  x,\n} from './c.js';");
+    write('c.ts', "import './a.js';\nimport type { T } from './d.js';");
+    write('d.ts', used('./c.js'));
+    try {
+      const program = await run({ file: 'test/support/find-cycles.mjs', args: [root] });
+      expect(JSON.parse((await program.printed(/^\[.*\]$/m))[0])).toEqual([
+        ['src/a.ts', 'src/b.ts', 'src/c.ts', 'src/a.ts'],
+      ]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,439 @@
+import type { AddressInfo } from 'node:net';
+import { createConnection } from 'node:net';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Headers,
+  HttpCode,
+  Module,
+  NotFoundException,
+  Param,
+  Post,
+  Query,
+  Req,
+} from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { IsEmail, IsString } from 'class-validator';
+import fc from 'fast-check';
+import type { FastifyRequest } from 'fastify';
+import { type DestinationStream, pino } from 'pino';
+import { Env } from '../src/config/env.js';
+import { HangUp } from '../src/http/hang-up.js';
+import { HttpModule } from '../src/http/http.module.js';
+import { PageQuery } from '../src/http/page.js';
+import { PreferWait } from '../src/http/prefer.js';
+import { Problem } from '../src/http/problem.js';
+import { RawContent } from '../src/http/raw-content.js';
+import { HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/route-options.js';
+import { waitUntil } from '../src/http/wait-until.js';
+import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
+import { httpAdapter, setupApp } from '../src/setup.js';
+
+class PersonBody {
+  @IsEmail()
+  email!: string;
+
+  @IsString()
+  firstName!: string;
+}
+
+let waitBegan: () => void = () => {};
+let waitEnded: () => void = () => {};
+
+@Controller('edge')
+class EdgeController {
+  @Post('json')
+  json(@Body() body: PersonBody) {
+    return { email: body.email };
+  }
+
+  @Post('empty')
+  @HttpCode(202)
+  empty() {
+    return { empty: true };
+  }
+
+  @Delete('empty/:id')
+  remove(@Param('id') id: string) {
+    return { id };
+  }
+
+  @Post('bytes')
+  @HotRoute()
+  @TakesBytes((env) => env.WEBHOOK_BODY_LIMIT)
+  bytes(@RawContent() bytes: Buffer, @Headers('content-type') type?: string) {
+    return { base64: bytes.toString('base64'), type: type ?? null };
+  }
+
+  @Post('stream')
+  @TakesStream()
+  async stream(@Req() request: FastifyRequest, @RawContent() body: Readable, @Headers('content-type') type?: string) {
+    if (request.isMultipart()) {
+      const names: string[] = [];
+      for await (const part of request.parts()) {
+        if (part.type === 'file') part.file.resume();
+        names.push(part.fieldname);
+      }
+      return { names };
+    }
+    let length = 0;
+    for await (const chunk of body) length += (chunk as Buffer).length;
+    return { length, type: type ?? null };
+  }
+
+  @Post('unread')
+  @TakesStream()
+  unread() {
+    throw new Problem(403, 'forbidden-scope', 'Not with this key.');
+  }
+
+  @Post('form')
+  @TakesMultipart()
+  form(@Req() request: FastifyRequest) {
+    return { multipart: request.isMultipart() };
+  }
+
+  @Get('wait')
+  wait(@PreferWait() wait: number, @HangUp() gone: AbortSignal) {
+    waitBegan();
+    gone.addEventListener('abort', () => waitEnded());
+    return waitUntil(
+      wait,
+      async () => ({ wait, gone: gone.aborted }),
+      () => wait < 60,
+      gone,
+    );
+  }
+
+  @Get('page')
+  page(@Query() query: PageQuery) {
+    return query;
+  }
+
+  @Get('fault/:kind')
+  fault(@Param('kind') kind: string) {
+    if (kind === 'missing') throw new NotFoundException('Jane Roe');
+    if (kind === 'database') throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+    throw Object.assign(new Error('Jane Roe <jane@roe.example>'), { row: 'Jane Roe' });
+  }
+}
+
+@Module({
+  imports: [HttpModule],
+  controllers: [EdgeController],
+  providers: [{ provide: Env, useValue: { WEBHOOK_BODY_LIMIT: 2_000, hasRole: () => true } }],
+  exports: [Env],
+})
+class EdgeModule {}
+
+describe('the HTTP edge', () => {
+  const lines: string[] = [];
+  let app: NestFastifyApplication;
+  let base: string;
+
+  async function start(): Promise<NestFastifyApplication> {
+    const sink: DestinationStream = { write: (line: string) => lines.push(line) };
+    const logger = pino(pinoOptions('info'), sink);
+    const module = await Test.createTestingModule({ imports: [EdgeModule] }).compile();
+    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(), {
+      logger: new PinoLogger(logger),
+    });
+    await setupApp(made);
+    await made.listen(0, '127.0.0.1');
+    return made;
+  }
+
+  beforeAll(async () => {
+    app = await start();
+    base = (await app.getUrl()).replace('[::1]', '127.0.0.1');
+  });
+
+  afterAll(() => app.close());
+
+  const call = async (path: string, init: RequestInit & { duplex?: 'half' } = {}) => {
+    const response = await fetch(base + path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: text ? JSON.parse(text) : undefined };
+  };
+  const post = (path: string, body: RequestInit['body'], headers: Record<string, string> = {}) =>
+    call(path, { method: 'POST', body, headers });
+  const json = (path: string, body: unknown) =>
+    post(path, JSON.stringify(body), { 'content-type': 'application/json' });
+
+  describe('errors', () => {
+    test('every error is RFC 9457 problem details', async () => {
+      const answer = await json('/edge/json', { email: 'no', firstName: 'Jane', 'last/name': 'Roe' });
+      expect(answer.status).toBe(400);
+      expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+      expect(answer.json).toEqual({
+        type: 'urn:notebridge:problem:validation',
+        title: 'Validation',
+        status: 400,
+        detail: 'The field /last~1name is not acceptable: is not a field of this request.',
+        pointer: '/last~1name',
+        errors: [
+          { pointer: '/last~1name', detail: 'is not a field of this request' },
+          { pointer: '/email', detail: 'email must be an email' },
+        ],
+      });
+    });
+
+    test.each([
+      ['/edge/nowhere?email=jane@roe.example', 404, 'not-found'],
+      ['/edge/fault/missing', 404, 'not-found'],
+      ['/edge/%zz', 400, 'bad-url'],
+      [`/edge/fault/${'x'.repeat(2_000)}`, 414, 'url-too-long'],
+      ['/edge/page?limit=0', 400, 'validation'],
+      ['/edge/page?limit=201', 400, 'validation'],
+      ['/edge/page?offset=1', 400, 'validation'],
+    ])('GET %.40s is a problem', async (path, status, type) => {
+      const answer = await call(path);
+      expect([answer.status, answer.json.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+      expect(answer.text).not.toMatch(/jane/i);
+    });
+
+    test.each([
+      ['DELETE', '/edge/json', 'POST'],
+      ['POST', '/edge/empty/4711?name=roe', 'DELETE'],
+      ['PUT', '/edge/fault/x', 'GET, HEAD'],
+    ])('%s %s is 405 with what the path takes', async (method, path, allow) => {
+      const answer = await call(path, { method });
+      expect([answer.status, answer.json.type]).toEqual([405, 'urn:notebridge:problem:method-not-allowed']);
+      expect(answer.headers.get('allow')).toBe(allow);
+    });
+
+    test('an unexpected error shows a reference and nothing else, and the log has it without any message', async () => {
+      const answer = await call('/edge/fault/any');
+      expect(answer.status).toBe(500);
+      expect(answer.json.reference).toMatch(/^[0-9a-f-]{36}$/);
+      expect(answer.text).not.toMatch(/jane|at /i);
+      const logged = lines.find((line) => line.includes(answer.json.reference));
+      expect(logged).toContain('/edge/fault/:kind');
+      expect(lines.join()).not.toMatch(/jane/i);
+    });
+
+    test('a database that is away is 503 with Retry-After', async () => {
+      const answer = await call('/edge/fault/database');
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+    });
+
+    test.each([
+      ['{"email": Jane}', 400, 'bad-json'],
+      ['{"__proto__": {"x": 1}}', 400, 'bad-json'],
+      [`"${'x'.repeat(2 * 1024 * 1024)}"`, 413, 'body-too-large'],
+      ['[]', 400, 'validation'],
+      ['null', 400, 'validation'],
+    ])('a JSON body that can not be used is refused, case %#', async (body, status, type) => {
+      const answer = await post('/edge/json', body, { 'content-type': 'application/json' });
+      expect([answer.status, answer.json.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    });
+  });
+
+  describe('bodies', () => {
+    const gzipped = gzipSync('{"email":"a@b.example","firstName":"A"}');
+
+    test.each([
+      ['text/plain', 'x'],
+      ['application/x-www-form-urlencoded', 'email=a@b.example'],
+      ['application/xml', '<x/>'],
+      ['garbage', '{}'],
+      ['application/vnd.notebridge.bytes', '{}'],
+      ['multipart/form-data; boundary=x', '--x--'],
+    ])('a usual route refuses %s', async (type, body) => {
+      const answer = await post('/edge/json', body, { 'content-type': type });
+      expect([answer.status, answer.json.type]).toEqual([415, 'urn:notebridge:problem:unsupported-media-type']);
+    });
+
+    test('a usual route refuses a body without a type and a compressed one', async () => {
+      expect((await post('/edge/json', Buffer.from('{}'))).status).toBe(415);
+      const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+      expect((await post('/edge/json', gzipped, headers)).json.type).toContain('unsupported-encoding');
+    });
+
+    test('a call without a body may carry any Content-Type', async () => {
+      const headers = { 'content-type': 'application/json' };
+      expect((await post('/edge/empty', null, headers)).status).toBe(202);
+      expect((await call('/edge/empty/7', { method: 'DELETE', headers })).json).toEqual({ id: '7' });
+    });
+
+    test.each([
+      ['application/json', '{"a": 1}'],
+      ['application/json; charset=utf-8', '{broken'],
+      ['text/plain', 'x'],
+      ['multipart/form-data; boundary=x', '--x--'],
+      ['application/x-www-form-urlencoded', 'a=b'],
+      ['garbage', 'x'],
+      ['application/json', ''],
+    ])('a route for bytes gets them as they came: %s %j', async (type, body) => {
+      const answer = await post('/edge/bytes', body, { 'content-type': type });
+      expect(answer.json).toEqual({ base64: Buffer.from(body).toString('base64'), type });
+    });
+
+    test('a route for bytes gets them without a type and does not undo an encoding', async () => {
+      const answer = await post('/edge/bytes', gzipped, { 'content-encoding': 'gzip' });
+      expect(answer.json).toEqual({ base64: gzipped.toString('base64'), type: null });
+    });
+
+    test('a route for bytes keeps its own limit, announced or not', async () => {
+      expect((await post('/edge/bytes', Buffer.alloc(2_000))).status).toBe(201);
+      expect((await post('/edge/bytes', Buffer.alloc(2_001))).json.type).toContain('body-too-large');
+      const body = Readable.toWeb(Readable.from([Buffer.alloc(1_500), Buffer.alloc(1_500)])) as ReadableStream;
+      expect((await call('/edge/bytes', { method: 'POST', body, duplex: 'half' })).status).toBe(413);
+    });
+
+    test.each(['application/json', 'application/octet-stream', 'garbage', undefined])(
+      'a route for streams reads the body itself: %s',
+      async (type) => {
+        const answer = await post('/edge/stream', Buffer.alloc(5_000_000), type ? { 'content-type': type } : {});
+        expect(answer.json).toEqual({ length: 5_000_000, type: type ?? null });
+      },
+    );
+
+    test('a route for streams takes multipart by its parts', async () => {
+      const form = new FormData();
+      form.append('note', 'x');
+      form.append('file', new Blob(['y']), 'y.csv');
+      expect((await post('/edge/stream', form)).json).toEqual({ names: ['note', 'file'] });
+      const broken = await post('/edge/stream', '--x\r\nContent-', {
+        'content-type': 'multipart/form-data; boundary=x',
+      });
+      expect([broken.status, broken.json.type]).toEqual([400, 'urn:notebridge:problem:bad-multipart']);
+    });
+
+    test('a route for forms takes multipart and JSON', async () => {
+      expect((await post('/edge/form', new FormData())).json).toEqual({ multipart: true });
+      expect((await json('/edge/form', {})).json).toEqual({ multipart: false });
+      expect((await post('/edge/form', 'x', { 'content-type': 'text/plain' })).status).toBe(415);
+    });
+
+    test.each([
+      ['nonsense', 400, 'bad-request'],
+      [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}`, 431, 'headers-too-large'],
+    ])('what is no HTTP is answered with a problem too (%#)', async (text, status, type) => {
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1');
+      socket.write(`${text}\r\n\r\n`);
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      expect(answer).toContain(`HTTP/1.1 ${status} `);
+      expect(answer).toContain(`"urn:notebridge:problem:${type}"`);
+    });
+
+    test('no body and no header makes a usual route fail with a 5xx', async () => {
+      const types = ['application/json', 'application/json; charset=utf-16', 'multipart/form-data', ' ', ';', 'a/b;c'];
+      const deep = fc.nat(5_000).map((depth) => '['.repeat(depth) + ']'.repeat(depth));
+      const bodies = fc.oneof(fc.uint8Array().map(Buffer.from), fc.json(), fc.string(), deep);
+      const headers = fc.dictionary(
+        fc.constantFrom('prefer', 'content-encoding', 'accept', 'authorization', 'idempotency-key'),
+        fc.stringMatching(/^[\x20-\x7e]{0,40}$/),
+      );
+      const fastify = app.getHttpAdapter().getInstance();
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...types), bodies, headers, async (type, payload, more) => {
+          const request = {
+            method: 'POST' as const,
+            url: '/edge/json',
+            payload,
+            headers: { ...more, 'content-type': type },
+          };
+          const { statusCode } = await fastify.inject(request);
+          expect(statusCode).toBeGreaterThanOrEqual(400);
+          expect(statusCode).toBeLessThan(500);
+        }),
+        { seed: Number(process.env.SEED ?? 20_26), numRuns: 500 },
+      );
+    });
+
+    test('a refused stream is not read to its end: the connection is closed', async () => {
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1');
+      socket.write('POST /edge/unread HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000000\r\n\r\nbegin');
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      expect(answer).toMatch(/^HTTP\/1.1 403 /);
+      expect(answer.toLowerCase()).toContain('connection: close');
+    });
+  });
+
+  describe('waiting and paging', () => {
+    test('Prefer: wait is applied, bounded and answered', async () => {
+      const answer = await call('/edge/wait', { headers: { prefer: 'respond-async, wait=5' } });
+      expect([answer.json.wait, answer.headers.get('preference-applied')]).toEqual([5, 'wait=5']);
+      const none = await call('/edge/wait', { headers: { prefer: 'wait=soon' } });
+      expect([none.json.wait, none.headers.get('preference-applied')]).toEqual([0, null]);
+    });
+
+    test('nobody waits for a caller who hung up', async () => {
+      const began = new Promise<void>((resolve) => {
+        waitBegan = resolve;
+      });
+      const ended = new Promise<void>((resolve) => {
+        waitEnded = resolve;
+      });
+      const caller = new AbortController();
+      const calling = fetch(`${base}/edge/wait`, { headers: { prefer: 'wait=60' }, signal: caller.signal });
+      await began;
+      caller.abort();
+      await expect(calling).rejects.toThrow();
+      await ended;
+    });
+
+    test('whoever waits is answered when the service stops', async () => {
+      const began = new Promise<void>((resolve) => {
+        waitBegan = resolve;
+      });
+      const other = await start();
+      const waiting = fetch(`${await other.getUrl()}/edge/wait`, { headers: { prefer: 'wait=60' } });
+      await began;
+      const started = performance.now();
+      await other.close();
+      expect((await waiting).status).toBe(200);
+      expect(performance.now() - started).toBeLessThan(3_000);
+    });
+
+    test('a page is 50 items unless asked otherwise', async () => {
+      expect((await call('/edge/page')).json).toEqual({ limit: 50 });
+      expect((await call('/edge/page?limit=200&cursor=abc')).json).toEqual({ limit: 200, cursor: 'abc' });
+    });
+  });
+
+  test('the access log holds route patterns and no URL, query or body', async () => {
+    lines.length = 0;
+    await call('/edge/empty/mrn-4711?name=roe', { method: 'DELETE' });
+    await json('/edge/json', { email: 'jane@roe.example', firstName: 'Jane' });
+    await call('/nowhere/mrn-4711');
+    await post('/edge/bytes', 'x');
+    const logged = lines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request');
+    expect(logged).toMatchObject([
+      { method: 'DELETE', route: '/edge/empty/:id', status: 200, ms: expect.any(Number) },
+      { method: 'POST', route: '/edge/json', status: 201 },
+      { method: 'GET', route: 'unmatched', status: 404 },
+    ]);
+    expect(lines.join()).not.toMatch(/4711|roe|jane/i);
+  });
+
+  test('answers carry the headers that browsers need, save on hot routes', async () => {
+    const answer = await call('/edge/page');
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'self'");
+    expect((await post('/edge/bytes', 'x')).headers.get('content-security-policy')).toBeNull();
+  });
+
+  test('the API describes itself, readable with assets of its own', async () => {
+    const document = (await call('/openapi.json')).json;
+    expect(document.paths['/edge/json'].post).toBeDefined();
+    const page = await (await fetch(`${base}/docs`)).text();
+    const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] as string);
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      const url = new URL(asset, `${base}/docs`);
+      expect(url.origin).toBe(base);
+      expect((await fetch(url)).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { Queue, Worker } from 'bullmq';
+import { Clock } from '../src/config/clock.js';
+import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend.js';
+import { Doorbell } from '../src/queue/doorbell.js';
+import { type Ring, USER_MANAGEMENT_QUEUE } from '../src/queue/queue-names.js';
+import { describeOnBothBackends } from './support/backends.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { until } from './support/until.js';
+
+describeOnBothBackends('a bell', (backend) => {
+  let database: TestDatabase;
+  let queue: Queue<Ring>;
+  let worker: Worker<Ring>;
+  let doorbell: Doorbell;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    const env = { REDIS_URL: backend.redisUrl, QUEUE_PREFIX: backend.queuePrefix, DATABASE_URL: database.url };
+    await prepareQueueStore(env, database.url);
+    queue = new Queue(USER_MANAGEMENT_QUEUE, producerOptions(env));
+    worker = new Worker(USER_MANAGEMENT_QUEUE, null, workerOptions(env));
+    doorbell = new Doorbell(new Map([[USER_MANAGEMENT_QUEUE, queue]]), new Clock());
+    await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  });
+  afterAll(async () => {
+    await doorbell.onModuleDestroy();
+    await Promise.all([worker.close(true), queue.close()]);
+    await database.drop();
+  });
+  const heard = () => worker.getNextJob(randomUUID(), { block: false });
+
+  test('that rings many times before it is heard is heard once', async () => {
+    for (let ring = 0; ring < 20; ring++) doorbell.ring(USER_MANAGEMENT_QUEUE, 'test');
+    const job = await until('it is heard', heard);
+    expect(await queue.getWaitingCount()).toBe(0);
+    await job.removeDeduplicationKey();
+  });
+
+  test('that a killed worker took with it rings again within seconds', async () => {
+    doorbell.ring(USER_MANAGEMENT_QUEUE, 'test');
+    await until('somebody takes it, and dies before it answers', heard);
+    const rungAgain = async () => {
+      doorbell.ring(USER_MANAGEMENT_QUEUE, 'sweep');
+      return heard();
+    };
+    await until('it rings again', rungAgain, 3_000);
+  });
+});

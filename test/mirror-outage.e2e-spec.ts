@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { findRedisServer, type RedisServer, startRedis } from './support/redis-server.mjs';
+import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { until } from './support/until.js';
+
+const newMirror = useMirrors();
+const folder = (name: string) => path.join(process.env.TEST_FOLDER ?? '', `${name}-${process.pid}`);
+
+const PEOPLE = 120;
+const CALLS = 2 * PEOPLE;
+const content = ['externalId,email,firstName,lastName']
+  .concat(Array.from({ length: PEOPLE }, (_, n) => `p-${n},p-${n}@example.org,Pia,N${n}`))
+  .join('\n');
+const startImport = (service: Service) =>
+  service.startImport('kind=providers', [{ name: 'providers.csv', type: 'text/csv', content }]);
+/** Calls that arrive in so many milliseconds. */
+const arrivalsWithin = async (mirror: Mirror, ms: number) => {
+  const before = mirror.arrivals();
+  await delay(ms);
+  return mirror.arrivals() - before;
+};
+
+async function completesByItself(mirror: Mirror, service: Service, id: string): Promise<void> {
+  const ended = await service.importEnded(id, 90_000);
+  expect([ended.state, ended.counts.created, ended.counts.total]).toEqual(['completed', PEOPLE, PEOPLE]);
+  expect(mirror.simulator.state.users.list()).toHaveLength(PEOPLE);
+  expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+}
+
+const withRedis = process.env.TEST_REDIS_URL ? describe : describe.skip;
+withRedis('Redis, in the middle of an import', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    mkdirSync(folder('redis'));
+    redis = await startRedis(findRedisServer() ?? '', folder('redis'));
+  });
+  afterAll(() => redis.stop('SIGKILL'));
+
+  test('may be flushed, and killed and come back empty: the import completes by itself', async () => {
+    const mirror = await newMirror({ calls: 1_800, env: { REDIS_URL: redis.url } });
+    const [service] = await Promise.all([mirror.start(), mirror.start({ ROLES: 'worker' })]);
+    const { id } = await startImport(service);
+    await until('it is under way', () => mirror.arrivals() >= CALLS / 6);
+    await flush(redis.port);
+    await until('it goes on after the flush', () => mirror.arrivals() >= CALLS / 3);
+    await redis.stop('SIGKILL');
+    await delay(3_000);
+    expect((await service.call<{ status: string }>('GET', '/health/ready')).status).toBe(200);
+    const change = await service.call('PUT', '/v1/providers/late', {
+      body: { email: 'late@example.org', firstName: 'L', lastName: 'T' },
+    });
+    expect(change.status).toBe(202);
+    expect((await service.call('DELETE', '/v1/providers/late')).status).toBeLessThan(300);
+    redis = await startRedis(findRedisServer() ?? '', folder('redis'), redis.port);
+    await completesByItself(mirror, service, id);
+  }, 150_000);
+});
+
+describe('a database that can not grant a slot', () => {
+  test('means that nothing is sent, until it can again', async () => {
+    const mirror = await newMirror({ calls: 1_800 });
+    const [service] = await Promise.all([mirror.start(), mirror.start({ ROLES: 'worker' })]);
+    const { id } = await startImport(service);
+    await until('it is under way', () => mirror.arrivals() >= CALLS / 4);
+    await closeDatabase(mirror, true);
+    await delay(500); // what was granted before leaves within its second
+    expect(await arrivalsWithin(mirror, 4_000)).toBe(0);
+    expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
+    await closeDatabase(mirror, false);
+    await completesByItself(mirror, service, id);
+  }, 120_000);
+});
+
+/** Closes a database to everybody, or opens it again. */
+async function closeDatabase({ database }: Mirror, closed: boolean): Promise<void> {
+  const name = new URL(database.url).pathname.slice(1);
+  const admin = new pg.Client({ connectionString: process.env.TEST_PG_URL });
+  await admin.connect();
+  await admin.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS ${!closed}`);
+  if (closed) await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  await admin.end();
+}
+
+async function flush(port: number): Promise<void> {
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write('FLUSHALL\r\n');
+  await new Promise((resolve) => socket.once('data', resolve));
+  socket.destroy();
+}

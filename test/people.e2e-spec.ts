@@ -1,0 +1,381 @@
+import type { Page } from '../src/http/page.js';
+import type { PersonView } from '../src/people/person-view.js';
+import type { Trace } from '../src/people/trace.service.js';
+import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { until } from './support/until.js';
+
+interface ProblemBody {
+  type: string;
+  detail: string;
+  pointer?: string;
+  clients?: number;
+}
+
+const newMirror = useMirrors();
+let mirror: Mirror;
+let service: Service;
+
+beforeAll(async () => {
+  mirror = await newMirror();
+  service = await mirror.start();
+});
+
+const ada = { email: 'Ada.Osei@example.org', firstName: 'Ada', lastName: 'Osei' };
+const provider = (externalId: string) => ({ email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
+
+async function syncedProvider(externalId: string): Promise<PersonView> {
+  const answer = await service.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId), wait: 10 });
+  expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
+  return answer.body;
+}
+
+async function syncedClient(externalId: string, providers: string[], more: object = {}): Promise<PersonView> {
+  const body = { firstName: 'Cleo', lastName: 'Adler', providers, ...more };
+  const answer = await service.call('PUT', `/v1/clients/${externalId}`, { body, wait: 10 });
+  expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
+  return answer.body;
+}
+
+const userOf = (externalId: string) => mirror.usersOf(externalId);
+const arrivalsOf = (operation: string) => mirror.arrivals(operation);
+
+describe('a provider', () => {
+  test('is answered 202 until it is mirrored, then 200 with its platform user id and invite URL', async () => {
+    const first = await service.call('PUT', '/v1/providers/p-ada', { body: ada });
+    expect([first.status, first.body.sync.state]).toEqual([202, 'pending']);
+    expect(first.body).toMatchObject({ externalId: 'p-ada', kind: 'provider', platformUserId: null, inviteUrl: null });
+    expect(first.body).not.toHaveProperty('providers');
+
+    const synced = await until('it is mirrored', async () => {
+      const answer = await service.call('GET', '/v1/providers/p-ada');
+      return answer.body.sync.state === 'synced' ? answer.body : undefined;
+    });
+    const [user] = userOf('p-ada');
+    expect(synced).toMatchObject({ ...ada, platformUserId: user?.userId, sync: { error: null, notPushable: [] } });
+    expect(synced.inviteUrl).toMatch(/\/invite\//);
+    const again = await service.call('PUT', '/v1/providers/p-ada', { body: ada });
+    expect([again.status, again.body.sync.state]).toEqual([200, 'synced']);
+  });
+
+  test('that the platform knows already by its email is linked, not created', async () => {
+    const known = mirror.simulator.state.users.add({
+      role: 'HealthcareProvider',
+      ...provider('p-known'),
+      providerUserIds: [],
+    });
+    const creates = arrivalsOf('createProvider');
+    expect((await syncedProvider('p-known')).platformUserId).toBe(known.userId);
+    expect(arrivalsOf('createProvider')).toBe(creates);
+  });
+
+  test('may have an id with a slash, a blank and an accent in it', async () => {
+    const path = `/v1/providers/${encodeURIComponent('dr/1 é')}`;
+    const answer = await service.call('PUT', path, { body: provider('slash'), wait: 10 });
+    expect([answer.status, answer.body.externalId]).toEqual([200, 'dr/1 é']);
+    expect(userOf('dr/1 é')).toHaveLength(1);
+    expect((await service.call('GET', path)).body.sync.state).toBe('synced');
+  });
+
+  test('that is deleted goes from the platform, and 200 says so once it is done', async () => {
+    await syncedProvider('p-gone');
+    const answer = await service.call('DELETE', '/v1/providers/p-gone', { wait: 10 });
+    expect([answer.status, answer.body.sync.state, answer.body.platformUserId]).toEqual([200, 'deleted', null]);
+    expect(userOf('p-gone')).toEqual([]);
+    const again = await service.call('DELETE', '/v1/providers/p-gone');
+    expect([again.status, again.body.sync.state]).toEqual([200, 'deleted']);
+  });
+
+  test('that nobody was ever told about is deleted without a call', async () => {
+    const { status, body } = await service.call<ProblemBody>('DELETE', '/v1/providers/p-never');
+    expect([status, body.type]).toEqual([404, 'urn:notebridge:problem:provider-not-found']);
+  });
+
+  test('that the platform deleted by itself counts as deleted (404)', async () => {
+    const { platformUserId } = await syncedProvider('p-vanished');
+    const user = mirror.simulator.state.users.find(platformUserId ?? '');
+    if (user) mirror.simulator.state.users.remove(user);
+    const answer = await service.call('DELETE', '/v1/providers/p-vanished', { wait: 10 });
+    expect([answer.status, answer.body.sync.state]).toEqual([200, 'deleted']);
+  });
+
+  test('that clients name is not deleted: 409 counts them, and nothing changes', async () => {
+    await syncedProvider('p-named');
+    await syncedClient('c-names-1', ['p-named']);
+    await syncedClient('c-names-2', ['p-named']);
+    const { status, body } = await service.call<ProblemBody>('DELETE', '/v1/providers/p-named');
+    expect([status, body.type, body.clients]).toEqual([409, 'urn:notebridge:problem:provider-in-use', 2]);
+    expect((await service.call('GET', '/v1/providers/p-named')).body.sync.state).toBe('synced');
+
+    await service.call('DELETE', '/v1/clients/c-names-1', { wait: 10 });
+    await service.call('DELETE', '/v1/clients/c-names-2', { wait: 10 });
+    expect((await service.call('DELETE', '/v1/providers/p-named', { wait: 10 })).status).toBe(200);
+    expect(userOf('p-named')).toEqual([]);
+  });
+
+  test('that was deleted and is wanted again is made again', async () => {
+    const before = await syncedProvider('p-revived');
+    await service.call('DELETE', '/v1/providers/p-revived', { wait: 10 });
+    const after = await syncedProvider('p-revived');
+    expect(after.platformUserId).not.toBe(before.platformUserId);
+    expect(userOf('p-revived')).toHaveLength(1);
+  });
+
+  test('whose name or email changes keeps the change in notPushable, without a call', async () => {
+    await syncedProvider('p-renamed');
+    const before = mirror.arrivals();
+    const body = { ...provider('p-renamed'), lastName: 'Weiss', email: 'other@example.org' };
+    const answer = await service.call('PUT', '/v1/providers/p-renamed', { body, wait: 5 });
+    expect([answer.status, answer.body.sync.state]).toEqual([200, 'synced']);
+    expect(answer.body.sync.notPushable).toEqual(['email', 'lastName']);
+    expect(answer.body.lastName).toBe('Weiss');
+    expect(userOf('p-renamed')).toMatchObject([{ lastName: 'Ruiz' }]);
+    expect(mirror.arrivals()).toBe(before);
+    const back = await service.call('PUT', '/v1/providers/p-renamed', { body: provider('p-renamed') });
+    expect(back.body.sync.notPushable).toEqual([]);
+  });
+});
+
+describe('a client', () => {
+  beforeAll(async () => {
+    for (const externalId of ['p-1', 'p-2', 'p-3']) await syncedProvider(externalId);
+  });
+  const platformIds = async (...ids: string[]) =>
+    Promise.all(
+      ids.map(async (externalId) => (await service.call('GET', `/v1/providers/${externalId}`)).body.platformUserId),
+    );
+
+  test('is created under its primary provider, then gets its whole list, in order', async () => {
+    const lists = arrivalsOf('setClientProviders');
+    const client = await syncedClient('c-many', ['p-2', 'p-1', 'p-3'], { email: 'cleo@example.org' });
+    expect(client).toMatchObject({ kind: 'client', email: 'cleo@example.org', providers: ['p-2', 'p-1', 'p-3'] });
+    expect(userOf('c-many')[0]?.providerUserIds).toEqual(await platformIds('p-2', 'p-1', 'p-3'));
+    expect(arrivalsOf('setClientProviders')).toBe(lists + 1);
+  });
+
+  test('with one provider and no email takes one call', async () => {
+    const before = mirror.arrivals();
+    const client = await syncedClient('c-one', ['p-1']);
+    expect(client.email).toBeNull();
+    expect(mirror.arrivals()).toBe(before + 1);
+  });
+
+  test('that is linked gets its list sent, because the platform’s is not known', async () => {
+    const known = mirror.simulator.state.users.add({
+      role: 'Client',
+      email: 'linked@example.org',
+      firstName: 'L',
+      lastName: 'K',
+      providerUserIds: [],
+    });
+    const client = await syncedClient('c-linked', ['p-3'], { email: 'linked@example.org' });
+    expect(client.platformUserId).toBe(known.userId);
+    expect(known.providerUserIds).toEqual(await platformIds('p-3'));
+  });
+
+  test('gets a changed list replaced whole, also when only the primary is swapped', async () => {
+    await syncedClient('c-swap', ['p-1', 'p-2']);
+    for (const providers of [['p-2', 'p-1'], ['p-3'], ['p-1', 'p-2', 'p-3'], ['p-2', 'p-3']]) {
+      const answer = await service.call('PUT', '/v1/clients/c-swap/providers', { body: { providers }, wait: 10 });
+      expect([answer.status, answer.body.sync.state, answer.body.providers]).toEqual([200, 'synced', providers]);
+      expect(userOf('c-swap')[0]?.providerUserIds).toEqual(await platformIds(...providers));
+    }
+  });
+
+  test('with the same list again takes no call', async () => {
+    await syncedClient('c-same', ['p-1', 'p-2']);
+    const before = mirror.arrivals();
+    await syncedClient('c-same', ['p-1', 'p-2']);
+    expect(mirror.arrivals()).toBe(before);
+  });
+
+  test('whose list is replaced many times at once ends with the list that was wanted last', async () => {
+    await syncedClient('c-race', ['p-1']);
+    const lists = [['p-1', 'p-2'], ['p-2'], ['p-3', 'p-1'], ['p-2', 'p-3'], ['p-1']];
+    for (const providers of lists) {
+      await Promise.all([
+        service.call('PUT', '/v1/clients/c-race/providers', { body: { providers: ['p-3', 'p-2'] } }),
+        service.call('PUT', '/v1/clients/c-race/providers', { body: { providers } }),
+      ]);
+    }
+    const last = await until('the list is settled', async () => {
+      const answer = await service.call('GET', '/v1/clients/c-race');
+      return answer.body.sync.state === 'synced' ? answer.body : undefined;
+    });
+    expect(userOf('c-race')[0]?.providerUserIds).toEqual(await platformIds(...(last.providers ?? [])));
+  });
+
+  test('waits for a provider that is named but not mirrored yet, and follows by itself', async () => {
+    mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 700, match: { email: 'p-slow@example.org' } });
+    await service.call('PUT', '/v1/providers/p-slow', { body: provider('p-slow') });
+    const body = { firstName: 'W', lastName: 'T', providers: ['p-slow', 'p-1'] };
+    const first = await service.call('PUT', '/v1/clients/c-waits', { body });
+    expect([first.status, first.body.sync.state, first.body.sync.error?.code]).toEqual([
+      202,
+      'waiting',
+      'provider-not-mirrored',
+    ]);
+    const later = await service.call('GET', '/v1/clients/c-waits', { wait: 10 });
+    expect(later.body.sync).toMatchObject({ state: 'synced', error: null });
+    expect(userOf('c-waits')[0]?.providerUserIds).toEqual(await platformIds('p-slow', 'p-1'));
+  });
+
+  test('that is deleted goes from the platform and frees its providers', async () => {
+    await syncedProvider('p-free');
+    await syncedClient('c-free', ['p-free']);
+    expect((await service.call('DELETE', '/v1/clients/c-free', { wait: 10 })).status).toBe(200);
+    expect(userOf('c-free')).toEqual([]);
+    expect((await service.call('DELETE', '/v1/providers/p-free', { wait: 10 })).status).toBe(200);
+  });
+
+  test('that was deleted has no list to replace until it is PUT again', async () => {
+    await syncedClient('c-dead', ['p-1']);
+    await service.call('DELETE', '/v1/clients/c-dead', { wait: 10 });
+    const { status } = await service.call('PUT', '/v1/clients/c-dead/providers', { body: { providers: ['p-2'] } });
+    expect(status).toBe(404);
+    const revived = await syncedClient('c-dead', ['p-2', 'p-1']);
+    expect(userOf('c-dead')).toMatchObject([{ userId: revived.platformUserId }]);
+    expect(userOf('c-dead')[0]?.providerUserIds).toEqual(await platformIds('p-2', 'p-1'));
+  });
+
+  test('loses a provider from its list before that provider is deleted from the platform', async () => {
+    await syncedProvider('p-leaving');
+    await syncedClient('c-left', ['p-leaving', 'p-1']);
+    mirror.trouble({ operation: 'setClientProviders', kind: 'slow', ms: 500, match: { partnerUserId: 'c-left' } });
+    await service.call('PUT', '/v1/clients/c-left/providers', { body: { providers: ['p-1'] } });
+    const removed = await service.call('DELETE', '/v1/providers/p-leaving');
+    expect(removed.status).toBe(202);
+    expect((await service.call('GET', '/v1/providers/p-leaving', { wait: 10 })).body.sync.state).toBe('deleted');
+    const of = (operation: string) =>
+      mirror.simulator.state.arrivals.list().findLastIndex((arrival) => arrival.operation === operation);
+    expect(of('deleteUser')).toBeGreaterThan(of('setClientProviders'));
+  });
+});
+
+describe('bad input is refused with what to mend, and nothing is kept', () => {
+  const refused = async (method: string, path: string, body: unknown) => {
+    const answer = await service.call<ProblemBody>(method, path, { body });
+    expect(answer.headers.get('content-type')).toContain('application/problem+json');
+    return [answer.status, answer.body.pointer ?? null];
+  };
+
+  test.each([
+    ['an unknown field', { ...ada, phone: '1' }, '/phone'],
+    ['an email without @', { ...ada, email: 'ada.example.org' }, '/email'],
+    ['no email', { firstName: 'A', lastName: 'B' }, '/email'],
+    ['an empty name', { ...ada, firstName: '  ' }, '/firstName'],
+    ['a name that is no text', { ...ada, lastName: 7 }, '/lastName'],
+    ['a list instead of an object', [ada], '/0'],
+  ])('a provider with %s', async (_name, body, pointer) => {
+    expect(await refused('PUT', '/v1/providers/p-bad', body)).toEqual([400, pointer]);
+    expect((await service.call('GET', '/v1/providers/p-bad')).status).toBe(404);
+  });
+
+  test.each([
+    ['no provider', { providers: [] }, 400, '/providers'],
+    ['a provider named twice', { providers: ['p-1', 'p-1'] }, 400, '/providers'],
+    ['a bad email', { providers: ['p-1'], email: 'x@' }, 400, '/email'],
+    ['a provider that nobody ever named', { providers: ['p-1', 'p-nobody'] }, 422, '/providers/1'],
+  ])('a client with %s', async (_name, more, status, pointer) => {
+    expect(await refused('PUT', '/v1/clients/c-bad', { firstName: 'A', lastName: 'B', ...more })).toEqual([
+      status,
+      pointer,
+    ]);
+    expect((await service.call('GET', '/v1/clients/c-bad')).status).toBe(404);
+  });
+
+  test('a body larger than 2 MiB is answered 413', async () => {
+    const body = { ...ada, firstName: 'x'.repeat(2 * 1024 * 1024) };
+    expect((await service.call('PUT', '/v1/providers/p-large', { body })).status).toBe(413);
+  });
+
+  test('a call without a good key is answered 401', async () => {
+    expect((await service.call('GET', '/v1/providers/p-1', { key: 'wrong' })).status).toBe(401);
+  });
+
+  test('an unknown action and a link without its user are refused', async () => {
+    expect(await refused('POST', '/v1/providers/p-1/resolve', { action: 'merge' })).toEqual([400, '/action']);
+    expect(await refused('POST', '/v1/providers/p-1/resolve', { action: 'link' })).toEqual([400, '/platformUserId']);
+  });
+});
+
+describe('people are found again', () => {
+  test('in pages by external id, without those deleted, and by state', async () => {
+    const ids = ['l-1', 'l-2', 'l-3', 'l-4', 'l-5'];
+    for (const externalId of ids) await syncedProvider(externalId);
+    await service.call('DELETE', '/v1/providers/l-3', { wait: 10 });
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const page = await service.call<Page<PersonView>>('GET', `/v1/providers?limit=3&state=synced${cursor}`);
+      expect(page.body.items.length).toBeLessThanOrEqual(3);
+      seen.push(...page.body.items.map(({ externalId }) => externalId));
+      cursor = page.body.nextCursor ? `&cursor=${encodeURIComponent(page.body.nextCursor)}` : '';
+    } while (cursor);
+    expect(seen.filter((id) => id.startsWith('l-'))).toEqual(['l-1', 'l-2', 'l-4', 'l-5']);
+    expect(new Set(seen).size).toBe(seen.length);
+    const all = await service.call<Page<PersonView>>('GET', '/v1/providers?limit=200');
+    expect(all.body.items.map(({ externalId }) => externalId)).not.toContain('l-3');
+    const deleted = await service.call<Page<PersonView>>('GET', '/v1/providers?limit=200&state=deleted');
+    expect(deleted.body.items.map(({ externalId }) => externalId)).toContain('l-3');
+    expect((await service.call('GET', '/v1/providers?state=asleep')).status).toBeGreaterThanOrEqual(400);
+  });
+
+  test('by email, however it is spelled, and by external id of both kinds', async () => {
+    await syncedProvider('both');
+    await syncedClient('both', ['both'], { email: 'MiXed@Example.org' });
+    const search = async (body: object) =>
+      (await service.call<Page<PersonView>>('POST', '/v1/people/search', { body })).body.items.map(
+        ({ kind, externalId }) => `${kind} ${externalId}`,
+      );
+    expect(await search({ email: ' mixed@example.ORG ' })).toEqual(['client both']);
+    expect((await search({ externalId: 'both' })).sort()).toEqual(['client both', 'provider both']);
+    expect(await search({ email: 'nobody@example.org' })).toEqual([]);
+  });
+
+  test('in a trace that says what is wanted, known and next, with the history, and sends nothing', async () => {
+    await syncedProvider('p-traced');
+    const before = mirror.arrivals();
+    const body = { externalId: 'p-traced', kind: 'provider' };
+    const { body: trace } = await service.call<Trace>('POST', '/v1/people/trace', { body });
+    expect(trace.history.map(({ operation, outcome }) => [operation, outcome])).toEqual([
+      ['createProvider', 'created'],
+      ['checkUser', 'absent'],
+    ]);
+    expect(trace).toMatchObject({ state: 'synced', nextStep: { what: 'none' } });
+    expect(JSON.stringify(trace)).not.toContain('example.org');
+    expect(mirror.arrivals()).toBe(before);
+  });
+});
+
+describe('Prefer: wait', () => {
+  test('answers as soon as the person is settled, and says that it waited', async () => {
+    const start = performance.now();
+    const answer = await service.call('PUT', '/v1/providers/p-wait', { body: provider('p-wait'), wait: 30 });
+    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=30']);
+    expect(performance.now() - start).toBeLessThan(5_000);
+  });
+
+  test('answers 202 when the time is over first', async () => {
+    mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 1_800, match: { email: 'p-late@example.org' } });
+    const answer = await service.call('PUT', '/v1/providers/p-late', { body: provider('p-late'), wait: 1 });
+    expect([answer.status, answer.body.sync.state]).toEqual([202, 'pending']);
+    expect((await service.call('GET', '/v1/providers/p-late', { wait: 10 })).body.sync.state).toBe('synced');
+  });
+});
+
+describe('without an apiKey in the contract', () => {
+  test('a PUT is kept as pending, not-configured, and nothing is sent', async () => {
+    const unconfigured = await newMirror({ env: { PLATFORM_CONTRACT: undefined } });
+    const quiet = await unconfigured.start();
+    const answer = await quiet.call('PUT', '/v1/providers/p-1', { body: ada, wait: 1 });
+    expect([answer.status, answer.body.sync.state, answer.body.sync.error?.code]).toEqual([
+      202,
+      'pending',
+      'not-configured',
+    ]);
+    expect(unconfigured.simulator.state.arrivals.list()).toEqual([]);
+    await quiet.kill('SIGTERM');
+    const configured = await unconfigured.start({ PLATFORM_CONTRACT: 'simulator/contract.json' });
+    expect((await configured.call('GET', '/v1/providers/p-1', { wait: 10 })).body.sync.state).toBe('synced');
+  });
+});

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { Database } from '../src/database/database.js';
+import { RetentionRepository } from '../src/operations/retention.repository.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+
+const OLD = `now() - interval '100 days'`;
+const DAYS_90_AGO = new Date(Date.now() - 90 * 86_400_000);
+
+describe('what was kept long enough', () => {
+  let home: TestDatabase;
+  let database: Database;
+  const run = (sql: string, values: unknown[] = []) => database.pool.query(sql, values);
+  const count = async (from: string) => Number((await run(`SELECT count(*) AS n FROM ${from}`)).rows[0].n);
+  const drop = () => new RetentionRepository(database).dropBefore(DAYS_90_AGO);
+
+  beforeAll(async () => {
+    home = await freshDatabase();
+    database = new Database(home.url);
+  });
+
+  afterAll(async () => {
+    await database.onApplicationShutdown();
+    await home.drop();
+  });
+
+  it('drops calls in batches, but none that a creation is still judged by, and none that is young', async () => {
+    await run(
+      `INSERT INTO platform_calls (account, operation, lane, granted_at, occupies_until, worker)
+       SELECT 'a', 'createUser', 'bulk'::lane, at, at, 'w' FROM generate_series(1, 2500), (VALUES (${OLD})) AS old (at)
+       UNION ALL SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w'`,
+    );
+    await run(
+      `INSERT INTO people (id, kind, external_id, profile, profile_hash, attempt_call_id)
+       VALUES ($1, 'client', 'c-1', '', '', 7)`,
+      [randomUUID()],
+    );
+    expect((await drop()).calls).toBe(2_499);
+    expect(await count('platform_calls')).toBe(2);
+    expect(await count('platform_calls WHERE id = 7')).toBe(1);
+  });
+
+  it('drops handled deliveries only, and notices', async () => {
+    for (const state of ['processed', 'ignored', 'failed', 'dead', 'received']) {
+      await run(
+        `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, received_at)
+         VALUES ($1, '', 0, 0, $2::delivery_state, ${OLD})`,
+        [Buffer.from(state), state],
+      );
+    }
+    await run(`INSERT INTO processing_notices (delivery_id, payload, received_at) VALUES ('d', '', ${OLD})`);
+    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1 });
+  });
+
+  it('drops events that have a cursor, but the newest, so that cursors go on', async () => {
+    await run(
+      `INSERT INTO feed_events (cursor, type, at, subject, data)
+       SELECT c, 't', ${OLD}, 's', '{}' FROM unnest(ARRAY[1, 2, 3, NULL]) AS c`,
+    );
+    expect((await drop()).events).toBe(2);
+    expect((await run('SELECT cursor FROM feed_events ORDER BY id')).rows).toEqual([{ cursor: '3' }, { cursor: null }]);
+  });
+
+  it('drops what the rows of finished imports say of people, and keeps their outcomes', async () => {
+    const [finished, running] = [randomUUID(), randomUUID()];
+    for (const [id, finishedAt] of [
+      [finished, OLD],
+      [running, 'NULL'],
+    ]) {
+      await run(
+        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, finished_at)
+         VALUES ($1, 'clients', 'upsert', false, 'completed', 'admin', ${finishedAt})`,
+        [id],
+      );
+      await run(
+        `INSERT INTO import_rows (import_id, row_no, file, line, profile, raw, outcome, code)
+         VALUES ($1, 1, 1, 2, 'x', 'x', 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, 'x', 'rejected', 'bad')`,
+        [id],
+      );
+    }
+    expect((await drop()).importRows).toBe(2);
+    const { rows } = await run(
+      'SELECT outcome, code, profile, raw FROM import_rows WHERE import_id = $1 ORDER BY row_no',
+      [finished],
+    );
+    expect(rows).toEqual([
+      { outcome: 'skipped', code: 'expired', profile: null, raw: null },
+      { outcome: 'rejected', code: 'bad', profile: null, raw: null },
+    ]);
+    expect(await count('import_rows WHERE profile IS NOT NULL OR raw IS NOT NULL')).toBe(2);
+  });
+
+  it('finds nothing more', async () => {
+    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0]);
+  });
+});

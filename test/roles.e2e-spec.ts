@@ -1,0 +1,41 @@
+import { type Mirror, useMirrors } from './support/service.js';
+
+interface Report {
+  status: string;
+  checks: Record<string, { status: string; reason?: string }>;
+}
+
+describe('processes of one role each', () => {
+  const newMirror = useMirrors();
+  let mirror: Mirror;
+
+  beforeAll(async () => {
+    mirror = await newMirror();
+  });
+
+  it('an api says that no worker is alive, until one is', async () => {
+    const api = await mirror.start({ ROLES: 'api' });
+    const alone = await api.call<Report>('GET', '/health/ready');
+    expect([alone.status, alone.body.status]).toEqual([200, 'degraded']);
+    expect(alone.body.checks.worker?.reason).toContain('No worker was alive');
+    await mirror.start({ ROLES: 'worker' });
+    const { body } = await api.call<Report>('GET', '/health/ready');
+    expect([body.status, body.checks.worker?.status]).toEqual(['ok', 'ok']);
+  });
+
+  it('a worker answers for its health and its metrics, and nothing else', async () => {
+    const worker = await mirror.start({ ROLES: 'worker' });
+    for (const path of ['/health/live', '/health/ready']) {
+      expect((await worker.call('GET', path)).status).toBe(200);
+    }
+    const metrics = await fetch(`${worker.url}/metrics`, {
+      headers: { authorization: 'Bearer admin-key-of-the-tests' },
+    });
+    expect(await metrics.text()).toContain('notebridge_');
+    expect((await fetch(`${worker.url}/metrics`)).status).toBe(401);
+    for (const path of ['/v1/people', '/v1/capabilities', '/docs', '/openapi.json', '/none']) {
+      expect((await worker.call('GET', path)).status).toBe(404);
+    }
+    expect((await worker.call('POST', '/webhooks/platform', { body: {} })).status).toBe(404);
+  });
+});

@@ -1,0 +1,405 @@
+import type { FaultKind } from '../simulator/gate/fault-rule.js';
+import { createSession } from '../simulator/sessions/session-routes.js';
+import { takeStep } from '../simulator/sessions/session-run.js';
+import type { SessionView } from '../src/sessions/session-view.js';
+import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
+import type { CallOptions } from './support/sessions-app.js';
+import { until } from './support/until.js';
+
+let app: RequestsApp;
+
+beforeAll(async () => {
+  app = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '2' });
+});
+
+afterAll(() => app?.close());
+
+let appointments = 0;
+const newAppointment = () => `appointment-${++appointments}`;
+const TEXT = 'The client spoke of the quarry and of sleeping badly.';
+const PLAN = '# Goals\n\nSleep through the night.';
+
+const usual = () => ({
+  provider: 'p-1',
+  client: 'c-1',
+  noteTemplateIds: [SOAP],
+  input: { text: { text: TEXT } },
+  partnerAppointmentId: newAppointment(),
+});
+type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<string, unknown>;
+
+async function create(wish: Wish, options: CallOptions = {}) {
+  const answer = await app.service.call('POST', '/v1/sessions', { body: wish, ...options });
+  return { ...answer, body: answer.json<SessionView & Refused>() };
+}
+
+async function resolve(id: string, body: object) {
+  const answer = await app.service.call('POST', `/v1/sessions/${id}/resolve`, { body });
+  return { ...answer, body: answer.json<SessionView & Refused>() };
+}
+
+const shownAs = (id: string, state: string) =>
+  until(`the session is ${state}`, async () => {
+    const session = await app.show(id);
+    return session.state === state ? session : undefined;
+  });
+
+const requestOf = async (id: string) =>
+  (await app.sql<{ state: string; body: Buffer | null }>('SELECT * FROM session_requests WHERE session = $1', [id]))[0];
+
+/** A request whose answer is lost, and of which no event tells yet. */
+async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionView> {
+  app.webhooks(false);
+  app.trouble({ kind });
+  const { body, status } = await create(wish);
+  app.webhooks(true);
+  expect([status, body.state, body.sessionId]).toEqual([202, 'Unknown', null]);
+  return body;
+}
+
+/** An event by which the platform tells of one of its sessions. */
+function tell(sessionId: string, partnerAppointmentId: unknown, more: object = {}): void {
+  const eventType = 'SESSION_CREATED';
+  const event = { eventType, sessionId, providerUserId: app.provider, partnerAppointmentId, aiNotesEnabled: null };
+  app.simulator.state.deliveries.send({ ...event, ...more } as never);
+}
+
+const handled = (sessionId: string) =>
+  until('the event was handled', async () => {
+    const answer = await app.service.call('GET', `/v1/sessions/${sessionId}`);
+    return answer.status === 200 ? answer.json<SessionView>() : undefined;
+  });
+
+describe('a session that is asked for', () => {
+  it('is answered 201 with its place and the platform’s id, and becomes what the platform makes of it', async () => {
+    const wish = { ...usual(), date: '2026-03-01T09:00:00+01:00', externalTreatmentPlan: PLAN };
+    const { status, headers, body } = await create(wish);
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    expect(status).toBe(201);
+    expect(headers.get('location')).toBe(`/v1/sessions/${body.id}`);
+    expect(body).toMatchObject({
+      sessionId: session?.sessionId,
+      partnerAppointmentId: wish.partnerAppointmentId,
+      provider: 'p-1',
+      clients: ['c-1'],
+      noteTemplateIds: [SOAP],
+      error: null,
+    });
+    expect(session).toMatchObject({ input: { kind: 'text', text: TEXT }, externalTreatmentPlan: PLAN });
+    while (session?.nextStep) takeStep(app.simulator.state, session);
+    const done = await shownAs(body.id, 'Done');
+    expect(done.id).toBe(body.id);
+    expect(await app.show(session?.sessionId ?? '')).toEqual(done);
+  });
+
+  it('from recordings: the URLs go in their order, with what they hold', async () => {
+    const recordingUrls = ['https://files.example.test/b.wav', 'https://files.example.test/a.wav'];
+    const recording = { recordingUrls, recordingContent: 'DictatedNotes' };
+    const wish = { ...usual(), input: { recording } };
+    expect((await create(wish)).status).toBe(201);
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    expect(session?.input).toEqual({ kind: 'recording', urls: recordingUrls, content: 'DictatedNotes' });
+  });
+
+  it('by session type, and with pronouns in the place of a client', async () => {
+    const { client: _, noteTemplateIds: __, ...rest } = usual();
+    const { status, body } = await create({ ...rest, sessionType: 'Soap', clientPronouns: 'NeutralThem' });
+    expect([status, body.clients]).toEqual([201, []]);
+    expect(app.sessionsOf(rest.partnerAppointmentId)).toMatchObject([{ clientPronouns: 'NeutralThem' }]);
+  });
+
+  it('without an appointment: the platform gets an id of ours, which is shown as absent', async () => {
+    const { partnerAppointmentId: _, ...rest } = usual();
+    const { body } = await create(rest);
+    expect(app.sessionsOf(`notebridge:${body.id}`)).toHaveLength(1);
+    const fetched = await until('it was fetched', async () => {
+      const session = await app.show(body.id);
+      return session.fetchedAt === null ? undefined : session;
+    });
+    expect([body.partnerAppointmentId, fetched.partnerAppointmentId]).toEqual([null, null]);
+    const listed = await app.service.call('GET', `/v1/sessions?appointment=notebridge:${body.id}`);
+    expect(listed.json<{ items: unknown[] }>().items).toEqual([]);
+  });
+
+  it('null and blank optional fields are as if they were absent', async () => {
+    const wish = { ...usual(), clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' ' };
+    const { status } = await create({ ...wish, input: { ...wish.input, recording: null } });
+    expect(status).toBe(201);
+    expect(app.sessionsOf(wish.partnerAppointmentId)[0]?.externalTreatmentPlan).toBeUndefined();
+  });
+
+  it('is told to the EHR once, under its one id, also when the event comes before the answer', async () => {
+    const wish = usual();
+    app.trouble({ kind: 'slow', ms: 700 });
+    const asked = create(wish);
+    await until('the event was stored', () =>
+      app
+        .sql('SELECT 1 FROM sessions WHERE event_appointment_id = $1', [wish.partnerAppointmentId])
+        .then(({ length }) => length > 0),
+    );
+    const { status, body } = await asked;
+    expect(status).toBe(201);
+    const rows = await app.sql<{ id: string }>('SELECT id FROM sessions WHERE session_id = $1', [body.sessionId]);
+    expect(rows).toEqual([{ id: body.id }]);
+    const feed = await until('the feed tells of it', async () => {
+      const { items } = (await app.service.call('GET', '/v1/events?limit=200')).json<{
+        items: { type: string; subject: string; data: { sessionId: string } }[];
+      }>();
+      const news = items.filter(({ data }) => data.sessionId === body.sessionId);
+      return news.length > 0 ? news.map(({ type, subject }) => [type, subject]) : undefined;
+    });
+    expect(feed).toEqual([['session.created', `sessions/${body.id}`]]);
+  });
+
+  it('Prefer: wait=0 is answered 202 at once', async () => {
+    const { status, headers, body } = await create(usual(), { wait: 0 });
+    expect([status, headers.get('preference-applied')]).toEqual([202, 'wait=0']);
+    expect(body.state).toBe('Requested');
+    await shownAs(body.id, 'InProgress');
+  });
+
+  it('the same Idempotency-Key gives back the first answer and makes one session', async () => {
+    const wish = usual();
+    const [first, second] = [
+      await create(wish, { idempotencyKey: 'key-1' }),
+      await create(wish, { idempotencyKey: 'key-1' }),
+    ];
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get('location')).toBe(first.headers.get('location'));
+    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    expect((await create({ ...wish, date: '2026-01-01' }, { idempotencyKey: 'key-1' })).status).toBe(422);
+  });
+
+  it('plan and text are sealed while they wait, and erased once the request is settled', async () => {
+    app.trouble({ kind: 'slow', ms: 600 });
+    const asked = create({ ...usual(), externalTreatmentPlan: PLAN });
+    const waiting = await until('it is on its way', async () => {
+      const [row] = await app.sql<{ body: Buffer }>(`SELECT body FROM session_requests WHERE state = 'Requested'`);
+      return row;
+    });
+    expect(waiting.body.length).toBeGreaterThan(TEXT.length);
+    expect(waiting.body.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
+    const { body } = await asked;
+    expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
+  });
+});
+
+describe('people of a request', () => {
+  it.each<[string, Wish, number, string, string]>([
+    ['a provider that nobody named', { provider: 'p-9' }, 422, 'unknown-provider', '/provider'],
+    ['a client that nobody named', { client: 'c-9' }, 422, 'unknown-client', '/client'],
+    ['a client that the provider does not treat', { provider: 'p-2' }, 422, 'not-treated', '/client'],
+    ['a client that is not mirrored yet', { client: 'c-2' }, 409, 'client-not-mirrored', '/client'],
+  ])('%s', async (_name, change, status, type, pointer) => {
+    const before = app.arrivals('createSession');
+    const { body } = await create({ ...usual(), ...change });
+    expect(body).toMatchObject({ status, type: `urn:notebridge:problem:${type}`, pointer });
+    expect(app.arrivals('createSession')).toBe(before);
+  });
+});
+
+describe('what is refused before any call', () => {
+  const url = 'https://files.example.test/1.wav';
+  it.each<[string, object, number, string]>([
+    ['an unknown field', { providerUserId: 'x' }, 400, '/providerUserId'],
+    ['client together with clientPronouns', { clientPronouns: 'FeminineHer' }, 400, '/clientPronouns'],
+    ['noteTemplateIds together with sessionType', { sessionType: 'Soap' }, 400, '/sessionType'],
+    ['a Couple type', { noteTemplateIds: null, sessionType: 'CoupleSoap' }, 400, '/sessionType'],
+    ['neither form', { noteTemplateIds: undefined }, 400, '/noteTemplateIds'],
+    ['no input', { input: {} }, 400, '/input'],
+    ['a plan that is too long', { externalTreatmentPlan: 'x'.repeat(100_001) }, 400, '/externalTreatmentPlan'],
+    [
+      'a recording that lies on a link-local address',
+      { input: { recording: { recordingUrls: [url, 'https://169.254.169.254/'], recordingContent: 'Recording' } } },
+      422,
+      '/input/recording/recordingUrls/1',
+    ],
+  ])('%s', async (_name, change, status, pointer) => {
+    const before = app.arrivals('createSession');
+    const { body } = await create({ ...usual(), ...change });
+    expect([body.status, body.pointer]).toEqual([status, pointer]);
+    expect(app.arrivals('createSession')).toBe(before);
+  });
+});
+
+describe('the platform says no', () => {
+  it('a rejection is answered 400 with its message; nothing is sent again, plan and text are erased', async () => {
+    const before = app.arrivals('createSession');
+    const { status, body } = await create({ ...usual(), noteTemplateIds: ['no-such-template'] });
+    expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+    expect(body.platformMessage).toMatch(/noteTemplateIds/);
+    const session = await app.show(body.session ?? '');
+    expect([session.state, session.error?.code]).toEqual(['Rejected', 'platform-rejected']);
+    expect(await requestOf(session.id)).toMatchObject({ state: 'Rejected', body: null });
+    expect(app.arrivals('createSession')).toBe(before + 1);
+  });
+
+  it.each<[string, Parameters<RequestsApp['trouble']>[0]]>([
+    ['429', { kind: 'rate-limit', retryAfterSeconds: 1 }],
+    ['403', { kind: 'forbid' }],
+  ])('%s: nothing was done, so it is sent again by itself, and made once', async (_name, rule) => {
+    const wish = usual();
+    app.trouble(rule);
+    const { status } = await create(wish);
+    expect(status).toBe(201);
+    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+  });
+
+  it('while it stands as Requested, another for the same appointment and provider is 409', async () => {
+    const wish = usual();
+    app.trouble({ kind: 'rate-limit', retryAfterSeconds: 60 });
+    const first = await create(wish, { wait: 1 });
+    expect([first.status, first.body.state]).toEqual([202, 'Requested']);
+    const second = await create(wish);
+    expect(second.body).toMatchObject({ status: 409, session: first.body.id, state: 'Requested' });
+    const abandoned = await resolve(first.body.id, { action: 'abandon' });
+    expect(abandoned.body).toMatchObject({ state: 'Rejected', error: { code: 'abandoned' } });
+    expect((await create(wish)).status).toBe(201);
+  });
+});
+
+describe('an answer that is lost', () => {
+  it.each<[FaultKind, object]>([
+    ['commit-then-cut', {}],
+    ['commit-then-500', {}],
+    ['bad-json', {}],
+    ['slow', { ms: 3_000 }],
+    ['commit-late', { ms: 400 }],
+  ])('(%s) leaves one session, which the event settles', async (kind, more) => {
+    const wish = usual();
+    app.trouble({ kind, ...more });
+    const { body } = await create(wish, { wait: 3 });
+    const settled = await shownAs(body.id, 'InProgress');
+    const sessions = app.sessionsOf(wish.partnerAppointmentId);
+    expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
+    expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
+  });
+
+  it('never to the platform (refuse): Unknown, and nothing is sent a second time by itself', async () => {
+    const wish = usual();
+    const before = app.arrivals('createSession');
+    await lost(wish, 'refuse');
+    expect(app.arrivals('createSession')).toBe(before + 1);
+    const again = await create(wish);
+    expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:session-unsettled' });
+    expect(app.arrivals('createSession')).toBe(before + 1);
+  });
+
+  it('an id of ours finds the session when the EHR gave no appointment', async () => {
+    const { partnerAppointmentId: _, ...wish } = usual();
+    app.trouble({ kind: 'commit-then-cut' });
+    const { body } = await create(wish);
+    const settled = await shownAs(body.id, 'InProgress');
+    expect(settled.partnerAppointmentId).toBeNull();
+  });
+
+  it('the row that the event made keeps being found by its id after both became one', async () => {
+    const wish = usual();
+    const unknown = await lost(wish);
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    tell(session?.sessionId ?? '', undefined); // Without the appointment it fits no request.
+    const heard = await handled(session?.sessionId ?? '');
+    expect(heard.id).not.toBe(unknown.id);
+    const { status, body } = await resolve(unknown.id, { action: 'link', sessionId: session?.sessionId });
+    expect([status, body.id, body.sessionId]).toEqual([200, unknown.id, session?.sessionId]);
+    expect((await app.show(heard.id)).id).toBe(unknown.id);
+  });
+
+  it.each<[string, (appointment: string) => [unknown, object]]>([
+    ['of another appointment', () => ['another', {}]],
+    ['of another provider', (appointment) => [appointment, { providerUserId: 'somebody-else' }]],
+  ])('an event %s does not settle it', async (_name, told) => {
+    const wish = usual();
+    const unknown = await lost(wish, 'refuse');
+    const sessionId = `told-${wish.partnerAppointmentId}`;
+    tell(sessionId, ...told(wish.partnerAppointmentId));
+    await handled(sessionId);
+    expect((await app.show(unknown.id)).state).toBe('Unknown');
+  });
+
+  it('a session that was heard of before the intent does not settle it', async () => {
+    const wish = usual();
+    const sessionId = `old-${wish.partnerAppointmentId}`;
+    tell(sessionId, wish.partnerAppointmentId);
+    await handled(sessionId);
+    const unknown = await lost(wish, 'refuse');
+    tell(sessionId, wish.partnerAppointmentId, { eventType: 'SESSION_PROCESSING_STARTED' });
+    await until('the later event was handled', async () => (await app.show(sessionId)).state === 'Processing');
+    expect((await app.show(unknown.id)).state).toBe('Unknown');
+  });
+
+  it('another request’s session does not settle it', async () => {
+    const wish = usual();
+    const first = await create(wish);
+    const second = await lost(wish, 'refuse');
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    if (session) takeStep(app.simulator.state, session);
+    await shownAs(first.body.id, 'Processing');
+    expect((await app.show(second.id)).state).toBe('Unknown');
+    expect((await resolve(second.id, { action: 'link', sessionId: session?.sessionId })).body).toMatchObject({
+      status: 409,
+      type: 'urn:notebridge:problem:session-taken',
+    });
+  });
+});
+
+describe('a person’s word', () => {
+  it('create: it is sent once more', async () => {
+    const wish = usual();
+    const unknown = await lost(wish, 'refuse');
+    const { status, body } = await resolve(unknown.id, { action: 'create' });
+    expect([status, body.id, body.state]).toEqual([200, unknown.id, 'InProgress']);
+    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+  });
+
+  it('abandon: it is shown as Rejected, plan and text are erased, and the appointment is free again', async () => {
+    const wish = usual();
+    const unknown = await lost(wish, 'refuse');
+    const { body } = await resolve(unknown.id, { action: 'abandon' });
+    expect(body).toMatchObject({ id: unknown.id, state: 'Rejected', error: { code: 'abandoned' } });
+    expect(await requestOf(unknown.id)).toMatchObject({ state: 'Abandoned', body: null });
+    expect((await create(wish)).status).toBe(201);
+  });
+
+  it('link: to a session that the platform knows, of the same provider', async () => {
+    const unknown = await lost(usual(), 'refuse');
+    const { state } = app.simulator;
+    const [other] = state.users.list().filter(({ email }) => email === 'bo@example.test');
+    const foreign = createSession(state, {
+      providerUserId: other?.userId ?? '',
+      clientUserIds: [],
+      noteTemplateIds: [SOAP],
+      input: { kind: 'text', text: 'x' },
+      date: '2026-03-01T09:00:00.000Z',
+    });
+    const outcomes = [
+      await resolve(unknown.id, { action: 'link' }),
+      await resolve(unknown.id, { action: 'link', sessionId: 'nowhere' }),
+      await resolve(unknown.id, { action: 'link', sessionId: foreign.sessionId }),
+    ];
+    expect(outcomes.map(({ body }) => [body.status, body.pointer])).toEqual([
+      [400, '/sessionId'],
+      [422, '/sessionId'],
+      [422, '/sessionId'],
+    ]);
+  });
+
+  it('what is settled, or not known here, can not be resolved', async () => {
+    const { body } = await create(usual());
+    const again = await resolve(body.id, { action: 'create' });
+    expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:wrong-state', state: 'InProgress' });
+    expect((await resolve('6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b', { action: 'create' })).status).toBe(404);
+  });
+});
+
+it('without createSession in the contract file a request is refused with 501, and nothing is kept', async () => {
+  const bare = await startRequestsApp({}, ['createSession']);
+  try {
+    const answer = await bare.service.call('POST', '/v1/sessions', { body: usual() });
+    expect(answer.status).toBe(501);
+    expect(answer.json<Refused>().missing?.join()).toMatch(/createSession/);
+    expect(await bare.sql('SELECT 1 FROM session_requests')).toEqual([]);
+  } finally {
+    await bare.close();
+  }
+});

@@ -1,0 +1,208 @@
+import type { FaultKind } from '../simulator/gate/fault-rule.js';
+import { takeStep } from '../simulator/sessions/session-run.js';
+import type { NotesView } from '../src/sessions/notes-view.js';
+import type { SessionView } from '../src/sessions/session-view.js';
+import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
+import { until } from './support/until.js';
+
+let app: RequestsApp;
+
+beforeAll(async () => {
+  app = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '2' });
+});
+
+afterAll(() => app?.close());
+
+const TEXT = { text: { text: 'First notes of the provider.' } };
+const RECORDING = {
+  recording: { recordingUrls: ['https://files.example.test/1.wav'], recordingContent: 'Recording' },
+};
+let appointments = 0;
+
+const simulated = (sessionId: string | null) => app.simulator.state.sessions.find(sessionId ?? '');
+
+/** A session that was asked for here and whose first notes are there. */
+async function done(input: object = TEXT): Promise<SessionView> {
+  const body = {
+    provider: 'p-1',
+    client: 'c-1',
+    noteTemplateIds: [SOAP],
+    input,
+    partnerAppointmentId: `visit-${++appointments}`,
+  };
+  const { id, sessionId } = (await app.service.call('POST', '/v1/sessions', { body })).json<SessionView>();
+  finish(sessionId);
+  return until('its notes are there', async () => {
+    const session = await app.show(id);
+    return session.state === 'Done' && session.notesRevision > 0 ? session : undefined;
+  });
+}
+
+function finish(sessionId: string | null): void {
+  const session = simulated(sessionId);
+  while (session?.nextStep) takeStep(app.simulator.state, session);
+}
+
+async function update(id: string, body: unknown) {
+  const answer = await app.service.call('PATCH', `/v1/sessions/${id}`, { body });
+  return { status: answer.status, headers: answer.headers, body: answer.json<SessionView & Refused>() };
+}
+
+const callsDuring = async (work: () => Promise<unknown>) => {
+  const before = app.arrivals('updateSession');
+  await work();
+  return app.arrivals('updateSession') - before;
+};
+
+describe('an update', () => {
+  it('is answered with the session as the platform then has it, and its new notes follow', async () => {
+    const session = await done();
+    const { status, body } = await update(session.id, { input: { text: 'Second notes.' }, noteTemplateIds: [DAP] });
+    expect([status, body.id, body.state, body.noteTemplateIds]).toEqual([200, session.id, 'Processing', [SOAP, DAP]]);
+    expect(simulated(session.sessionId)?.input).toEqual({ kind: 'text', text: 'Second notes.' });
+    finish(session.sessionId);
+    const notes = await until('the new notes are there', async () => {
+      const { documents } = (await app.service.call('GET', `/v1/sessions/${session.id}/notes`)).json<NotesView>();
+      return documents.length === 2 ? documents : undefined;
+    });
+    expect(notes.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
+  });
+
+  it('takes the platform’s sessionId in the place of ours', async () => {
+    const session = await done();
+    const { status, body } = await update(session.sessionId ?? '', { externalTreatmentPlan: 'A plan.' });
+    expect([status, body.id]).toEqual([200, session.id]);
+    expect(simulated(session.sessionId)?.externalTreatmentPlan).toBe('A plan.');
+  });
+
+  it('leaves out what is omitted, null or blank', async () => {
+    const session = await done(RECORDING);
+    const speakerMapping = { A: app.client, B: app.provider };
+    const blank = { externalTreatmentPlan: '  ', noteTemplateIds: [], input: { text: ' ' } };
+    const { status } = await update(session.id, { ...blank, speakerMapping });
+    expect(status).toBe(200);
+    expect(simulated(session.sessionId)).toMatchObject({ speakerMapping, noteTemplateIds: [SOAP] });
+  });
+
+  it.each<[string, object, object, string]>([
+    ['nothing in it', TEXT, {}, ''],
+    [
+      'only blank fields',
+      TEXT,
+      { externalTreatmentPlan: '', noteTemplateIds: [], speakerMapping: {}, input: null },
+      '',
+    ],
+    ['a speaker mapping for a text', TEXT, { speakerMapping: { A: SOAP } }, '/speakerMapping'],
+    ['an input text for a recording', RECORDING, { input: { text: 'x' } }, '/input'],
+    ['a template id that is no UUID', TEXT, { noteTemplateIds: ['soap'] }, '/noteTemplateIds'],
+    ['a user that is no UUID', RECORDING, { speakerMapping: { A: 'ada' } }, '/speakerMapping/A'],
+    ['a plan that is too long', TEXT, { externalTreatmentPlan: 'x'.repeat(100_001) }, '/externalTreatmentPlan'],
+    ['the text where a create has it', TEXT, { input: { text: { text: 'x' } } }, '/input/text'],
+    ['an unknown field', TEXT, { date: '2026-01-01' }, '/date'],
+  ])('with %s is refused before any call', async (_name, input, change, pointer) => {
+    const session = await done(input);
+    const calls = await callsDuring(async () => {
+      const { body } = await update(session.id, change);
+      expect([body.status, body.pointer]).toEqual([400, pointer]);
+    });
+    expect(calls).toBe(0);
+  });
+
+  it('of a session that was not asked for here: the platform judges what applies', async () => {
+    const session = await done(RECORDING);
+    await app.sql('DELETE FROM session_requests WHERE session = $1', [session.id]);
+    const { status, body } = await update(session.id, { input: { text: 'x' } });
+    expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+    expect(body.platformMessage).toMatch(/recording/);
+  });
+
+  it('while the session is processed, or has failed, is the platform’s to refuse: its message is passed on', async () => {
+    const session = await done();
+    expect((await update(session.id, { input: { text: 'Second.' } })).status).toBe(200);
+    const { status, body } = await update(session.id, { input: { text: 'Third.' } });
+    expect([status, body.platformMessage]).toEqual([400, 'The session is being processed.']);
+  });
+
+  it.each<[string, object, number, string, boolean]>([
+    ['404', { kind: 'status', status: 404 }, 404, 'not-on-platform', false],
+    ['403', { kind: 'forbid' }, 503, 'platform-unauthorized', true],
+    ['429', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', true],
+  ])('the platform’s %s', async (_name, rule, status, type, retries) => {
+    const session = await done();
+    app.trouble({ operation: 'updateSession', kind: 'forbid', ...rule });
+    const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
+    expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    expect(answer.headers.has('retry-after')).toBe(retries);
+  });
+
+  it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json'])(
+    'whose answer is lost (%s): 504, not sent again, and the session is fetched',
+    async (kind) => {
+      const session = await done();
+      app.trouble({ operation: 'updateSession', kind });
+      const calls = await callsDuring(async () => {
+        const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+        expect([status, body.type]).toEqual([504, 'urn:notebridge:problem:platform-unclear']);
+        await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
+      });
+      expect(calls).toBe(1);
+    },
+  );
+
+  it('of a session that is not known is 404, and of one that the platform does not have yet 409', async () => {
+    expect((await update('nowhere', { externalTreatmentPlan: 'x' })).status).toBe(404);
+    app.trouble({ kind: 'refuse' });
+    const wish = { provider: 'p-1', noteTemplateIds: [SOAP], input: TEXT };
+    const unknown = (await app.service.call('POST', '/v1/sessions', { body: wish })).json<SessionView>();
+    expect(unknown.state).toBe('Unknown');
+    const { body } = await update(unknown.id, { externalTreatmentPlan: 'x' });
+    expect(body).toMatchObject({ status: 409, state: 'Unknown' });
+  });
+});
+
+describe('the deprecated update of note templates', () => {
+  const put = async (id: string, body: unknown) => {
+    const answer = await app.service.call('PUT', `/v1/sessions/${id}/note-templates`, { body });
+    return { status: answer.status, body: answer.json<SessionView & Refused>() };
+  };
+
+  it('adds templates and answers with the session', async () => {
+    const session = await done();
+    const { status, body } = await put(session.id, { noteTemplateIds: [DAP] });
+    expect([status, body.noteTemplateIds]).toEqual([200, [SOAP, DAP]]);
+  });
+
+  it.each<[string, object]>([
+    ['missing', {}],
+    ['no list', { noteTemplateIds: DAP }],
+    ['an empty list', { noteTemplateIds: [] }],
+    ['no UUIDs', { noteTemplateIds: ['dap'] }],
+  ])('noteTemplateIds: %s is refused', async (_name, body) => {
+    expect((await put('any', body)).body).toMatchObject({ status: 400, pointer: '/noteTemplateIds' });
+  });
+
+  it('is marked deprecated in OpenAPI', async () => {
+    const openapi = (await app.service.call('GET', '/openapi.json')).json<{
+      paths: Record<string, Record<string, { deprecated?: boolean }>>;
+    }>();
+    expect(openapi.paths['/v1/sessions/{id}/note-templates']?.put?.deprecated).toBe(true);
+    expect(openapi.paths['/v1/sessions/{id}']?.patch?.deprecated).toBeUndefined();
+  });
+
+  it('without its contract entry is 501, while the update works', async () => {
+    const bare = await startRequestsApp({}, ['updateSessionTemplates']);
+    try {
+      const answer = await bare.service.call('PUT', '/v1/sessions/any/note-templates', {
+        body: { noteTemplateIds: [DAP] },
+      });
+      expect([answer.status, answer.json<Refused>().missing?.join()]).toEqual([
+        501,
+        expect.stringContaining('updateSessionTemplates'),
+      ]);
+      const patch = await bare.service.call('PATCH', '/v1/sessions/any', { body: { externalTreatmentPlan: 'x' } });
+      expect(patch.status).toBe(404);
+    } finally {
+      await bare.close();
+    }
+  });
+});

@@ -1,0 +1,13 @@
+// Holds an embedded PostgreSQL until it reads "release": a stand-in for the service, in tests that kill processes.
+import { createRequire } from 'node:module';
+import readline from 'node:readline';
+
+const { startEmbeddedPostgres } = createRequire(import.meta.url)('../../dist/src/database/embedded-postgres.js');
+
+const held = await startEmbeddedPostgres({ dataRoot: process.argv[2], log: console.log });
+console.log(`held ${held.url} in ${held.home}`);
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  if (line === 'release') break;
+}
+await held.release();
+process.exit(0);

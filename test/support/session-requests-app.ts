@@ -1,0 +1,94 @@
+import { buildSimulator, type Simulator } from '../../simulator/app.js';
+import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { Database } from '../../src/database/database.js';
+import type { SessionView } from '../../src/sessions/session-view.js';
+import { freshDatabase, type TestDatabase } from './databases.js';
+import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
+import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
+
+export const SOAP = '11111111-1111-4111-8111-111111111111';
+export const DAP = '22222222-2222-4222-8222-222222222222';
+
+/** The problem with which a request was refused. */
+export interface Refused {
+  status: number;
+  type: string;
+  pointer?: string;
+  platformMessage?: string | null;
+  session?: string;
+  state?: string;
+  missing?: string[];
+}
+
+/** A service with two mirrored providers, p-1 and p-2, and a client c-1 of the first; c-2 waits to be mirrored. */
+export interface RequestsApp {
+  readonly simulator: Simulator;
+  readonly service: SessionsApp;
+  readonly database: TestDatabase;
+  /** The ids of p-1 and c-1 on the platform. */
+  readonly provider: string;
+  readonly client: string;
+  sql<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Orders trouble for the next call of `createSession`, unless the rule says otherwise. */
+  trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
+  /** The sessions that the platform has for an appointment. */
+  sessionsOf(appointment: string): SimulatedSession[];
+  arrivals(operation: string): number;
+  /** From now on the platform's events come, or do not. */
+  webhooks(on: boolean): void;
+  show(id: string): Promise<SessionView>;
+  close(): Promise<void>;
+}
+
+/** @param without operations that the contract file leaves out */
+export async function startRequestsApp(
+  settings: Record<string, string> = {},
+  without: string[] = [],
+): Promise<RequestsApp> {
+  const simulator = await buildSimulator({ seed: 5, settings: { stepMs: 0, processingEvents: false } });
+  const database = await freshDatabase();
+  const service = await startSessions(simulator, database.url, {
+    PLATFORM_CONTRACT: await contractFile(without),
+    ...settings,
+  });
+  const provider = await newSimulatedProvider(simulator);
+  const client = await newSimulatedClient(simulator, provider);
+  const { pool } = service.app.get(Database);
+  const sql = async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+  await sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
+     VALUES (gen_random_uuid(), 'provider', 'p-1', '', '', $1, 'synced', NULL),
+       (gen_random_uuid(), 'provider', 'p-2', '', '', $2, 'synced', NULL),
+       (gen_random_uuid(), 'client', 'c-1', '', '', $3, 'synced', NULL),
+       (gen_random_uuid(), 'client', 'c-2', '', '', NULL, 'waiting', NULL)`,
+    [provider, await newSimulatedProvider(simulator, 'bo@example.test'), client],
+  );
+  await sql(
+    `INSERT INTO client_providers (client_id, position, provider_id)
+     SELECT c.id, 0, p.id FROM people c, people p WHERE c.kind = 'client' AND p.external_id = 'p-1'`,
+  );
+  const { state } = simulator;
+  const { webhookUrl } = state.settings;
+  return {
+    simulator,
+    service,
+    database,
+    provider,
+    client,
+    sql,
+    trouble: (rule) => state.faults.order([readFaultRule({ operation: 'createSession', count: 1, ...rule })]),
+    sessionsOf: (appointment) =>
+      state.sessions.list().filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment),
+    arrivals: (wanted) => state.arrivals.list().filter(({ operation }) => operation === wanted).length,
+    webhooks: (on) => {
+      state.settings = { ...state.settings, webhookUrl: on ? webhookUrl : '' };
+    },
+    show: async (id) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionView>(),
+    async close() {
+      await service.close();
+      await simulator.close();
+      await database.drop();
+    },
+  };
+}

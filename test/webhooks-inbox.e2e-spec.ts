@@ -1,0 +1,279 @@
+import { Injectable, Module } from '@nestjs/common';
+import pg from 'pg';
+import { EVENT_TYPES } from '../src/platform/wire-types.js';
+import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/event-handlers.js';
+import { describeOnBothBackends } from './support/backends.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { until } from './support/until.js';
+import {
+  ADMIN_KEY,
+  ScriptedFeature,
+  sessionEvent,
+  signed,
+  startWebhooks,
+  type WebhooksApp,
+} from './support/webhooks-app.js';
+
+interface Delivery {
+  id: string;
+  eventType: string | null;
+  state: string;
+  attempts: number;
+  repeats: number;
+  error: { code: string; message: string } | null;
+}
+
+describeOnBothBackends('the inbox', (backend) => {
+  let database: TestDatabase;
+  let service: WebhooksApp;
+  let sql: pg.Client;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    service = await startWebhooks(database.url, backend.env);
+    sql = new pg.Client({ connectionString: database.url });
+    await sql.connect();
+    await sql.query('CREATE TABLE noted (session text PRIMARY KEY, times int NOT NULL, CHECK (session <> $$poison$$))');
+  });
+
+  beforeEach(async () => {
+    await sql.query('TRUNCATE webhook_deliveries, webhook_repeats, noted');
+    service.handler.seen.length = 0;
+    service.handler.script = async ({ body }, tx) => {
+      await tx.query(`INSERT INTO noted VALUES ($1, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`, [
+        body.sessionId ?? 'none',
+      ]);
+      return 'processed';
+    };
+  });
+
+  afterAll(async () => {
+    await sql?.end();
+    await service?.close();
+    await database?.drop();
+  });
+
+  const send = async (init: RequestInit) => (await fetch(`${service.url}/webhooks/platform`, init)).status;
+  const api = async <T>(path: string, body?: unknown): Promise<{ status: number; json: T }> => {
+    const response = await fetch(`${service.url}/v1/webhook-deliveries${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: (await response.json()) as T };
+  };
+  const list = async (query = '') => (await api<{ items: Delivery[]; nextCursor: string | null }>(query)).json;
+  const settled = (state: string, count: number) =>
+    until(`${count} are ${state}`, async () => (await list(`?state=${state}&limit=200`)).items.length === count);
+  const times = async (session: string): Promise<number | undefined> =>
+    (await sql.query('SELECT times FROM noted WHERE session = $1', [session])).rows[0]?.times;
+  /** Lets every attempt that waits for its time come at once. */
+  const hurry = () => sql.query("UPDATE webhook_deliveries SET due_at = now() WHERE state = 'failed'");
+
+  test('both shapes of an event reach their handler', async () => {
+    await send(signed(sessionEvent('s-1', 'SESSION_CREATED')));
+    await send(signed('{"eventType":"COMPLIANCE_JOB_COMPLETED","payload":{"jobId":"j-1"}}'));
+    await settled('processed', 2);
+    expect(service.handler.seen.map(({ eventType }) => eventType).sort()).toEqual([
+      'COMPLIANCE_JOB_COMPLETED',
+      'SESSION_CREATED',
+    ]);
+    expect(service.handler.seen[0]?.receivedAt).toBeInstanceOf(Date);
+    expect(service.handler.commits).toBeGreaterThan(0);
+  });
+
+  test('what is genuine but not understood is kept and marked with a reason that quotes nothing', async () => {
+    const bodies = [
+      'no json',
+      '[]',
+      '{"eventType":"Jane Roe"}',
+      '{"eventType":"SESSION_CREATED"}',
+      '{"eventType":"NEW_ONE"}',
+    ];
+    for (const body of bodies) expect(await send(signed(body))).toBe(204);
+    await settled('ignored', bodies.length);
+    const { items } = await list();
+    expect(items.map(({ eventType, error }) => [eventType, error?.code]).reverse()).toEqual([
+      [null, 'not-json'],
+      [null, 'not-an-object'],
+      [null, 'unknown-event-type'],
+      ['SESSION_CREATED', 'bad-field'],
+      ['NEW_ONE', 'unknown-event-type'],
+    ]);
+    expect(service.handler.seen).toEqual([]);
+  });
+
+  test('a body too large to be read together with others is processed all the same', async () => {
+    const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(2_000_000) });
+    expect(await send(signed(body))).toBe(204);
+    await settled('processed', 1);
+    expect(await times('large')).toBe(1);
+  });
+
+  test('an exact repeat after the processing still means: look again', async () => {
+    const init = signed(sessionEvent('again'));
+    await send(init);
+    await until('it is processed', async () => (await times('again')) === 1);
+    await send(init);
+    await until('it is processed again', async () => (await times('again')) === 2);
+    await settled('processed', 1);
+    expect((await list()).items).toMatchObject([{ repeats: 1, state: 'processed' }]);
+  });
+
+  test('an exact repeat is acknowledged at once while its delivery is being processed, and looked at afterwards', async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const note = service.handler.script;
+    service.handler.script = async (event, tx) => {
+      await held;
+      return note(event, tx);
+    };
+    const init = signed(sessionEvent('busy'));
+    await send(init);
+    await until('the handler runs', () => service.handler.seen.length === 1);
+    expect(await send(init)).toBe(204);
+    release();
+    await until('it is processed twice', async () => (await times('busy')) === 2);
+  });
+
+  test('a poison row never blocks its batch: the others are processed, it is retried, and in the end it is dead', async () => {
+    const sessions = Array.from({ length: 30 }, (_, index) => (index === 7 ? 'poison' : `s-${index}`));
+    await Promise.all(sessions.map((session) => send(signed(sessionEvent(session)))));
+    await settled('processed', 29);
+    for (const attempt of [1, 2, 11]) {
+      await until(`attempt ${attempt}`, async () => (await list('?state=failed')).items[0]?.attempts === attempt);
+      if (attempt === 2) await sql.query("UPDATE webhook_deliveries SET attempts = 10 WHERE state = 'failed'");
+      await hurry();
+    }
+    await settled('dead', 1);
+    expect((await list('?state=dead')).items).toMatchObject([{ attempts: 12, error: { code: 'database-23514' } }]);
+    expect(await times('poison')).toBeUndefined();
+  });
+
+  test('a row that spoils the commit of its batch, or its connection, fails alone', async () => {
+    await sql.query('CREATE TABLE IF NOT EXISTS late (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
+    await sql
+      .query('INSERT INTO late VALUES (1) ON CONFLICT DO NOTHING')
+      .catch(() => sql.query('INSERT INTO late VALUES (1)'));
+    const note = service.handler.script;
+    service.handler.script = async (event, tx) => {
+      if (event.body.sessionId === 'at-commit') await tx.query('INSERT INTO late VALUES (1)');
+      if (event.body.sessionId === 'kills') await tx.query('SELECT pg_terminate_backend(pg_backend_pid())');
+      return note(event, tx);
+    };
+    const sessions = ['a', 'at-commit', 'b', 'kills', 'c'];
+    await Promise.all(sessions.map((session) => send(signed(sessionEvent(session)))));
+    await settled('processed', 3);
+    await settled('failed', 2);
+    expect((await list('?state=failed')).items.map(({ error }) => error?.code).sort()).toEqual([
+      'database-23505',
+      'database-57P01',
+    ]);
+    for (const session of ['a', 'b', 'c']) expect(await times(session)).toBe(1);
+  });
+
+  test('what was committed without a ring is found by the sweep', async () => {
+    await send(signed(sessionEvent('first')));
+    await settled('processed', 1);
+    await sql.query("UPDATE webhook_deliveries SET state = 'received', due_at = now() - interval '1 minute'");
+    await until('the sweep found it', async () => (await times('first')) === 2);
+  });
+
+  test('one delivery is replayed, whatever became of it', async () => {
+    service.handler.script = async () => {
+      throw new RangeError('Jane Roe');
+    };
+    await send(signed(sessionEvent('s')));
+    await settled('failed', 1);
+    const [failed] = (await list('?state=failed')).items;
+    expect(failed).toMatchObject({ attempts: 1, error: { code: 'RangeError' } });
+    expect(JSON.stringify(failed)).not.toContain('Jane');
+    service.handler.script = async () => 'ignored';
+    const answer = await api<Delivery>(`/${failed?.id}/replay`, {});
+    expect([answer.status, answer.json.state]).toEqual([202, 'received']);
+    await settled('ignored', 1);
+    expect((await api<Delivery>(`/${failed?.id}`)).json).toMatchObject({
+      state: 'ignored',
+      error: { code: 'not-ours' },
+    });
+    for (const id of ['0', '999999', 'x', '9'.repeat(30)]) {
+      expect((await api(`/${id}`)).status).toBe(404);
+      expect((await api(`/${id}/replay`, {})).status).toBe(404);
+    }
+  });
+
+  test('a selection is counted first, and then exactly that many are replayed', async () => {
+    for (let i = 0; i < 5; i += 1)
+      await send(signed('{"eventType":"NEW_ONE"}', { timestamp: String(1_700_000_000_000 + i) }));
+    await send(signed('no json'));
+    await settled('ignored', 6);
+
+    const selection = { state: 'ignored' };
+    const { json: counted } = await api<{ count: number; plan: object }>('/replay', { ...selection, dryRun: true });
+    expect(counted.count).toBe(6);
+    expect(service.handler.seen).toEqual([]);
+
+    await send(signed('[]'));
+    await settled('ignored', 7);
+    const replayed = await api<{ count: number }>('/replay', { ...selection, plan: counted.plan });
+    expect([replayed.status, replayed.json.count]).toEqual([200, 6]);
+    await settled('ignored', 7);
+
+    await sql.query("UPDATE webhook_deliveries SET state = 'dead' WHERE id = (SELECT min(id) FROM webhook_deliveries)");
+    const stale = await api<{ type: string; count: number }>('/replay', { ...selection, plan: counted.plan });
+    expect([stale.status, stale.json.type, stale.json.count]).toEqual([409, 'urn:notebridge:problem:plan-changed', 5]);
+  });
+
+  test('a selection is narrowed by event type and time, and is never replayed without its count', async () => {
+    await send(signed(sessionEvent('s', 'SESSION_CREATED')));
+    await send(signed(sessionEvent('s', 'SESSION_PROCESSING_FAILED')));
+    await settled('processed', 2);
+    const count = async (more: object) =>
+      (await api<{ count: number }>('/replay', { state: 'processed', dryRun: true, ...more })).json.count;
+    expect(await count({ eventType: 'SESSION_CREATED' })).toBe(1);
+    expect(await count({ receivedBefore: '2020-01-01T00:00:00Z' })).toBe(0);
+    expect(await count({ receivedSince: '2020-01-01T00:00:00Z' })).toBe(2);
+    expect((await api('/replay', { state: 'processed' })).status).toBe(400);
+    expect((await api('/replay', { state: 'processed', receivedBefore: '7', dryRun: true })).status).toBe(400);
+    expect((await api('/replay', { dryRun: true })).status).toBe(400);
+  });
+
+  test('the list is paged, the newest first', async () => {
+    for (let i = 0; i < 5; i += 1) await send(signed('[]', { timestamp: String(1_700_000_000_000 + i) }));
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page = await list(`?limit=2${cursor && `&cursor=${cursor}`}`);
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toHaveLength(5);
+    expect(seen).toEqual([...seen].sort((a, b) => Number(b) - Number(a)));
+  });
+});
+
+test('a missing or a doubled handler stops the start', async () => {
+  @Injectable()
+  @HandlesEvents('SESSION_CREATED')
+  class Doubled implements EventHandler {
+    async handle(): Promise<Handled> {
+      return 'processed';
+    }
+  }
+  @Module({ providers: [Doubled] })
+  class DoubledFeature {}
+
+  const database = await freshDatabase();
+  await expect(startWebhooks(database.url, {}, [ScriptedFeature, DoubledFeature])).rejects.toThrow(
+    /SESSION_CREATED has several handlers \(ScriptedHandler, Doubled\)/,
+  );
+  await expect(startWebhooks(database.url, {}, [DoubledFeature])).rejects.toThrow(
+    new RegExp(
+      EVENT_TYPES.filter((type) => type !== 'SESSION_CREATED')
+        .map((type) => `${type} has no handler`)
+        .join('; '),
+    ),
+  );
+  await database.drop();
+});
