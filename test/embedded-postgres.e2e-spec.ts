@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import path from 'node:path';
 import pg from 'pg';
 import { processIdentity } from '../src/database/embedded-postgres-process.js';
+import { dataOf, killPostmaster, postmasterOf } from './support/postmaster.js';
 import { type Program, usePrograms } from './support/processes.js';
 import { until } from './support/until.js';
 
@@ -46,15 +47,19 @@ async function query(url: string, sql: string): Promise<unknown[][]> {
   }
 }
 
-const dataOf = (home: string): string => path.join(home, 'cluster', 'data');
+/** Notices the server's death only at its end, and keeps its memory until then: a second during which none can start. */
+const BUSY = `DO $$
+  DECLARE ends timestamptz := clock_timestamp() + interval '1 second';
+  BEGIN WHILE clock_timestamp() < ends LOOP END LOOP; END $$`;
+const RUNNING = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
+
 const pidFile = (home: string): string => path.join(dataOf(home), 'postmaster.pid');
-const postmaster = (home: string): number => Number(readFileSync(pidFile(home), 'utf8').split('\n')[0]);
 
 describe('the embedded PostgreSQL', () => {
   afterAll(async () => {
     for (const home of homes) {
       if (existsSync(pidFile(home))) {
-        const pid = postmaster(home);
+        const pid = postmasterOf(home);
         if (processIdentity(pid)) process.kill(pid, 'SIGQUIT');
         await until('the server has ended', () => processIdentity(pid) === null);
       }
@@ -85,7 +90,7 @@ describe('the embedded PostgreSQL', () => {
   it('is adopted by a later process, and stopped by the last one that lets go', async () => {
     const dataRoot = newFolder();
     const first = await hold(dataRoot);
-    const pid = postmaster(first.home);
+    const pid = postmasterOf(first.home);
     const second = await hold(dataRoot);
     expect([first.adopted, second.adopted, second.url]).toEqual([false, true, first.url]);
     await letGo(first);
@@ -106,10 +111,13 @@ describe('the embedded PostgreSQL', () => {
     await letGo(second);
   });
 
-  it('starts again at the same address, with every row, when it is killed while somebody holds it', async () => {
+  it('starts again at the same address, with every row, when it is killed while somebody holds it and a statement runs on', async () => {
     const holder = await hold(newFolder());
     await query(holder.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
-    process.kill(postmaster(holder.home), 'SIGKILL');
+    const statement = query(holder.url, BUSY).catch(() => {});
+    await until('the statement runs', async () => (await query(holder.url, RUNNING)).length > 0);
+    killPostmaster(holder.home);
+    await statement;
     const rows = await until('the server is back', () =>
       query(holder.url, 'SELECT answer FROM kept').catch(() => null),
     );
@@ -121,7 +129,7 @@ describe('the embedded PostgreSQL', () => {
     const dataRoot = newFolder();
     const first = await hold(dataRoot);
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
-    const pid = postmaster(first.home);
+    const pid = postmasterOf(first.home);
     await first.program.kill();
     process.kill(pid, 'SIGKILL');
     const second = await hold(dataRoot);

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { SESSION_EVENT_TYPES, type SessionEventType } from '../src/platform/wire-types.js';
+import { killPostmaster } from './support/postmaster.js';
 import { type Program, usePrograms } from './support/processes.js';
 import { findRedisServer, type RedisServer, startRedis } from './support/redis-server.mjs';
 import { seededNumbers } from './support/seeded-numbers.js';
@@ -78,10 +79,7 @@ describe('while processes are killed, PostgreSQL is restarted and Redis is flush
     });
 
   /** An immediate stop, as after a crash, or a fast one; whoever holds the server starts it again. */
-  const restartPostgres = (signal: 'SIGQUIT' | 'SIGINT'): void => {
-    const lines = readFileSync(path.join(postgres.home, 'cluster/data/postmaster.pid'), 'utf8').split('\n');
-    process.kill(Number(lines[0]), signal);
-  };
+  const restartPostgres = (signal: 'SIGQUIT' | 'SIGINT'): void => killPostmaster(postgres.home, signal);
 
   const rowsOf = async <T extends object>(text: string): Promise<T[]> => (await sql.query<T>(text)).rows;
   const countOf = async (where: string): Promise<number> =>

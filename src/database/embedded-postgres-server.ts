@@ -43,8 +43,8 @@ export function readPostmaster(cluster: Cluster): { pid: number; port: number } 
  * A session on the cluster's running server, which is started when it doesn't run. A `postmaster.pid` whose process
  * is dead, or is another program by now, is cleared away. To be called under the lock.
  *
- * @param formerPort where the server should stand again if it has to be started; a server that stopped in order left
- * no note of it
+ * @param formerPort where the server must stand again if it has to be started, since its address is in use; a server
+ * that stopped in order left no note of it
  */
 export async function connectOrStart(
   cluster: Cluster,
@@ -63,7 +63,7 @@ export async function connectOrStart(
   }
   const giveUpAt = Date.now() + ORPHANS_MS;
   for (;;) {
-    const port = lastPort && (await isFree(lastPort)) ? lastPort : await freePort();
+    const port = formerPort ?? (lastPort && (await isFree(lastPort)) ? lastPort : await freePort());
     const session = await start(cluster, settings, port, applicationName);
     if (session) return { session, port, adopted: false };
     const complaint = lastComplaint(cluster.logFile);
@@ -73,7 +73,6 @@ export async function connectOrStart(
     if (!passes || Date.now() > giveUpAt) {
       throw new Error(`The embedded PostgreSQL does not start (${complaint}): its log is ${cluster.logFile}.`);
     }
-    lastPort = null;
     await delay(POLL_MS);
   }
 }
@@ -124,7 +123,6 @@ function spawnServer(cluster: Cluster, settings: ServerSettings, port: number): 
     max_connections: settings.maxConnections,
     fsync: settings.fsync ? 'on' : 'off',
     full_page_writes: settings.fsync ? 'on' : 'off',
-    synchronous_commit: settings.fsync ? 'on' : 'off',
     TimeZone: 'UTC',
     log_timezone: 'UTC',
     // A failed statement and its details hold personal data: the server's log gets neither.

@@ -8,15 +8,20 @@ export interface TestDatabase {
 
 /** A database of its own, with every migration applied and nothing in it. */
 export async function freshDatabase(): Promise<TestDatabase> {
-  const name = `test_${randomBytes(6).toString('hex')}`;
-  await admin(`CREATE DATABASE ${name} TEMPLATE ${setting('TEST_PG_TEMPLATE')}`);
-  const url = new URL(setting('TEST_PG_URL'));
-  url.pathname = `/${name}`;
-  return { url: url.toString(), drop: () => admin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  return createDatabase(setting('TEST_PG_URL'), setting('TEST_PG_TEMPLATE'));
 }
 
-async function admin(sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: setting('TEST_PG_URL') });
+/** A database of its own on another server, empty but for what the template holds. */
+export async function createDatabase(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await admin(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.toString(), drop: () => admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+}
+
+async function admin(serverUrl: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl });
   await client.connect();
   await client.query(sql).finally(() => client.end());
 }

@@ -15,7 +15,7 @@ const noteProcess = (file, pid) => writeFileSync(file, JSON.stringify({ pid, ide
 /** The process that a note names, if it still runs. */
 function notedProcess(file) {
   const { pid, identity } = JSON.parse(readFileSync(file, 'utf8'));
-  return processIdentity(pid) === identity ? pid : null;
+  return identity !== null && processIdentity(pid) === identity ? pid : null;
 }
 
 /** The temporary folder of this run, which the user that PostgreSQL runs as may pass through. */

@@ -59,6 +59,8 @@ export interface Mirror {
 
 export interface MirrorOptions {
   readonly backend?: QueueBackend;
+  /** Of a server that the suite keeps itself; otherwise one of its own on the shared server. */
+  readonly database?: TestDatabase;
   /** Calls in a window, as both sides count them; 6,000 a minute unless told. */
   readonly calls?: number;
   readonly windowSeconds?: number;
@@ -75,9 +77,9 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
   afterAll(async () => {
     for (const close of closing) await close();
   });
-  return async ({ backend, calls = 6_000, windowSeconds = 60, platform = {}, env = {} } = {}) => {
+  return async ({ backend, calls = 6_000, windowSeconds = 60, platform = {}, env = {}, ...more } = {}) => {
     const simulator = await buildSimulator({ settings: { callsPerWindow: calls, windowSeconds, ...platform } });
-    const database = await freshDatabase();
+    const database = more.database ?? (await freshDatabase());
     closing.push(simulator.close, database.drop);
     const settings = {
       PLATFORM_BASE_URL: simulator.url,
