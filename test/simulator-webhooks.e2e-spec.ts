@@ -150,6 +150,31 @@ it('no more are under way at once than allowed, and all arrive', async () => {
   expect(numbers().sort((a, b) => a - b)).toHaveLength(10);
 });
 
+it.each<[string, Partial<Settings>, number]>([
+  ['failed', { webhookRetries: 1 }, 2],
+  ['dropped', { webhookDropRate: 1 }, 0],
+])('what is %s is sent again on demand, and only that', async (state, settings, attempts) => {
+  await send();
+  answers = Array(attempts).fill(500);
+  await set(settings);
+  await send();
+  expect(deliveries()).toMatchObject([{ state: 'delivered' }, { state }]);
+  const answer = await callSimulator(simulator, 'POST', `/_simulator/deliveries/redeliver?state=${state}`);
+  await simulator.state.deliveries.settled();
+  expect([answer.status, answer.json()]).toEqual([202, { redelivered: 1 }]);
+  expect(deliveries().map((delivery) => [delivery.state, delivery.attempts.length])).toEqual([
+    ['delivered', 1],
+    ['delivered', attempts + 1],
+  ]);
+});
+
+it('nothing else can be sent again, and nothing to nowhere', async () => {
+  const redeliver = (query = '') => callSimulator(simulator, 'POST', `/_simulator/deliveries/redeliver${query}`);
+  expect((await redeliver('?state=delivered')).status).toBe(400);
+  await set({ webhookUrl: '' });
+  expect((await redeliver()).status).toBe(400);
+});
+
 it('without a URL deliveries are only recorded', async () => {
   await set({ webhookUrl: '' });
   await send();

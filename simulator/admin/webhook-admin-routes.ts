@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import { isChoice } from '../body-fields.js';
 import { invalid } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
+import { LOST_DELIVERIES } from '../webhooks/delivery.js';
 
 /** The log of deliveries, and events made by hand. */
 export function webhookAdminRoutes(app: FastifyInstance, state: SimulatorState): void {
@@ -10,6 +12,13 @@ export function webhookAdminRoutes(app: FastifyInstance, state: SimulatorState):
       .filter((delivery) => query.state === undefined || delivery.state === query.state)
       .filter((delivery) => query.eventType === undefined || delivery.eventType === query.eventType);
     return { total: deliveries.length, deliveries };
+  });
+
+  app.post<{ Querystring: { state?: string } }>('/deliveries/redeliver', async ({ query }, reply) => {
+    const { state: wanted = 'failed' } = query;
+    if (!isChoice(wanted, LOST_DELIVERIES)) throw invalid(`state must be ${LOST_DELIVERIES.join(', ')}.`);
+    if (state.settings.webhookUrl === '') throw invalid('The setting webhookUrl says where to, and is empty.');
+    return reply.code(202).send({ redelivered: state.deliveries.redeliver(wanted) });
   });
 
   // Any JSON is sent as it is; a JSON string is sent as its text, so that a body may be no JSON at all.

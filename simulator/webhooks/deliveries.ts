@@ -4,7 +4,7 @@ import type { SeededRandom } from '../seeded-random.js';
 import type { Settings } from '../settings.js';
 import type { NowMs } from '../timers.js';
 import { Timers } from '../timers.js';
-import { type Delivery, eventTypeOf } from './delivery.js';
+import { type Delivery, eventTypeOf, type LostDelivery } from './delivery.js';
 import { postWebhook } from './post-webhook.js';
 
 /** Statuses that mean that the partner has the delivery (spec, Endpoint requirements). */
@@ -49,6 +49,16 @@ export class Deliveries {
 
   list(): readonly Delivery[] {
     return this.log;
+  }
+
+  /** Sends again, at once and with all retries, what never arrived. @returns how many deliveries that are */
+  redeliver(state: LostDelivery): number {
+    const lost = this.log.filter((delivery) => delivery.state === state);
+    for (const delivery of lost) {
+      delivery.state = 'pending';
+      this.start(delivery);
+    }
+    return lost.length;
   }
 
   /** Resolves when nothing is pending any more. */

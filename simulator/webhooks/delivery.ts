@@ -1,3 +1,8 @@
+/** States in which a delivery rests without having arrived. */
+export const LOST_DELIVERIES = ['failed', 'dropped', 'unsent'] as const;
+
+export type LostDelivery = (typeof LOST_DELIVERIES)[number];
+
 /** One webhook on its way to the partner, with everything that became of it. */
 export interface Delivery {
   id: number;
@@ -7,7 +12,7 @@ export interface Delivery {
   /**
    * `unsent`: there was no webhook URL. `dropped`: lost on purpose. `failed`: the last retry failed, too.
    */
-  state: 'pending' | 'delivered' | 'failed' | 'dropped' | 'unsent';
+  state: 'pending' | 'delivered' | LostDelivery;
   /** Set on the second copy of a delivery that was duplicated on purpose. */
   copyOf: number | null;
   /** Milliseconds since the Unix epoch. */

@@ -68,6 +68,9 @@ export interface MirrorOptions {
   readonly env?: Record<string, string | undefined>;
 }
 
+/** Milliseconds that a start may take; while a suite kills processes on a busy machine it takes long. */
+const START_MS = 90_000;
+
 const READY = /"address":"([^"]+)"|"ready":true/;
 
 /** To be called once in a suite: the returned function makes a platform, an empty database and whoever mirrors. */
@@ -98,7 +101,12 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       ...env,
     };
     const start = async (more = {}) => {
-      const program = await startProgram({ file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY });
+      const program = await startProgram({
+        file: 'dist/src/main.js',
+        env: { ...settings, ...more },
+        ready: READY,
+        deadlineMs: START_MS,
+      });
       return asService(program, READY.exec(program.output())?.[1] ?? '');
     };
     const { state } = simulator;
