@@ -1,4 +1,4 @@
-import type { FaultKind } from '../simulator/gate/fault-rule.js';
+import type { FaultKind, FaultRule } from '../simulator/gate/fault-rule.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
@@ -123,19 +123,44 @@ describe('an update', () => {
     expect([status, body.platformMessage]).toEqual([400, 'The session is being processed.']);
   });
 
-  it.each<[string, object, number, string, boolean]>([
-    ['404', { kind: 'status', status: 404 }, 404, 'not-on-platform', false],
-    ['403', { kind: 'forbid' }, 503, 'platform-unauthorized', true],
-    ['429', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', true],
-  ])('the platform’s %s', async (_name, rule, status, type, retries) => {
+  it.each<[string, Partial<FaultRule>, number, string, string | null]>([
+    ['400', { kind: 'status', status: 400 }, 400, 'platform-rejected', null],
+    ['403', { kind: 'forbid' }, 503, 'platform-unauthorized', '60'],
+    ['404', { kind: 'status', status: 404 }, 404, 'not-on-platform', null],
+    ['429 that asks for 7 s', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', '7'],
+    ['429 that asks for no time', { kind: 'rate-limit', retryAfter: 'absent' }, 503, 'platform-rate-limited', '5'],
+  ])('the platform’s %s changes nothing, and is not sent again', async (_name, rule, status, type, retryAfter) => {
     const session = await done();
     app.trouble({ operation: 'updateSession', kind: 'forbid', ...rule });
-    const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
-    expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
-    expect(answer.headers.has('retry-after')).toBe(retries);
+    const calls = await callsDuring(async () => {
+      const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
+      expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+      expect(answer.headers.get('retry-after')).toBe(retryAfter);
+    });
+    expect([calls, await app.show(session.id)]).toEqual([1, session]);
   });
 
-  it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json'])(
+  it('whose answer can not be stored: 504, never the fault of who asked, and it is stored once it can be', async () => {
+    const session = await done();
+    const onPlatform = simulated(session.sessionId);
+    if (!onPlatform) throw new Error('The platform has no such session.');
+    onPlatform.partnerAppointmentId = 'a\0b';
+    const calls = await callsDuring(async () => {
+      const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+      expect([status, body.type]).toEqual([504, 'urn:notebridge:problem:platform-unclear']);
+    });
+    expect([calls, onPlatform.noteTemplateIds]).toEqual([1, [SOAP, DAP]]);
+    await until('the session was fetched in vain', async () => {
+      const [row] = await app.sql<{ fault: string }>('SELECT fault FROM sessions WHERE id = $1', [session.id]);
+      return row?.fault === 'not-storable';
+    });
+    expect((await app.show(session.id)).noteTemplateIds).toEqual([SOAP]);
+    onPlatform.partnerAppointmentId = session.partnerAppointmentId ?? undefined;
+    await app.service.call('POST', '/v1/sessions/refreshes', { body: { since: session.sessionCreatedAt } });
+    await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
+  });
+
+  it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json', 'commit-late'])(
     'whose answer is lost (%s): 504, not sent again, and the session is fetched',
     async (kind) => {
       const session = await done();

@@ -48,12 +48,13 @@ export function platformProblem(error: unknown, what: string): unknown {
         },
       );
     case 'unknown-outcome':
-      return new Problem(
-        504,
-        'platform-unclear',
-        `The platform gave no readable answer about ${what}; look again later.`,
-      );
+      return platformUnclear(what);
   }
+}
+
+/** The answer to a call of which nobody can say what came of it. @param what names the thing in a sentence */
+export function platformUnclear(what: string): Problem {
+  return new Problem(504, 'platform-unclear', `The platform gave no readable answer about ${what}; look again later.`);
 }
 
 /**

@@ -1,15 +1,17 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { isRefusedValue } from '../http/database-fault.js';
+import { errorTrace } from '../http/error-trace.js';
 import { Problem } from '../http/problem.js';
 import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
-import { platformProblem } from '../platform/platform-problem.js';
+import { platformProblem, platformUnclear } from '../platform/platform-problem.js';
 import { SessionsClient } from '../platform/sessions-client.js';
 import type { Session } from '../platform/wire-types.js';
-import { takeTicket } from './apply-fetch.js';
-import { RefreshRepository } from './refresh.repository.js';
+import { type FetchTicket, takeTicket } from './apply-fetch.js';
+import { RefreshRepository, type Stored } from './refresh.repository.js';
 import { RefreshBell } from './refresh-bell.js';
 import { SessionNews } from './session-news.js';
 import { SessionReader } from './session-reader.js';
@@ -22,6 +24,8 @@ import type { UpdateSessionDto } from './update-session.dto.js';
 /** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
 @Injectable()
 export class SessionUpdates {
+  private readonly log = new Logger(SessionUpdates.name);
+
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
@@ -67,12 +71,22 @@ export class SessionUpdates {
       if (error instanceof PlatformError && error.kind === 'unknown-outcome') await this.lookAgain(id);
       throw platformProblem(error, 'this update');
     });
-    const { kept, notesChanged } = await this.database.transaction((tx) =>
-      this.refreshes.storeAnswer(tx, id, { ticket, session }),
-    );
+    const { kept, notesChanged } = await this.store(id, { ticket, session });
     if (!kept) await this.lookAgain(id);
     if (notesChanged || session.state === 'Error') await this.news.tell();
     return this.reader.show(id);
+  }
+
+  /** The platform has made the change: that its answer can't be stored is not the fault of who asked for it. */
+  private async store(id: string, answer: { ticket: FetchTicket; session: Session }): Promise<Stored> {
+    try {
+      return await this.database.transaction((tx) => this.refreshes.storeAnswer(tx, id, answer));
+    } catch (error) {
+      if (!isRefusedValue(error)) throw error;
+      this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
+      await this.lookAgain(id);
+      throw platformUnclear('this update');
+    }
   }
 
   private async lookAgain(id: string): Promise<void> {
