@@ -164,24 +164,41 @@ describe('over HTTP', () => {
     service = await mirror.start();
   });
 
-  const statusesOf = async (path: string, bodyOf: (url: string) => object) => {
+  /** Every URL is refused for itself: at the field that holds it, not for the people beside it. */
+  const statusesOf = async (path: string, pointer: string, bodyOf: (url: string) => object) => {
     const statuses = new Set<number>();
     for (const url of urls) {
-      const { status } = await service.call('POST', path, { body: bodyOf(url) });
+      const { status, body } = await service.call<{ pointer?: string }>('POST', path, { body: bodyOf(url) });
+      expect([url, body.pointer]).toEqual([url, pointer]);
       statuses.add(status);
-      if (status < 400) throw new Error(`${url} was taken`);
     }
     return [...statuses].sort();
   };
 
   it('none is taken as a file of a compliance job', async () => {
-    expect(await statusesOf('/v1/compliance/jobs', (url) => ({ files: [{ id: 'a', url }] }))).toEqual([400, 422]);
+    expect(await statusesOf('/v1/compliance/jobs', '/files/0/url', (url) => ({ files: [{ id: 'a', url }] }))).toEqual([
+      400, 422,
+    ]);
     expect([mirror.arrivals('submitComplianceJob'), trap.connections()]).toEqual([0, 0]);
   });
 
+  it('none is taken as a recording of a session, also beside a good one', async () => {
+    const good = 'https://files.example.com/1.wav';
+    const session = (recordingUrls: string[]) => ({
+      provider: 'p-1',
+      noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
+      input: { recording: { recordingUrls, recordingContent: 'Recording' } },
+    });
+    for (const beside of [[], [good]]) {
+      const pointer = `/input/recording/recordingUrls/${beside.length}`;
+      expect(await statusesOf('/v1/sessions', pointer, (url) => session([...beside, url]))).toEqual([422]);
+    }
+    expect([mirror.arrivals('createSession'), trap.connections()]).toEqual([0, 0]);
+  });
+
   it('none is taken as a redirect of the recorder', async () => {
-    const launch = { provider: 'p-1', client: 'c-1', variant: 'virtual' };
-    expect(await statusesOf('/v1/recorder/launches', (redirectUrl) => ({ ...launch, redirectUrl }))).toEqual([422]);
+    const launch = (redirectUrl: string) => ({ provider: 'p-1', client: 'c-1', variant: 'virtual', redirectUrl });
+    expect(await statusesOf('/v1/recorder/launches', '/redirectUrl', launch)).toEqual([422]);
     expect([mirror.arrivals('initiateAuth'), trap.connections()]).toEqual([0, 0]);
   });
 
