@@ -3,7 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
 import { AppModule } from './app.module.js';
-import { readEnv } from './config/env.js';
+import { type Env, readEnv } from './config/env.js';
+import { listenFault } from './http/listen-fault.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
@@ -23,11 +24,22 @@ async function main(): Promise<void> {
     });
     await setupApp(app);
     stopOnSignal(logger, () => app.close().then(release));
-    await app.listen(env.PORT, env.HOST);
+    await listen(app, env);
     logger.info({ address: await app.getUrl(), roles: env.ROLES, ready: true }, 'notebridge is ready');
   } catch (error) {
     await release();
     throw error;
+  }
+}
+
+/** By now the workers run: what they have begun ends before the process does. */
+async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: Env): Promise<void> {
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    await app.close();
+    const sentence = listenFault(error, { host, port });
+    throw sentence ? new Error(sentence, { cause: error }) : error;
   }
 }
 

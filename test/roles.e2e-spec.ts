@@ -23,6 +23,14 @@ describe('processes of one role each', () => {
     expect([body.status, body.checks.worker?.status]).toEqual(['ok', 'ok']);
   });
 
+  it('one whose port another has taken ends, and says in one sentence what to do', async () => {
+    const { url } = await mirror.start({ ROLES: 'api' });
+    const { port } = new URL(url);
+    const late = await mirror.start({ ROLES: 'worker', PORT: port }).catch((error: Error) => error.message);
+    expect(late).toMatch(new RegExp(`^The address 127\\.0\\.0\\.1:${port} is taken .* set PORT to a free port`, 'm'));
+    expect(late).not.toMatch(/^\s+at /m);
+  });
+
   it('a worker answers for its health and its metrics, and nothing else', async () => {
     const worker = await mirror.start({ ROLES: 'worker' });
     for (const path of ['/health/live', '/health/ready']) {
