@@ -29,6 +29,7 @@ export async function demoSettings(): Promise<DemoSettings> {
   const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
   const simulatorPort = await freePort(4010);
   const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
+  const port = String(await freePort(3000));
   const service = {
     PLATFORM_BASE_URL: simulatorUrl,
     PLATFORM_API_KEY: secret('PLATFORM_API_KEY'),
@@ -36,7 +37,8 @@ export async function demoSettings(): Promise<DemoSettings> {
     PLATFORM_PARTNER_DOMAIN: simulatorUrl,
     PLATFORM_CONTRACT: path.join(ROOT, 'simulator/contract.json'),
     ADMIN_API_KEY: secret('ADMIN_API_KEY'),
-    PORT: String(await freePort(3000)),
+    PORT: port,
+    REDIRECT_ALLOWED_ORIGINS: `http://127.0.0.1:${port}`,
     USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
     UNKNOWN_OUTCOME_GRACE_SECONDS: '2',
     DATA_DIR: DEMO_DATA,
@@ -45,7 +47,7 @@ export async function demoSettings(): Promise<DemoSettings> {
     SIMULATOR_PORT: String(simulatorPort),
     SIMULATOR_API_KEY: service.PLATFORM_API_KEY,
     SIMULATOR_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
-    SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${service.PORT}/webhooks/platform`,
+    SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks/platform`,
     SIMULATOR_WEBHOOK_SECRET: service.PLATFORM_WEBHOOK_SECRET,
   };
   return { service, simulator };

@@ -45,6 +45,7 @@ export async function buildSimulator(options: SimulatorOptions = {}): Promise<Si
   await app.register(
     async (admin) => {
       guardAdmin(admin);
+      admin.setReplySerializer((answer) => JSON.stringify(answer, null, 2)); // it is read in browsers
       controlRoutes(admin, state);
       userAdminRoutes(admin, state);
       webhookAdminRoutes(admin, state);
@@ -74,7 +75,9 @@ function randomSeed(): number {
 
 /** The body shape of the platform's errors is not shown by the spec; here it is `{"message": …}`. */
 function answerRefusals(app: FastifyInstance): void {
-  app.setNotFoundHandler((_request, reply) => reply.code(404).send({ message: 'There is no such route.' }));
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ message: 'There is no such route; simulator/README.md names those that there are.' }),
+  );
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     if (error instanceof Refusal) {
       return reply.code(error.status).headers(error.headers).send({ message: error.message });

@@ -19,11 +19,17 @@ main { max-width: 40rem; margin: 3rem auto; padding: 2rem; background: var(--pap
 h1 { margin: 0 0 .25rem; font-size: 1.4rem; } p.soft { margin: 0 0 1.5rem; color: var(--soft); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 0 0 1.5rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace; }
-fieldset { margin: 0 0 1.5rem; border: 1px solid var(--line); border-radius: 8px; } label { display: block; }
+fieldset { margin: 0 0 1.5rem; padding: .5rem 1rem .75rem; border: 1px solid var(--line); border-radius: 8px; }
+label { display: grid; grid-template-columns: max-content 1fr; align-items: baseline; gap: .5rem; margin: .25rem 0; }
+input { accent-color: var(--accent); }
 output { display: block; margin: 0 0 1rem; font-size: 2rem; font-variant-numeric: tabular-nums; }
 button, a.button { padding: .6rem 1.2rem; border: 0; border-radius: 8px; background: var(--accent); color: var(--paper);
-  font: inherit; text-decoration: none; cursor: pointer; } button:disabled { opacity: .4; cursor: default; }
-li { margin: 0 0 .75rem; } .fault { color: var(--danger); } [hidden] { display: none; }
+  font: inherit; text-decoration: none; cursor: pointer; } p.buttons { display: flex; flex-wrap: wrap; gap: .5rem; }
+button:disabled { opacity: .4; cursor: default; }
+ul { margin: 0 0 1.5rem; padding: 0; list-style: none; }
+li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; margin: 0 0 .75rem; }
+[role=status] { margin: 1.5rem 0 0; overflow-wrap: anywhere; }
+.done { color: var(--accent); } .fault { color: var(--danger); } [hidden] { display: none; }
 `;
 
 /** A whole page of the platform's web app. `body` is HTML already. */

@@ -22,7 +22,7 @@ export function recorderPage(launch: Launch, sessionToken: string): string {
 <dl>${facts}</dl>
 ${launch.variant === 'virtual' ? CAPTURE_MODES : ''}
 <output aria-label="Recorded time">00:00:00</output>
-<p><button id="start">Start recording</button> <button id="stop" disabled>Stop and upload</button></p>
+<p class="buttons"><button id="start">Start recording</button> <button id="stop" disabled>Stop and upload</button></p>
 <p role="status" aria-live="polite"></p>
 ${back}
 </div>
@@ -32,9 +32,9 @@ ${back}
 
 /** Two ways to capture an online session (spec, Audio recorder web routes, rule 6). */
 const CAPTURE_MODES = `<fieldset><legend>How do you listen?</legend>
-<label><input type="radio" name="mode" checked> With headphones: share the call's audio (recommended; needs Chrome, Edge
-or another Chromium-based browser; desktop apps on Windows only)</label>
-<label><input type="radio" name="mode"> Without headphones</label>
+<label><input type="radio" name="mode" checked> <span>With headphones: share the call's audio (recommended; needs Chrome,
+Edge or another Chromium-based browser; desktop apps on Windows only)</span></label>
+<label><input type="radio" name="mode"> <span>Without headphones</span></label>
 </fieldset>`;
 
 /** Recordings of this provider that this browser still holds. */

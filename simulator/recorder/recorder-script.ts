@@ -11,6 +11,8 @@ const keep = (recordings) => localStorage.setItem(shelf, JSON.stringify(recordin
 const put = (recording) => keep([...kept().filter(({ id }) => id !== recording.id), recording]);
 const forget = (id) => keep(kept().filter((recording) => recording.id !== id));
 const status = document.querySelector('[role=status]');
+const tell = (text, kind = '') => Object.assign(status, { textContent: text, className: kind });
+const clockTime = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
 
 async function json(path, body) {
   const response = await fetch(path, {
@@ -60,12 +62,12 @@ start.addEventListener('click', () => {
   recording = { id: crypto.randomUUID(), contractId: main.dataset.contract, startedAt: new Date().toISOString(), seconds: 0 };
   ticking = setInterval(() => {
     recording.seconds += 1;
-    clock.textContent = new Date(recording.seconds * 1000).toISOString().slice(11, 19);
+    clock.textContent = clockTime(recording.seconds);
     put(recording);
   }, 1000);
   start.disabled = true;
   stop.disabled = false;
-  status.textContent = 'Recording. It stays in this browser until it is uploaded.';
+  tell('Recording. It stays in this browser until it is uploaded.');
 });
 
 stop.addEventListener('click', async () => {
@@ -73,12 +75,12 @@ stop.addEventListener('click', async () => {
   stop.disabled = true;
   recording.seconds = Math.max(1, recording.seconds);
   put(recording);
-  status.textContent = 'Uploading …';
+  tell('Uploading …');
   try {
-    status.textContent = 'Uploaded. Processing of session ' + (await upload(recording)) + ' has started.';
+    tell('Uploaded. Processing of session ' + (await upload(recording)) + ' has started.', 'done');
     document.querySelector('#back')?.removeAttribute('hidden');
   } catch (error) {
-    status.textContent = 'Not uploaded: ' + error.message + ' It is kept among the unuploaded sessions.';
+    tell('Not uploaded: ' + error.message + ' It is kept among the unuploaded sessions.', 'fault');
   }
 });
 `;
@@ -94,13 +96,13 @@ function show() {
     button.addEventListener('click', async () => {
       button.disabled = true;
       try {
-        status.textContent = 'Uploaded. Processing of session ' + (await upload(recording)) + ' has started.';
+        tell('Uploaded. Processing of session ' + (await upload(recording)) + ' has started.', 'done');
       } catch (error) {
-        status.textContent = 'Not uploaded: ' + error.message;
+        tell('Not uploaded: ' + error.message, 'fault');
       }
       show();
     });
-    item.append(new Date(recording.startedAt).toLocaleString() + ', ' + recording.seconds + ' s ', button);
+    item.append(new Date(recording.startedAt).toLocaleString() + ', ' + clockTime(recording.seconds) + ' long', button);
     return item;
   }));
   if (!kept().length) list.textContent = 'None on this device.';
