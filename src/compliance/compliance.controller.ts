@@ -1,13 +1,11 @@
 import { Body, Controller, Get, Header, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import {
-  ApiBody,
-  ApiConsumes,
+  ApiAcceptedResponse,
   ApiCreatedResponse,
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
   ApiTags,
-  getSchemaPath,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../access/audit.interceptor.js';
@@ -25,6 +23,7 @@ import {
 } from './compliance.dto.js';
 import { ComplianceService } from './compliance.service.js';
 import { jobBody } from './job-body.js';
+import { JOB_REQUEST_BODY } from './job-request-body.js';
 import { ComplianceJobPage, ComplianceJobView } from './job-view.js';
 import { readComplianceForm } from './pdf-parts.js';
 
@@ -38,15 +37,15 @@ export class ComplianceController {
 
   @Post('jobs')
   @ApiOperation({
-    summary:
-      "Submits PDFs, as a form or by the URLs of files that were uploaded: 201 once the platform's id is known, else 202",
+    summary: 'Submits PDFs, as a form or by the URLs of files that were uploaded',
+    description: "201 once the platform's id is known, else 202.",
+    requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)
   @TakesMultipart()
   @Idempotent()
-  @ApiConsumes('multipart/form-data', 'application/json')
-  @ApiBody({ schema: { $ref: getSchemaPath(ComplianceJobDto) } })
   @ApiCreatedResponse({ type: ComplianceJobView })
+  @ApiAcceptedResponse({ type: ComplianceJobView, description: 'Kept, and submitted as soon as possible' })
   async submit(
     @CreationId() id: string,
     @PreferWait() wait: number,
@@ -63,7 +62,7 @@ export class ComplianceController {
   }
 
   @Post('upload-url')
-  @ApiOperation({ summary: 'Hands out an address for one PDF that a browser or the EHR uploads by itself' })
+  @ApiOperation({ summary: 'Hands out an address to which the EHR sends one PDF by itself' })
   @HttpCode(201)
   @Header('cache-control', 'no-store')
   @Idempotent()
@@ -73,14 +72,17 @@ export class ComplianceController {
   }
 
   @Get('jobs')
-  @ApiOperation({ summary: 'Jobs without their results, the newest first; those in state Unknown wait for a person' })
+  @ApiOperation({
+    summary: 'Jobs without their results, the newest first',
+    description: 'Those in state Unknown wait for a person.',
+  })
   @ApiOkResponse({ type: ComplianceJobPage })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPage> {
     return this.compliance.list(query.state, query.limit, query.cursor);
   }
 
   @Get('jobs/:id')
-  @ApiOperation({ summary: "A job with its result; the platform's id is taken in the place of ours" })
+  @ApiOperation({ summary: "A job with its result, by our id or the platform's" })
   @AuditedRead()
   @Header('cache-control', 'no-store')
   @ApiOkResponse({ type: ComplianceJobView })
@@ -93,7 +95,10 @@ export class ComplianceController {
   }
 
   @Post('jobs/:id/resolve')
-  @ApiOperation({ summary: 'Says what became of a submission that got no answer' })
+  @ApiOperation({
+    summary: 'Says what became of a submission that got no answer',
+    description: '`link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.',
+  })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobView })
   async resolve(@Param('id') id: string, @Body() { action, jobId }: ResolveJobDto): Promise<ComplianceJobView> {

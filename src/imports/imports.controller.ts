@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiConsumes, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../access/audit.interceptor.js';
 import { Caller, type Principal } from '../access/caller.js';
@@ -14,6 +14,7 @@ import { RawContent } from '../http/raw-content.js';
 import { TakesStream } from '../http/route-options.js';
 import { UuidParam } from '../http/uuid-param.js';
 import { ImportProgress } from './import-progress.js';
+import { IMPORT_REQUEST_BODY } from './import-request-body.js';
 import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
 import { ImportView } from './import-view.js';
 import { ApplyDto, ImportQuery, ImportRowsQuery } from './imports.dto.js';
@@ -33,17 +34,13 @@ export class ImportsController {
   ) {}
 
   @Post()
-  @ApiOperation({ summary: 'Uploads people, raw or as files of a form, to be planned and mirrored' })
+  @ApiOperation({
+    summary: 'Uploads people, raw or as files of a form, to be planned and mirrored',
+    requestBody: IMPORT_REQUEST_BODY,
+  })
   @HttpCode(202)
   @TakesStream()
   @Idempotent()
-  @ApiConsumes(
-    'text/csv',
-    'application/x-ndjson',
-    'application/fhir+ndjson',
-    'application/fhir+json',
-    'multipart/form-data',
-  )
   @ApiAcceptedResponse({ type: ImportView })
   async create(
     @Query() query: ImportQuery,

@@ -34,7 +34,7 @@ export class CapabilitiesController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'What the service can do with the settings that it has, and what each of the rest lacks' })
+  @ApiOperation({ summary: 'What the service can do with its settings, and what the rest lacks' })
   @ApiOkResponse({ type: CapabilityPage })
   list(): CapabilityPage {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };

@@ -22,8 +22,8 @@ export class HealthController {
 
   @Get('ready')
   @ApiOperation({
-    summary:
-      'The service takes requests: 200, also when something is degraded; 503 when nothing can be kept or on shutdown',
+    summary: 'The service takes requests',
+    description: '200, also when something is degraded; 503 when nothing can be kept, or on shutdown.',
   })
   @HotRoute()
   @ApiOkResponse()

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { AuditedRead } from '../access/audit.interceptor.js';
 import { Scopes } from '../access/scopes.js';
@@ -21,7 +21,8 @@ export class ClientsController {
   @Put(':externalId')
   @ApiOperation({ summary: 'Sets what a client is to be' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: '200 once mirrored, 202 until then' })
+  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
   async put(
     @ExternalIdParam() externalId: string,
     @Body() dto: ClientDto,
@@ -37,7 +38,8 @@ export class ClientsController {
   @Put(':externalId/providers')
   @ApiOperation({ summary: 'Replaces the providers of a client; the first is the primary' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: '200 once mirrored, 202 until then' })
+  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
   async putProviders(
     @ExternalIdParam() externalId: string,
     @Body() dto: ClientProvidersDto,
@@ -73,7 +75,8 @@ export class ClientsController {
   @Delete(':externalId')
   @ApiOperation({ summary: 'Deletes a client here and on the platform' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: '202, then 200 once deleted' })
+  @ApiOkResponse({ type: PersonView, description: 'Deleted' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not deleted on the platform yet' })
   async remove(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { AuditedRead } from '../access/audit.interceptor.js';
 import { Scopes } from '../access/scopes.js';
@@ -21,7 +21,8 @@ export class ProvidersController {
   @Put(':externalId')
   @ApiOperation({ summary: 'Sets what a provider is to be' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: '200 once mirrored, 202 until then' })
+  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
   async put(
     @ExternalIdParam() externalId: string,
     @Body() dto: ProviderDto,
@@ -58,7 +59,8 @@ export class ProvidersController {
   @Delete(':externalId')
   @ApiOperation({ summary: 'Deletes a provider here and on the platform' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: '202, then 200 once deleted' })
+  @ApiOkResponse({ type: PersonView, description: 'Deleted' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not deleted on the platform yet' })
   async remove(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,

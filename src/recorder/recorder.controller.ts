@@ -34,7 +34,8 @@ export class RecorderController {
 
   @Post('recoveries')
   @ApiOperation({
-    summary: 'Opens the page where a provider finishes uploads that were interrupted on the same device and browser',
+    summary: 'Opens the page where a provider finishes interrupted uploads',
+    description: 'It lists only what was recorded on the same device and in the same browser.',
   })
   @HttpCode(201)
   @Header('cache-control', 'no-store')

@@ -19,7 +19,10 @@ export class RecordingsController {
   constructor(private readonly recordings: RecordingsService) {}
 
   @Post()
-  @ApiOperation({ summary: 'Streams a recording through; Content-Length is required' })
+  @ApiOperation({
+    summary: 'Streams a recording through to the platform',
+    description: 'Content-Length is required. An upload that breaks off can be sent again.',
+  })
   @HttpCode(201)
   @TakesStream()
   @Idempotent()
@@ -35,7 +38,7 @@ export class RecordingsController {
   }
 
   @Post('upload-url')
-  @ApiOperation({ summary: 'Hands out an address to which a browser or the EHR sends the recording by itself' })
+  @ApiOperation({ summary: 'Hands out an address to which a browser or the EHR sends a recording' })
   @HttpCode(201)
   @Header('cache-control', 'no-store')
   @Idempotent()

@@ -19,8 +19,9 @@ export class SessionRequestsController {
 
   @Post()
   @ApiOperation({
-    summary:
-      "Asks for a session: 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it",
+    summary: 'Asks for a session of notes from a text or from recordings',
+    description:
+      "201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it.",
   })
   @HttpCode(201)
   @Idempotent()
@@ -40,8 +41,8 @@ export class SessionRequestsController {
 
   @Post(':id/resolve')
   @ApiOperation({
-    summary:
-      'Says what became of a request that got no answer: it is this session, it shall be sent again, or it is given up',
+    summary: 'Says what became of a request that got no answer',
+    description: '`link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.',
   })
   @HttpCode(200)
   @ApiOkResponse({ type: SessionView })

@@ -13,7 +13,10 @@ export class SessionUpdatesController {
   constructor(private readonly updates: SessionUpdates) {}
 
   @Patch()
-  @ApiOperation({ summary: 'Changes what the notes are made from; what is absent, null or blank stays as it is' })
+  @ApiOperation({
+    summary: 'Changes what the notes are made from',
+    description: 'What is absent, null or blank stays as it is; at least one field must say something.',
+  })
   @HttpCode(200)
   @ApiOkResponse({ type: SessionView })
   async update(@Param('id') id: string, @Body() dto: UpdateSessionDto): Promise<SessionView> {

@@ -19,7 +19,7 @@ export class SessionsController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'In the order of their last change, the oldest first' })
+  @ApiOperation({ summary: 'Sessions in the order of their last change, the oldest first' })
   @Scopes('sessions:read')
   async list(@Query() query: SessionsQuery): Promise<Page<SessionView>> {
     const { limit, cursor, updatedSince, ...filter } = query;
@@ -36,7 +36,10 @@ export class SessionsController {
   }
 
   @Get(':id/transcript')
-  @ApiOperation({ summary: 'The transcript as the platform gave it: utterances with their words, and who spoke' })
+  @ApiOperation({
+    summary: 'The transcript as the platform gave it',
+    description: 'Utterances with their words, and who spoke.',
+  })
   @Scopes('notes:read')
   @AuditedRead()
   @Header('Cache-Control', 'no-store')
@@ -54,7 +57,10 @@ export class SessionsController {
   }
 
   @Get(':id/recording-url')
-  @ApiOperation({ summary: 'An address that is valid for a limited time, asked for now and not stored' })
+  @ApiOperation({
+    summary: 'An address of the recording that is valid for a limited time',
+    description: 'It is asked for now, and not stored.',
+  })
   @Scopes('notes:read')
   @AuditedRead()
   @Header('Cache-Control', 'no-store')

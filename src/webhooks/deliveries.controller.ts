@@ -36,7 +36,10 @@ export class DeliveriesController {
   }
 
   @Post('replay')
-  @ApiOperation({ summary: 'Counts a selection (`dryRun`), then has exactly that many processed again' })
+  @ApiOperation({
+    summary: 'Has a selection of deliveries processed again',
+    description: 'It is counted first (`dryRun`); then exactly that many are processed.',
+  })
   @HttpCode(200)
   @ApiOkResponse({ type: ReplayAnswer })
   async replayAll(@Body() { dryRun, plan, ...selection }: ReplayBody): Promise<ReplayAnswer> {

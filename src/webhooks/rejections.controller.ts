@@ -12,7 +12,7 @@ export class RejectionsController {
   constructor(private readonly rejections: Rejections) {}
 
   @Get()
-  @ApiOperation({ summary: 'How many requests the receiver refused, by minute and cause; the newest first' })
+  @ApiOperation({ summary: 'How many requests the receiver refused, by minute and cause' })
   @ApiOkResponse({ type: RejectionPage })
   async list(@Query() query: PageQuery): Promise<RejectionPage> {
     const { items, nextCursor } = await this.rejections.list(query.limit, query.cursor);
