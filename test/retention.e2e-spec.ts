@@ -72,24 +72,25 @@ describe('what was kept long enough', () => {
         [id],
       );
       await run(
-        `INSERT INTO import_rows (import_id, row_no, file, line, profile, raw, outcome, code)
-         VALUES ($1, 1, 1, 2, 'x', 'x', 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, 'x', 'rejected', 'bad')`,
+        `INSERT INTO import_rows (import_id, row_no, file, line, profile, outcome, code)
+         VALUES ($1, 1, 1, 2, 'x', 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, 'rejected', 'bad')`,
         [id],
       );
+      await run(`INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
     }
-    expect((await drop()).importRows).toBe(2);
-    const { rows } = await run(
-      'SELECT outcome, code, profile, raw FROM import_rows WHERE import_id = $1 ORDER BY row_no',
-      [finished],
-    );
-    expect(rows).toEqual([
-      { outcome: 'skipped', code: 'expired', profile: null, raw: null },
-      { outcome: 'rejected', code: 'bad', profile: null, raw: null },
+    expect(await drop()).toMatchObject({ importRows: 1, importCells: 1 });
+    const { rows } = await run('SELECT outcome, code, profile FROM import_rows WHERE import_id = $1 ORDER BY row_no', [
+      finished,
     ]);
-    expect(await count('import_rows WHERE profile IS NOT NULL OR raw IS NOT NULL')).toBe(2);
+    expect(rows).toEqual([
+      { outcome: 'skipped', code: 'expired', profile: null },
+      { outcome: 'rejected', code: 'bad', profile: null },
+    ]);
+    expect(await count('import_rows WHERE profile IS NOT NULL')).toBe(1);
+    expect(await count('import_cells')).toBe(1);
   });
 
   it('finds nothing more', async () => {
-    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0]);
+    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });

@@ -9,7 +9,8 @@ function escapeText(text: string): string {
   return text.replace(SPECIAL, (character) => ESCAPES[character] ?? character);
 }
 
-function arrayLiteral(items: readonly string[]): string {
+/** The text form of a PostgreSQL array of texts. */
+export function arrayLiteral(items: readonly string[]): string {
   return `{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 

@@ -16,12 +16,11 @@ const SILENCE_MS = 15_000;
 export class ImportProgress {
   constructor(private readonly imports: ImportsService) {}
 
-  /** Waits until an import needs nobody or somebody. @param seconds to wait at most */
-  async awaitRest(view: ImportView, seconds: number, signal?: AbortSignal): Promise<ImportView> {
-    if (seconds === 0 || isAtRest(view)) return view;
+  /** Shows an import once it needs nobody or somebody. @param seconds to wait at most @throws {Problem} 404 */
+  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportView> {
     // Counting many rows again and again would slow down the work that is waited for.
-    await waitUntil(seconds, () => this.imports.find(view.id), isAtRest, signal);
-    return this.imports.show(view.id);
+    if (seconds > 0) await waitUntil(seconds, () => this.imports.find(id), isAtRest, signal);
+    return this.imports.show(id);
   }
 
   /** A stream of `progress` events, one for each change, until the import ends. @throws {Problem} 404 */

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { decodeCursor, type Page, pageOf } from '../http/page.js';
 import { messageFor } from '../people/person-messages.js';
-import { Vault } from '../vault/vault.js';
 import { type ImportFile, ImportFiles } from './import-files.js';
 import type { RowOutcome } from './import-types.js';
 import type { ImportRowsQuery } from './imports.dto.js';
@@ -12,10 +11,13 @@ import { CSV_COLUMNS } from './read/import-row.js';
 import { parseRaw, rawCells } from './read/raw-row.js';
 import { type RejectedLine, rejectedCsv } from './rejected-csv.js';
 import { type RejectedLayout, rejectedLayout } from './rejected-layout.js';
-import { rawPlace } from './staging.repository.js';
+import { type CellsBlock, RowCellsRepository } from './row-cells.repository.js';
 
 /** Rejected rows that are read at once. */
 const PAGE = 1_000;
+
+/** What stands for cells that are no longer kept. */
+const NO_CELLS = { raw: rawCells([]) };
 
 /** A row as it is shown. */
 export interface ImportRowView {
@@ -37,7 +39,7 @@ export class ImportRowsService {
     private readonly imports: ImportsService,
     private readonly repository: ImportsRepository,
     private readonly files: ImportFiles,
-    private readonly vault: Vault,
+    private readonly cells: RowCellsRepository,
   ) {}
 
   /** One page of rows in the order of the files. @throws {Problem} 404 */
@@ -65,10 +67,12 @@ export class ImportRowsService {
 
   private async *rejected(id: string, layout: RejectedLayout): AsyncGenerator<RejectedLine> {
     let after = 0;
+    let block: CellsBlock | undefined;
     for (;;) {
       const page = await this.repository.rejected(id, after, PAGE);
       for (const row of page) {
-        const raw = row.raw ? this.vault.open(rawPlace(id, row.rowNo), row.raw) : rawCells([]);
+        if (!block?.has(row.rowNo)) block = await this.cells.around(id, row.rowNo);
+        const { raw } = block?.get(row.rowNo) ?? NO_CELLS;
         const { cells, text } = parseRaw(raw);
         yield {
           raw: text === '' ? rawCells(layout.arrange(row.file, row.kind, cells)) : raw,

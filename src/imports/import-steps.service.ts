@@ -15,7 +15,7 @@ import { PlanRepository } from './plan.repository.js';
 import { TallyRepository } from './tally.repository.js';
 
 /** Any fixed number: whoever holds this lock plans and applies, so that imports come one after the other. */
-const ORDER_LOCK = 727_002;
+export const ORDER_LOCK = 727_002;
 
 /** Milliseconds between two looks at imports that are under way. */
 const LOOK_MS = 700;

@@ -53,13 +53,13 @@ export class ImportsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ImportView> {
     const { idSystem, ...rest } = query;
-    const created = await this.imports.create(
+    await this.imports.create(
       id,
       { ...rest, idSystems: idSystem, createdBy: caller.id },
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
     );
-    reply.header('location', `/v1/imports/${created.id}`);
-    return this.progress.awaitRest(created, wait, signal);
+    reply.header('location', `/v1/imports/${id}`);
+    return this.progress.awaitRest(id, wait, signal);
   }
 
   @Get()
@@ -79,7 +79,7 @@ export class ImportsController {
   @ApiOperation({ summary: 'One import: where it stands and what became of its rows' })
   @ApiOkResponse({ type: ImportView })
   async get(@UuidParam() id: string, @PreferWait() wait: number, @HangUp() signal: AbortSignal): Promise<ImportView> {
-    return this.progress.awaitRest(await this.imports.show(id), wait, signal);
+    return this.progress.awaitRest(id, wait, signal);
   }
 
   @Get(':id/rows')

@@ -17,8 +17,10 @@ import { ImportsService } from './imports.service.js';
 import { PlanRepository } from './plan.repository.js';
 import { ReferenceKeys } from './reference-keys.js';
 import { RetryRepository } from './retry.repository.js';
+import { RowCellsRepository } from './row-cells.repository.js';
 import { StagingRepository } from './staging.repository.js';
 import { TallyRepository } from './tally.repository.js';
+import { UnchangedRowsRepository } from './unchanged-rows.repository.js';
 import { UploadRoom } from './upload-room.js';
 
 /** Imports: read, plan, apply, count. */
@@ -32,6 +34,8 @@ import { UploadRoom } from './upload-room.js';
     ImportSteps,
     ImportsRepository,
     StagingRepository,
+    RowCellsRepository,
+    UnchangedRowsRepository,
     UploadRoom,
     PlanRepository,
     DeletesRepository,

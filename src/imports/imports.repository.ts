@@ -32,8 +32,8 @@ export interface ImportRowRecord {
   hint: string | null;
 }
 
-/** A rejected row with its sealed cells. */
-export type RejectedRecord = ImportRowRecord & { raw: Buffer | null; providers: string[] };
+/** A rejected row, and the providers that were found for it. */
+export type RejectedRecord = ImportRowRecord & { providers: string[] };
 
 const RECORD = `id, kind, mode, dry_run AS "dryRun", default_provider AS "defaultProvider", id_systems AS "idSystems", state,
   staged_at AS "stagedAt", apply_wanted AS "applyWanted", overrides, files, guards, error_code AS "errorCode",
@@ -228,10 +228,10 @@ export class ImportsRepository {
     return rows;
   }
 
-  /** Rejected rows with their sealed cells, a page at a time. */
+  /** Rejected rows, a page at a time. */
   async rejected(id: string, after: number, limit: number): Promise<RejectedRecord[]> {
     const { rows } = await this.database.pool.query<RejectedRecord>(
-      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint, raw, providers
+      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint, providers
        FROM import_rows WHERE import_id = $1 AND row_no > $2 AND outcome = 'rejected' ORDER BY row_no LIMIT $3`,
       [id, after, limit],
     );

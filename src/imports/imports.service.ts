@@ -18,7 +18,8 @@ import { readPeople } from './read/read-people.js';
 import { UnreadableFile } from './read/unreadable-file.js';
 import { RetryRepository } from './retry.repository.js';
 import { signsOfLife } from './sign-of-life.js';
-import { StagingRepository, type StagingWriter } from './staging.repository.js';
+import { StagingRepository } from './staging.repository.js';
+import { StagingWriter } from './staging-writer.js';
 import { readingOf, type UploadedFile } from './upload-parts.js';
 import { UploadRoom } from './upload-room.js';
 
@@ -49,10 +50,10 @@ export class ImportsService {
    * @throws {Problem} 422 `unreadable-file` when a file as a whole can't be read, 422 `no-file` when there is none, 413,
    * 415; then nothing of it is imported
    */
-  async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<ImportView> {
+  async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
     if (!(await this.imports.begin(id, request))) {
       for await (const file of files) for await (const _ of file.content);
-      return this.show(id);
+      return;
     }
     try {
       await this.stage(id, request, files);
@@ -62,7 +63,6 @@ export class ImportsService {
       throw error;
     }
     this.steps.ring();
-    return this.show(id);
   }
 
   /** @throws {Problem} 404 */
@@ -134,7 +134,7 @@ export class ImportsService {
 
   private async stage(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
     await this.uploads.transaction(async (tx) => {
-      const writer = this.staging.writer(tx, id);
+      const writer = new StagingWriter(this.staging, tx, id, request);
       const read: ImportFile[] = [];
       const alive = this.sayAlive(id);
       for await (const { content, ...file } of files) {

@@ -7,6 +7,8 @@ import type { ImportRecord } from './import-types.js';
 import { knownPersonKeys } from './read/reference-key.js';
 import { rejection } from './read/rejection.js';
 import { ReferenceKeys } from './reference-keys.js';
+import { RowCellsRepository } from './row-cells.repository.js';
+import { UnchangedRowsRepository } from './unchanged-rows.repository.js';
 
 /** Rules that only all rows together can tell, and the plan: set-based SQL over one import's rows. */
 @Injectable()
@@ -15,10 +17,13 @@ export class PlanRepository {
     private readonly keys: ReferenceKeys,
     private readonly deletes: DeletesRepository,
     private readonly forecast: ForecastRepository,
+    private readonly unchanged: UnchangedRowsRepository,
+    private readonly cells: RowCellsRepository,
   ) {}
 
-  /** Plans an import that was read to its end; nothing of it is sent or wanted yet. */
+  /** Plans the pending rows of an import that was read to its end; nothing of it is sent or wanted yet. */
   async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
+    if (record.state === 'staging') await this.unchanged.doubt(tx, record.id);
     if (record.kind === 'fhir') await this.resolveReferences(tx, record);
     await this.rejectDuplicates(tx, record.id);
     await this.giveDefaultProvider(tx, record);
@@ -27,6 +32,7 @@ export class PlanRepository {
     await this.compare(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
     await this.forecast.foresee(tx, record.id);
+    await this.cells.keepRejected(tx, record.id);
   }
 
   /** A client's providers from the links of FHIR: `resolveProviders` in SQL. */
@@ -79,11 +85,12 @@ export class PlanRepository {
   private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('duplicate-id');
     await tx.query(
-      `WITH counted AS (
-         SELECT row_no, row_number() OVER (PARTITION BY kind, external_id ORDER BY row_no) AS turn
-         FROM import_rows WHERE import_id = $1 AND outcome = 'pending')
-       UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'externalId', hint = $3 FROM counted
-       WHERE r.import_id = $1 AND r.row_no = counted.row_no AND counted.turn > 1`,
+      `WITH firsts AS (
+         SELECT kind, external_id, min(row_no) AS row_no FROM import_rows
+         WHERE import_id = $1 AND outcome IN ('pending', 'unchanged') GROUP BY kind, external_id HAVING count(*) > 1)
+       UPDATE import_rows r SET outcome = 'rejected', planned = NULL, code = $2, field = 'externalId', hint = $3 FROM firsts f
+       WHERE r.import_id = $1 AND r.kind = f.kind AND r.external_id = f.external_id AND r.row_no > f.row_no
+         AND r.outcome IN ('pending', 'unchanged')`,
       [importId, code, hint],
     );
   }
@@ -120,7 +127,7 @@ export class PlanRepository {
 
   /**
    * Compares each row with its person: what is planned, the person's version, and the calls it takes. What needs no
-   * call has its outcome at once; cells are kept for rejected rows only.
+   * call has its outcome at once.
    */
   private async compare(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
@@ -154,8 +161,7 @@ export class PlanRepository {
            WHEN 'provider-change' THEN 1 WHEN 'delete' THEN 1 ELSE 0 END,
          outcome = CASE c.planned WHEN 'unchanged' THEN 'unchanged' WHEN 'needs-review' THEN 'needsReview' ELSE r.outcome::text END::row_outcome,
          code = CASE WHEN c.planned = 'needs-review' THEN c.error_code ELSE r.code END,
-         profile = CASE WHEN c.planned IN ('unchanged', 'rejected') THEN NULL ELSE r.profile END,
-         raw = CASE WHEN c.planned = 'rejected' THEN r.raw END
+         profile = CASE WHEN c.planned IN ('unchanged', 'rejected') THEN NULL ELSE r.profile END
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId],
     );

@@ -2,125 +2,81 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { PersonKind } from '../people/person.js';
-import { ProfileSeal } from '../people/profile.js';
-import { type SealedPlace, Vault } from '../vault/vault.js';
+import { type Profile, ProfileSeal } from '../people/profile.js';
 import { type CopyValue, copyLine } from './copy-text.js';
-import type { AcceptedRow, ReadRow, ReferenceFact, RejectedRow } from './read/import-row.js';
+import type { AcceptedRow, ReferenceFact, RejectedRow } from './read/import-row.js';
 import { ReferenceKeys } from './reference-keys.js';
+import { type RowCells, RowCellsRepository } from './row-cells.repository.js';
+import { type KnownCandidate, UnchangedRowsRepository } from './unchanged-rows.repository.js';
 
 const ROW_COLUMNS =
-  'import_id, row_no, file, line, raw, kind, external_id, profile, profile_hash, email_fingerprint, providers, outcome, code, field, hint';
+  'import_id, row_no, file, line, kind, external_id, profile, profile_hash, email_fingerprint, providers, outcome, planned, code, field, hint';
 const FACT_COLUMNS = 'import_id, fact_no, type, key, target, kind, rank, at, position';
 
-/** Characters of COPY lines that are collected before they are sent. */
-const BATCH_CHARACTERS = 512 * 1024;
+/** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
+interface RowPlace {
+  rowNo: number;
+  file: number;
+}
 
-/** Writes what the readers tell into the database as it comes, in batches, in constant memory. */
+export type StagedAccepted = RowPlace & {
+  row: AcceptedRow;
+  profile: Profile;
+  profileHash: Buffer;
+  providers: readonly string[];
+  /** False: resources that may be still to come name more providers of this client (FHIR). */
+  listIsWhole: boolean;
+};
+
+/** A row on its way into the database; a rejected one with the kind that it, or else its file, is of. */
+export type StagedRow = StagedAccepted | (RowPlace & { row: RejectedRow; kind: PersonKind | null });
+
+export type StagedFact = ReferenceFact & { factNo: number };
+
+/** Writes what was read of an import, a batch at a time. */
 @Injectable()
 export class StagingRepository {
   constructor(
     private readonly seal: ProfileSeal,
-    private readonly vault: Vault,
     private readonly keys: ReferenceKeys,
+    private readonly cells: RowCellsRepository,
+    private readonly unchanged: UnchangedRowsRepository,
   ) {}
 
-  /** Begins to write one import's rows over one connection, whose transaction the caller owns. */
-  writer(tx: PoolClient, importId: string): StagingWriter {
-    return new StagingWriter(tx, importId, this.seal, this.vault, this.keys);
-  }
-}
-
-/** Collects lines and sends them, one batch while the next is being collected; `flush` at the end. */
-export class StagingWriter {
-  private sending: Promise<void> = Promise.resolve();
-  private rowLines: string[] = [];
-  private factLines: string[] = [];
-  private characters = 0;
-  private rowNo = 0;
-  private factNo = 0;
-
-  constructor(
-    private readonly tx: PoolClient,
-    private readonly importId: string,
-    private readonly seal: ProfileSeal,
-    private readonly vault: Vault,
-    private readonly keys: ReferenceKeys,
-  ) {}
-
-  /** The rows written so far. */
-  get rows(): number {
-    return this.rowNo;
+  /** Equal profiles have equal hashes. */
+  profileHash(profile: Profile): Buffer {
+    return this.seal.hash(profile);
   }
 
-  /**
-   * Adds a row of the file with this ordinal; a person's profile is sealed for its later place among the people, its cells for here.
-   * @param kind of whom the file holds, for a rejected row that does not say; null: of both
-   */
-  async row(file: number, row: ReadRow, kind: PersonKind | null = null): Promise<void> {
-    this.rowNo += 1;
-    this.add(
-      this.rowLines,
-      copyLine([
-        this.importId,
-        this.rowNo,
-        file,
-        row.line,
-        this.raw(row),
-        ...(row.ok ? this.accepted(row) : rejected(row, kind)),
-      ]),
-    );
-    if (this.characters > BATCH_CHARACTERS) await this.sendBatch();
+  /** Stores consecutive rows: those that say nothing new with their outcome, the others with what they say, sealed. */
+  async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
+    const unchanged = await this.unchanged.store(tx, importId, rows.flatMap(candidate));
+    const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo));
+    const lines = others.map((staged) => copyLine([importId, ...this.rowFields(staged)]));
+    await copy(tx, `COPY import_rows (${ROW_COLUMNS}) FROM STDIN`, lines);
+    await this.cells.add(tx, importId, new Map(rows.map((staged) => [staged.rowNo, cellsOf(staged, unchanged)])));
   }
 
-  /** Adds what a resource says beside the people. */
-  async fact(fact: ReferenceFact): Promise<void> {
-    this.factNo += 1;
-    this.add(this.factLines, copyLine([this.importId, this.factNo, fact.type, ...this.factFields(fact)]));
-    if (this.characters > BATCH_CHARACTERS) await this.sendBatch();
+  /** Stores what resources say beside the people. */
+  async storeFacts(tx: PoolClient, importId: string, facts: readonly StagedFact[]): Promise<void> {
+    const lines = facts.map((fact) => copyLine([importId, fact.factNo, fact.type, ...this.factFields(fact)]));
+    await copy(tx, `COPY import_facts (${FACT_COLUMNS}) FROM STDIN`, lines);
   }
 
-  /** Sends what was collected, and waits until all of it has arrived. */
-  async flush(): Promise<void> {
-    await this.sendBatch();
-    await this.sending;
-  }
-
-  /** Hands over what was collected as soon as the batch before has arrived. @throws what that one met */
-  private async sendBatch(): Promise<void> {
-    const [rows, facts] = [this.rowLines, this.factLines];
-    this.rowLines = [];
-    this.factLines = [];
-    this.characters = 0;
-    await this.sending;
-    this.sending = this.send(rows, facts);
-    this.sending.catch(() => undefined); // met by whoever waits for it
-  }
-
-  private async send(rows: string[], facts: string[]): Promise<void> {
-    await this.copy(`COPY import_rows (${ROW_COLUMNS}) FROM STDIN`, rows);
-    await this.copy(`COPY import_facts (${FACT_COLUMNS}) FROM STDIN`, facts);
-  }
-
-  private accepted({ person }: AcceptedRow): CopyValue[] {
-    const key = { kind: person.kind, externalId: person.externalId };
-    const profile = { email: person.email ?? null, firstName: person.firstName, lastName: person.lastName };
-    return [
-      person.kind,
-      person.externalId,
-      this.seal.seal(key, profile),
-      this.seal.hash(profile),
-      this.seal.emailFingerprint(profile.email),
-      person.providers ?? [],
-      'pending',
-      null,
-      null,
-      null,
-    ];
-  }
-
-  /** The cells as they were, kept until the plan is made and after it for rejected rows only. */
-  private raw(row: ReadRow): Buffer {
-    return this.vault.seal(rawPlace(this.importId, this.rowNo), row.raw);
+  /** A person's profile is sealed for its later place among the people. */
+  private rowFields(staged: StagedRow): CopyValue[] {
+    const place = [staged.rowNo, staged.file, staged.row.line];
+    if (!isAccepted(staged)) {
+      const { kind, row } = staged;
+      const why = [row.code, row.field, row.hint];
+      return [...place, kind, row.externalId, null, null, null, [], 'rejected', 'rejected', ...why];
+    }
+    const { profile, profileHash, providers } = staged;
+    const { kind, externalId } = staged.row.person;
+    const sealed = this.seal.seal({ kind, externalId }, profile);
+    const fingerprint = this.seal.emailFingerprint(profile.email);
+    const plan = ['pending', null, null, null, null];
+    return [...place, kind, externalId, sealed, profileHash, fingerprint, providers, ...plan];
   }
 
   private factFields(fact: ReferenceFact): CopyValue[] {
@@ -133,29 +89,31 @@ export class StagingWriter {
         return [this.keys.of(fact.clientKey), this.keys.of(fact.providerKey), null, fact.rank, fact.at, fact.position];
     }
   }
-
-  private add(lines: string[], line: string): void {
-    lines.push(line);
-    this.characters += line.length;
-  }
-
-  private async copy(sql: string, lines: string[]): Promise<void> {
-    if (lines.length === 0) return;
-    const stream = this.tx.query(copyFrom(sql));
-    const done = new Promise<void>((resolve, reject) => {
-      stream.once('finish', resolve);
-      stream.once('error', reject);
-    });
-    stream.end(lines.join(''));
-    await done;
-  }
 }
 
-/** Where a row's cells are sealed. */
-export function rawPlace(importId: string, rowNo: number): SealedPlace {
-  return { table: 'import_rows', column: 'raw', row: `${importId}/${rowNo}` };
+function isAccepted(staged: StagedRow): staged is StagedAccepted {
+  return staged.row.ok;
 }
 
-function rejected(row: RejectedRow, kind: PersonKind | null): CopyValue[] {
-  return [row.kind ?? kind, row.externalId, null, null, null, [], 'rejected', row.code, row.field, row.hint];
+function candidate(staged: StagedRow): KnownCandidate[] {
+  if (!isAccepted(staged) || !staged.listIsWhole) return [];
+  const { rowNo, file, profileHash, providers } = staged;
+  const { line, person } = staged.row;
+  return [{ rowNo, file, line, kind: person.kind, externalId: person.externalId, profileHash, providers }];
+}
+
+function cellsOf(staged: StagedRow, unchanged: ReadonlySet<number>): RowCells {
+  const { raw } = staged.row;
+  return isAccepted(staged) && unchanged.has(staged.rowNo) ? { raw, profile: staged.profile } : { raw };
+}
+
+async function copy(tx: PoolClient, sql: string, lines: readonly string[]): Promise<void> {
+  if (lines.length === 0) return;
+  const stream = tx.query(copyFrom(sql));
+  const done = new Promise<void>((resolve, reject) => {
+    stream.once('finish', resolve);
+    stream.once('error', reject);
+  });
+  stream.end(lines.join(''));
+  await done;
 }

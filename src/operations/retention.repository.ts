@@ -22,11 +22,15 @@ const STATEMENTS: Record<string, string> = {
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
   events: deletion('feed_events', 'at < $1 AND cursor < (SELECT max(cursor) FROM feed_events)'),
   notices: deletion('processing_notices', 'received_at < $1'),
-  importRows: `UPDATE import_rows SET profile = NULL, raw = NULL,
+  importCells: deletion(
+    'import_cells',
+    'EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND i.finished_at < $1)',
+  ),
+  importRows: `UPDATE import_rows SET profile = NULL,
       code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
     WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM import_rows r JOIN imports i ON i.id = r.import_id
-      WHERE i.finished_at < $1 AND (r.profile IS NOT NULL OR r.raw IS NOT NULL)
+      WHERE i.finished_at < $1 AND r.profile IS NOT NULL
       LIMIT ${BATCH} FOR UPDATE OF r SKIP LOCKED))`,
 };
 

@@ -58,7 +58,7 @@ export class Vault {
    * @param purpose keeps fingerprints of different things apart, e.g. `email`
    */
   fingerprint(purpose: string, value: string): Buffer {
-    return createHmac('sha256', this.fingerprintKey).update(purpose).update('\0').update(value).digest();
+    return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`).digest();
   }
 
   private nextNonce(): Buffer {

@@ -1,0 +1,86 @@
+import type { PoolClient } from 'pg';
+import type { PersonKind } from '../people/person.js';
+import type { ImportRequest } from './import-types.js';
+import type { AcceptedRow, ReadRow, ReferenceFact } from './read/import-row.js';
+import type { StagedFact, StagedRow, StagingRepository } from './staging.repository.js';
+
+/** What is collected before it is stored: rows and facts, and the characters of what the rows say. */
+const BATCH_ITEMS = 1_000;
+const BATCH_CHARACTERS = 512 * 1024;
+
+/**
+ * Collects what the readers tell of one import and has it stored, one batch while the next is being collected: constant
+ * memory. `flush` at the end.
+ */
+export class StagingWriter {
+  private storing: Promise<void> = Promise.resolve();
+  private rows: StagedRow[] = [];
+  private facts: StagedFact[] = [];
+  private characters = 0;
+  private rowNo = 0;
+  private factNo = 0;
+
+  /** @param tx whose transaction the caller owns; nobody else uses the connection until `flush` */
+  constructor(
+    private readonly repository: StagingRepository,
+    private readonly tx: PoolClient,
+    private readonly importId: string,
+    private readonly request: Pick<ImportRequest, 'kind' | 'defaultProvider'>,
+  ) {}
+
+  /**
+   * Adds a row.
+   *
+   * @param file ordinal of its file
+   * @param kind of whom the file holds, for a rejected row that does not say; null: of both
+   */
+  async row(file: number, row: ReadRow, kind: PersonKind | null = null): Promise<void> {
+    this.rowNo += 1;
+    const place = { rowNo: this.rowNo, file };
+    this.rows.push(row.ok ? { ...place, ...this.accepted(row) } : { ...place, row, kind: row.kind ?? kind });
+    this.characters += row.raw.length;
+    if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
+  }
+
+  /** Adds what a resource says beside the people. */
+  async fact(fact: ReferenceFact): Promise<void> {
+    this.factNo += 1;
+    this.facts.push({ ...fact, factNo: this.factNo });
+    if (this.facts.length === BATCH_ITEMS) await this.handOver();
+  }
+
+  /** Waits until all that was collected is stored. */
+  async flush(): Promise<void> {
+    await this.handOver();
+    await this.storing;
+  }
+
+  /** Has the batch stored as soon as the one before is. @throws what that one met */
+  private async handOver(): Promise<void> {
+    const { rows, facts } = this;
+    [this.rows, this.facts, this.characters] = [[], [], 0];
+    await this.storing;
+    this.storing = this.store(rows, facts);
+    this.storing.catch(() => undefined); // met by whoever waits for it
+  }
+
+  private async store(rows: StagedRow[], facts: StagedFact[]): Promise<void> {
+    await this.repository.storeRows(this.tx, this.importId, rows);
+    await this.repository.storeFacts(this.tx, this.importId, facts);
+  }
+
+  private accepted(row: AcceptedRow) {
+    const { kind, email = null, firstName, lastName, providers = [] } = row.person;
+    const { kind: importKind, defaultProvider } = this.request;
+    const profile = { email, firstName, lastName };
+    const listIsWhole = kind === 'provider' || importKind !== 'fhir';
+    const isDefault = listIsWhole && kind === 'client' && providers.length === 0 && defaultProvider !== undefined;
+    return {
+      row,
+      profile,
+      profileHash: this.repository.profileHash(profile),
+      providers: isDefault ? [defaultProvider] : providers,
+      listIsWhole,
+    };
+  }
+}
