@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
 import { explained } from './database/connect-fault.js';
+import { checkDurableCommits } from './database/durable-commits.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
 import { checkRuntimeRights, grantRuntimeRights, roleOf } from './database/grants.js';
 import { applyMigrations } from './database/migrations.js';
@@ -45,6 +46,7 @@ export async function prepare(env: Env): Promise<Prepared> {
 async function prepareStores(env: Env, url: string): Promise<string[]> {
   const ownerUrl = env.DATABASE_OWNER_URL ?? url;
   const role = await explained('DATABASE_URL', () => roleOf(url));
+  await checkDurableCommits(url);
   const notes = await explained(env.DATABASE_OWNER_URL ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
     const applied = await applyMigrations(ownerUrl);
     const warning = await prepareQueueStore(env, ownerUrl);

@@ -86,6 +86,14 @@ describe('a database that can not be used', () => {
       (url: URL) => Object.assign(url, { pathname: '/none' }),
       /that DATABASE_URL names does not exist/,
     ],
+    [
+      'forgets commits when it crashes',
+      async (url: URL) => {
+        await sql(url.toString(), `ALTER DATABASE ${url.pathname.slice(1)} SET synchronous_commit = off`);
+        return url;
+      },
+      /synchronous_commit off .* set it to on/,
+    ],
   ])('that %s is told in one sentence', async (_what, spoil, sentence) => {
     const { database } = await newMirror();
     const program = await start({
@@ -96,7 +104,7 @@ describe('a database that can not be used', () => {
         PLATFORM_WEBHOOK_SECRET: 'secret',
         ADMIN_API_KEY: 'admin-key-of-the-tests',
         DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
-        DATABASE_URL: spoil(new URL(database.url)).toString(),
+        DATABASE_URL: (await spoil(new URL(database.url))).toString(),
       },
     });
     expect(await program.ended()).toBe(1);

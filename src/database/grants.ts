@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { SESSION_OPTIONS } from './database.js';
+import { withClient } from './one-client.js';
 
 /** Any fixed number: concurrent GRANTs on one object fail, so processes that start together take turns. */
 const GRANTS_LOCK = 727_004;
@@ -61,14 +60,4 @@ export async function checkRuntimeRights(url: string): Promise<void> {
     `The role of DATABASE_URL lacks rights on ${rows[0].name}: let DATABASE_OWNER_URL name the role that owns the ` +
       'tables and the schema, which grants them at start.',
   );
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    options: SESSION_OPTIONS,
-    connectionTimeoutMillis: 10_000,
-  });
-  await client.connect();
-  return work(client).finally(() => client.end());
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
+import { commitFault } from '../../database/durable-commits.js';
 import { startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationsFolder } from '../../database/migrations.js';
 import { prepareQueueStore } from '../../queue/backend.js';
@@ -48,6 +49,8 @@ async function databaseFinding(url: string): Promise<Finding> {
     const { rows } = await client.query<{ version: string; history: string | null }>(
       `SELECT current_setting('server_version') AS version, to_regclass('_prisma_migrations')::text AS history`,
     );
+    const fault = await commitFault(client);
+    if (fault) return { state: 'faulty', what: fault };
     const missing = await missingMigrations(client, rows[0]?.history !== null);
     const what = `PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`;
     const advice = missing.length > 0 ? ['They are applied when the service starts.'] : [];
