@@ -3,6 +3,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type CommitProxy, startCommitProxy } from './support/commit-proxy.js';
 import { findRedisServer, type RedisServer, startRedis } from './support/redis-server.mjs';
 import { type Mirror, type Service, useMirrors } from './support/service.js';
 import { until } from './support/until.js';
@@ -73,6 +74,29 @@ describe('a database that can not grant a slot', () => {
     await closeDatabase(mirror, false);
     await completesByItself(mirror, service, id);
   }, 120_000);
+});
+
+describe('a database that dies while it commits a slot', () => {
+  let proxy: CommitProxy;
+  afterAll(() => proxy.close());
+
+  test('leaves nobody to review, since nothing was sent', async () => {
+    const mirror = await newMirror();
+    const url = new URL(mirror.database.url);
+    proxy = await startCommitProxy(Number(url.port));
+    url.port = String(proxy.port);
+    const service = await mirror.start({ DATABASE_URL: url.toString() });
+    const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
+    expect((await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 10 })).body.sync.state).toBe(
+      'synced',
+    );
+    proxy.loseCommitAfter('INSERT INTO platform_calls', 'createClient');
+    // Without an email nobody could find out later whether the create was done.
+    const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
+    const { body } = await service.call('PUT', '/v1/clients/c-1', { body: client, wait: 20 });
+    expect([proxy.lost(), body.sync.state, body.sync.error]).toEqual([1, 'synced', null]);
+    expect(mirror.usersOf('c-1')).toHaveLength(1);
+  }, 60_000);
 });
 
 /** Closes a database to everybody, or opens it again. */

@@ -17,9 +17,12 @@ test.each([
   expect(told).not.toMatch(/secret|\n/);
 });
 
-test('a server that does not answer is told likewise', () => {
-  expect(connectFault(new Error('timeout expired'), 'DATABASE_OWNER_URL')).toContain('check DATABASE_OWNER_URL');
-});
+test.each(['timeout expired', 'timeout exceeded when trying to connect', 'Connection terminated unexpectedly'])(
+  'a server that does not answer (%s) is told likewise',
+  (message) => {
+    expect(connectFault(new Error(message), 'DATABASE_OWNER_URL')).toContain('check DATABASE_OWNER_URL');
+  },
+);
 
 test('what is not about the connection stays what it is', async () => {
   expect(connectFault(thrown('42P01'), 'DATABASE_URL')).toBeUndefined();

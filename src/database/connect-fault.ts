@@ -22,7 +22,7 @@ export function connectFault(error: unknown, setting: string): string | undefine
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const about = BY_CODE[code];
   if (about) return about(setting);
-  const silent = error.message === 'timeout expired' || error.message.startsWith('Connection terminated');
+  const silent = /^(timeout expired$|timeout exceeded|Connection terminated)/.test(error.message);
   if (!silent && !AWAY.test(code)) return undefined;
   return `PostgreSQL can not be reached (${code || 'no answer'}): check ${setting}, and that the server runs and takes connections from here.`;
 }

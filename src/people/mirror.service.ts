@@ -1,17 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Database } from '../database/database.js';
+import { holdOn } from '../database/hold-on.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { PlatformPeople } from './platform-people.js';
-import { type CallResult, SettleRepository } from './settle.repository.js';
-import { type Turn, type TurnOffer, TurnRepository } from './turn.repository.js';
+import { SettleRepository } from './settle.repository.js';
+import { DoubtfulTurn, type TurnOffer, TurnRepository } from './turn.repository.js';
 import { WakesRepository } from './wakes.repository.js';
-
-/** Milliseconds for which an answer is held on to while the database is away, and the longest pause between two tries. */
-const HOLD_MS = 120_000;
-const LONGEST_PAUSE_MS = 2_000;
 
 /** Milliseconds without a bell after which the sweep does the work itself, and how many turns it takes at once. */
 const SILENCE_MS = 3_000;
@@ -44,12 +40,12 @@ export class MirrorService {
   /** Takes a turn, makes its call, stores what it came to, and rings for the next. @returns whether one could be had */
   private async takeTurn(): Promise<boolean> {
     if (!this.platform.isConfigured) return false;
-    const { turn, again } = (await this.ask()) ?? {};
+    const { turn, again } = (await this.ask().catch((error) => this.notGranted(error))) ?? {};
     if (again) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'next-turn', again);
     if (!turn) return false;
     const left = turn.sendBeforeMs - this.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(turn.row, turn.step, left) : this.platform.notSent();
-    const { state, code } = await this.settle(turn, result);
+    const { state, code } = await holdOn(() => this.settling.settle(turn, result), this.clock);
     this.log.debug({
       person: turn.row.id,
       operation: turn.step.operation,
@@ -61,17 +57,11 @@ export class MirrorService {
     return true;
   }
 
-  /** Stores an answer; while the database is away it is held on to, since a create's answer can't be asked for again. */
-  private async settle(turn: Turn, result: CallResult): Promise<{ state: string; code: string | null }> {
-    const giveUpAt = this.clock.monotonicMs() + HOLD_MS;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.settling.settle(turn, result);
-      } catch (error) {
-        if (this.clock.monotonicMs() > giveUpAt) throw error;
-        await delay(Math.min(LONGEST_PAUSE_MS, 100 * tries));
-      }
-    }
+  /** A slot that stands although its commit was not confirmed is given back: only this process knows it unused. */
+  private async notGranted(error: unknown): Promise<never> {
+    if (!(error instanceof DoubtfulTurn)) throw error;
+    await holdOn(() => this.settling.takeBack(error.turn, this.platform.notSent()), this.clock);
+    throw error.fault;
   }
 
   /** Wakes whoever was overlooked. */

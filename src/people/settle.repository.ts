@@ -79,6 +79,17 @@ export class SettleRepository {
     });
   }
 
+  /** Takes back a turn whose commit was not confirmed, should it stand: nothing was sent. @param result that says so */
+  async takeBack(turn: Turn, result: CallResult): Promise<void> {
+    // The lock waits for a commit that is still under way on a lost connection.
+    const { rows } = await this.database.pool.query<{ lease: string | null }>(
+      'SELECT lease_token AS lease FROM people WHERE id = $1 FOR UPDATE',
+      [turn.row.id],
+    );
+    // The number of a call that was never committed may be another's by now; a lease is nobody else's.
+    if (rows[0]?.lease === turn.lease) await this.settle(turn, result);
+  }
+
   private async judge(tx: PoolClient, turn: Turn, row: PersonRow, answer: CallAnswer): Promise<Answer> {
     if (answer.kind === 'unauthorized') {
       const whose = await this.circuits.refused(tx, turn.step.operation, row.id, turn.grant);

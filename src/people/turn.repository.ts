@@ -28,6 +28,17 @@ export interface TurnOffer {
   again: Date | null;
 }
 
+/** The commit of a turn was not confirmed: whether it stands is not known, so its call must not be sent. */
+export class DoubtfulTurn extends Error {
+  /** @param fault what the commit, or a statement before it, threw */
+  constructor(
+    readonly turn: Turn,
+    readonly fault: unknown,
+  ) {
+    super('The commit of a turn was not confirmed.');
+  }
+}
+
 /** People without a call to make that one transaction decides on before it lets others have the lock. */
 const DECISIONS_PER_TURN = 50;
 
@@ -58,21 +69,32 @@ export class TurnRepository {
     this.unknownAfterMs = SEND_WITHIN_MS + timeoutMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
-  /** Asks for a turn. @throws the database's error when it can't commit; then nothing was granted */
+  /** Asks for a turn. @throws {DoubtfulTurn}, or the database's error; then nothing was granted */
   async next(): Promise<TurnOffer> {
-    return this.database.transaction(async (tx) => {
-      const window = await this.calls.lockWindow(tx);
-      const open = await this.circuits.open(tx, window.now);
-      for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
-        const row = await this.pick(tx, window, open);
-        if (!row) return { turn: null, again: await this.whenNext(tx, window, open) };
-        const step = await this.people.decide(tx, row);
-        if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
-        if (open.blocked.includes(step.operation)) continue;
-        return this.grant(tx, window, open, row, step);
-      }
-      return { turn: null, again: window.now };
+    let offered: Turn | null = null;
+    const offer = this.database.transaction(async (tx) => {
+      offered = null;
+      const { turn, again } = await this.offer(tx);
+      offered = turn;
+      return { turn, again };
     });
+    return offer.catch((error: unknown) => {
+      throw offered ? new DoubtfulTurn(offered, error) : error;
+    });
+  }
+
+  private async offer(tx: PoolClient): Promise<TurnOffer> {
+    const window = await this.calls.lockWindow(tx);
+    const open = await this.circuits.open(tx, window.now);
+    for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
+      const row = await this.pick(tx, window, open);
+      if (!row) return { turn: null, again: await this.whenNext(tx, window, open) };
+      const step = await this.people.decide(tx, row);
+      if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
+      if (open.blocked.includes(step.operation)) continue;
+      return this.grant(tx, window, open, row, step);
+    }
+    return { turn: null, again: window.now };
   }
 
   /** Whether somebody is due who is not being served. */

@@ -1,0 +1,34 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../config/clock.js';
+import { connectFault } from './connect-fault.js';
+
+/** Milliseconds for which a database that is there, and refuses, is tried. */
+const REFUSED_MS = 120_000;
+
+/** Milliseconds between two tries, at most: sooner than a sweep takes up whoever seems to have got no answer. */
+const LONGEST_PAUSE_MS = 500;
+
+/**
+ * Stores what only this process knows, such as the answer to a create: while the database is away it is held on to,
+ * however long that takes.
+ *
+ * @param store must bear to be run again
+ * @throws what `store` threw, when the database is there and has refused it for two minutes
+ */
+export async function holdOn<T>(
+  store: () => Promise<T>,
+  clock: Pick<Clock, 'monotonicMs'>,
+  pause: (ms: number) => Promise<unknown> = delay,
+): Promise<T> {
+  let refusedSince: number | undefined;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await store();
+    } catch (error) {
+      const now = clock.monotonicMs();
+      refusedSince = connectFault(error, 'DATABASE_URL') ? undefined : (refusedSince ?? now);
+      if (refusedSince !== undefined && now - refusedSince > REFUSED_MS) throw error;
+      await pause(Math.min(LONGEST_PAUSE_MS, 100 * tries));
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { connect, createServer, type Socket } from 'node:net';
+
+/** Stands before PostgreSQL (without TLS) and loses the confirmation of one commit, as a crash at that moment does. */
+export interface CommitProxy {
+  port: number;
+  /**
+   * Lets the next commit after a statement that holds all these words be done, and cuts the connection instead of
+   * confirming it.
+   */
+  loseCommitAfter(...words: string[]): void;
+  /** How many were lost. */
+  lost(): number;
+  close(): Promise<void>;
+}
+
+/** Milliseconds that the server has to do the commit that nobody will hear of. */
+const DONE_MS = 200;
+
+/** @param target port on 127.0.0.1 */
+export async function startCommitProxy(target: number): Promise<CommitProxy> {
+  const sockets = new Set<Socket>();
+  let sought: string[] | undefined;
+  let lost = 0;
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1');
+    let isChosen = false;
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    }
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+    upstream.pipe(client);
+    client.on('data', (chunk) => {
+      if (sought?.every((word) => chunk.includes(word))) {
+        isChosen = true;
+        sought = undefined;
+      }
+      if (isChosen && chunk.includes('COMMIT')) {
+        upstream.unpipe().resume();
+        lost += 1;
+        setTimeout(() => client.destroy(), DONE_MS);
+      }
+      upstream.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    loseCommitAfter: (...words) => {
+      sought = words;
+    },
+    lost: () => lost,
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
