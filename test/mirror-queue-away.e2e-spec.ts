@@ -1,4 +1,8 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { findRedisServer, startRedis } from './support/redis-server.mjs';
 import { useMirrors } from './support/service.js';
+import { until } from './support/until.js';
 
 interface Report {
   status: string;
@@ -24,5 +28,26 @@ describe('while the store of the queue is away from the start', () => {
     expect(performance.now() - asked).toBeLessThan(8_000);
     const lines = service.output().trim().split('\n');
     expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
+  }, 60_000);
+});
+
+const withRedis = process.env.TEST_REDIS_URL ? describe : describe.skip;
+withRedis('when Redis is lost for good', () => {
+  const newMirror = useMirrors();
+
+  it('the service says so in single lines, and stops in time without an error', async () => {
+    const folder = path.join(process.env.TEST_FOLDER ?? '', `lost-${process.pid}`);
+    mkdirSync(folder);
+    const redis = await startRedis(findRedisServer() ?? '', folder);
+    const mirror = await newMirror({ env: { REDIS_URL: redis.url } });
+    const service = await mirror.start();
+    await redis.stop('SIGKILL');
+    await until('it notices', () => service.output().includes('store is away'));
+
+    const asked = performance.now();
+    expect(await service.kill('SIGTERM')).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(10_000);
+    const lines = service.output().trim().split('\n');
+    expect(lines.filter((line) => !/^\{"level":"(info|warn)"/.test(line))).toEqual([]);
   }, 60_000);
 });

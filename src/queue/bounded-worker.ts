@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
 
 /** Milliseconds that BullMQ's own goodbye may take once no work is under way; workers close one after the other. */
-const GOODBYE_MS = 1_000;
+const GOODBYE_MS = 300;
 
 /**
  * BullMQ's worker, whose `close` comes to an end also when its store is away: BullMQ waits for a connection there,

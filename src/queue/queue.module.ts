@@ -4,6 +4,7 @@ import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { producerOptions, workerOptions } from './backend.js';
+import { BoundedQueue } from './bounded-queue.js';
 import { BoundedWorker } from './bounded-worker.js';
 import { Doorbell } from './doorbell.js';
 import { QUEUE_NAMES, type QueueName, type Ring } from './queue-names.js';
@@ -11,7 +12,8 @@ import { Sweep } from './sweep.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 
-// Every @Processor() gets one.
+// What Nest makes for each name, and for each @Processor().
+BullModule.queueClass = BoundedQueue;
 BullModule.workerClass = BoundedWorker;
 
 /** BullMQ on Redis or PostgreSQL: the doorbell that wakes workers, and the sweep that does not need it. */

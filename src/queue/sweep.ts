@@ -7,9 +7,13 @@ interface Round {
   name: string;
   everyMs: number;
   work: () => Promise<void>;
+  quietUntil: number;
   timer?: NodeJS.Timeout;
   running?: Promise<void>;
 }
+
+/** Milliseconds between two log lines about the same round: the database may be away for long. */
+const QUIET_MS = 30_000;
 
 /**
  * Runs a look-around at intervals in every worker process, without the queue: what the queue lost is found here.
@@ -28,7 +32,7 @@ export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Declares a round; call it from a feature's `onModuleInit`. @param everyMs milliseconds between two rounds */
   every(everyMs: number, name: string, work: () => Promise<void>): void {
-    this.rounds.push({ name, everyMs, work });
+    this.rounds.push({ name, everyMs, work, quietUntil: 0 });
   }
 
   onApplicationBootstrap(): void {
@@ -48,10 +52,14 @@ export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
     round.timer = setTimeout(() => {
       round.running = round
         .work()
-        .catch((error: unknown) =>
-          this.log.warn({ msg: 'a sweep failed; it comes again', sweep: round.name, ...errorTrace(error) }),
-        )
+        .catch((error: unknown) => this.complain(round, error))
         .finally(() => this.plan(round));
     }, delay);
+  }
+
+  private complain(round: Round, error: unknown): void {
+    if (performance.now() < round.quietUntil) return;
+    round.quietUntil = performance.now() + QUIET_MS;
+    this.log.warn({ msg: 'a sweep failed; it comes again', sweep: round.name, ...errorTrace(error) });
   }
 }
