@@ -1,10 +1,10 @@
-import helmet from '@fastify/helmet';
 import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
 import { installAccessLog } from './http/access-log.js';
 import { installBodyPolicy } from './http/body-policy.js';
+import { installBrowserHeaders } from './http/browser-headers.js';
 import { answerClientError } from './http/client-error.js';
 import { installClosing } from './http/closing.js';
 import { Metrics } from './http/metrics.js';
@@ -22,20 +22,6 @@ const PATH_SEGMENT_LIMIT = 1024;
 
 /** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
-
-/** For browsers: the documentation and the console load nothing from elsewhere. */
-const CONTENT_SECURITY_POLICY = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'self'"],
-    styleSrc: ["'self'", "'unsafe-inline'"],
-    imgSrc: ["'self'", 'data:'],
-    objectSrc: ["'none'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-    formAction: ["'self'"],
-  },
-};
 
 /**
  * The HTTP server of the service and of its tests. It has no logger of its own: Fastify's would make one for every
@@ -63,7 +49,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   installBodyPolicy(fastify, app.get(Env));
   installAccessLog(fastify, app.get(Metrics));
   installWrongMethod(fastify);
-  await app.register(helmet, { contentSecurityPolicy: CONTENT_SECURITY_POLICY });
+  installBrowserHeaders(fastify);
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());

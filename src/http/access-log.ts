@@ -19,10 +19,10 @@ export function installAccessLog(fastify: FastifyInstance, metrics: Metrics): vo
   );
   fastify.addHook('onResponse', (request, reply, done) => {
     const method = request.method;
-    const route = request.routeOptions.url ?? 'unmatched';
+    const { url: route = 'unmatched', config } = request.routeOptions;
     const status = reply.statusCode;
     seconds.observe({ method, route, status }, reply.elapsedTime / 1000);
-    if (!request.routeOptions.config.edge?.hot || status >= 500) {
+    if (!config.edge?.hot || status >= 500) {
       log.log({ msg: 'request', method, route, status, ms: Math.round(reply.elapsedTime) });
     }
     done();

@@ -42,10 +42,10 @@ function isEmpty(headers: IncomingHttpHeaders): boolean {
  * @throws {Problem} 415 when the route takes no such body
  */
 export function readUnder(headers: IncomingHttpHeaders, options: EdgeOptions = {}): string | null | undefined {
+  if (options.rawBody === 'buffer') return READ.buffer;
   const type = mediaTypeOf(headers['content-type']);
   const isMultipart = type === 'multipart/form-data';
-  if (options.rawBody === 'stream' && isMultipart) return undefined;
-  if (options.rawBody) return READ[options.rawBody];
+  if (options.rawBody === 'stream') return isMultipart ? undefined : READ.stream;
   if (isEmpty(headers)) return null;
   if (options.multipart && isMultipart) return undefined;
   if (type !== 'application/json') {

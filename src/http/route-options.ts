@@ -19,7 +19,6 @@ export interface EdgeOptions {
 declare module 'fastify' {
   interface FastifyContextConfig {
     edge?: EdgeOptions;
-    helmet?: { skipRoute: boolean };
   }
 }
 
@@ -28,8 +27,7 @@ function addOptions(options: EdgeOptions): MethodDecorator {
   return (_target, _key, descriptor) => {
     const handler = descriptor.value as object;
     const before = Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, handler) ?? {};
-    const edge = { ...before.edge, ...options };
-    const after = { ...before, edge, ...(edge.hot && { helmet: { skipRoute: true } }) };
+    const after = { ...before, edge: { ...before.edge, ...options } };
     Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, after, handler);
   };
 }

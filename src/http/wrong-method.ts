@@ -15,7 +15,8 @@ export function installWrongMethod(fastify: FastifyInstance): void {
   });
 
   fastify.addHook('onRequest', (request, _reply, done) => {
-    const [path = ''] = request.is404 ? request.url.split('?', 1) : [];
+    if (!request.is404) return done();
+    const [path = ''] = request.url.split('?', 1);
     const allowed = routes.filter((route) => route.path.test(path)).flatMap(({ methods }) => methods);
     done(allowed.length > 0 ? methodNotAllowed(new Set(allowed)) : undefined);
   });

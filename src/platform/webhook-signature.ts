@@ -28,8 +28,9 @@ export function matchingSecret(
   body: Buffer,
   signature: string,
 ): number | undefined {
-  const wellFormed = HEX_DIGEST.test(signature) && TIMESTAMP.test(timestamp);
-  const given = HEX_DIGEST.test(signature) ? Buffer.from(signature, 'hex') : Buffer.alloc(32);
+  const isDigest = HEX_DIGEST.test(signature);
+  const wellFormed = isDigest && TIMESTAMP.test(timestamp);
+  const given = isDigest ? Buffer.from(signature, 'hex') : Buffer.alloc(32);
   let match: number | undefined;
   for (const [index, secret] of secrets.entries()) {
     const same = timingSafeEqual(digest(secret, timestamp, body), given);

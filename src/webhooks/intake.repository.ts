@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import pg from 'pg';
 import { Env } from '../config/env.js';
 import { SESSION_OPTIONS } from '../database/database.js';
+import { byteaArray } from './bytea-array.js';
 
 /** One genuine delivery on its way into the inbox. */
 export interface IncomingRow {
@@ -107,8 +108,8 @@ export class IntakeRepository {
 }
 
 const columns = (rows: readonly IncomingRow[]) => [
-  rows.map((row) => row.signature),
-  rows.map((row) => row.body),
+  byteaArray(rows.map((row) => row.signature)),
+  byteaArray(rows.map((row) => row.body)),
   rows.map((row) => row.sentAt),
   rows.map((row) => row.secretIndex),
 ];

@@ -42,17 +42,10 @@ export class ReceiverRoute implements OnModuleInit {
     if (!this.env.hasRole('api') || !this.host.httpAdapter) return;
     const fastify = this.host.httpAdapter.getInstance<FastifyInstance>();
     fastify.register((scope, _options, done) => {
-      const quiet = scope.log.child({}, { level: 'warn' });
-      scope.setChildLoggerFactory(() => quiet);
       scope.setErrorHandler((error, request, reply) => this.failed(error, request, reply));
       scope.post(
         RECEIVER_PATH,
-        {
-          config: {
-            edge: { rawBody: 'buffer', bodyLimit: this.env.WEBHOOK_BODY_LIMIT, hot: true },
-            helmet: { skipRoute: true },
-          },
-        },
+        { config: { edge: { rawBody: 'buffer', bodyLimit: this.env.WEBHOOK_BODY_LIMIT, hot: true } } },
         (request, reply) => this.take(request, reply),
       );
       done();
