@@ -114,6 +114,31 @@ test.each([
   expect(await ask('GET', `${path}?cursor=${made}`)).toEqual([400, 'bad-cursor']);
 });
 
+it.each([
+  ['after=garbage', 400, 'bad-cursor'],
+  ['after=-1', 400, 'bad-cursor'],
+  ['after=', 400, 'bad-cursor'],
+  ['cursor=garbage', 400, 'bad-cursor'],
+  [`cursor=${cursor('1')}`, 400, 'bad-cursor'],
+  ['after=1&after=2', 400, 'validation'],
+  ['afer=5', 400, 'validation'],
+  ['after=0', 200, undefined],
+  ['cursor=0', 200, undefined],
+])('the feed never begins from the start because of a cursor that it did not make (%s)', async (query, ...answer) => {
+  expect(await ask('GET', `/v1/events?${query}`)).toEqual(answer);
+});
+
+it('nor because of such a Last-Event-ID', async () => {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, accept: 'text/event-stream', 'last-event-id': 'garbage' };
+  const answer = await fetch(`${service.url}/v1/events`, { headers });
+  expect([answer.status, ((await answer.json()) as ProblemBody).pointer]).toEqual([400, undefined]);
+});
+
+it.each(['2026-02-31', '2026-13-01', '2026-01-31T25:00:00Z'])('%s is no moment', async (moment) => {
+  expect(await ask('GET', `/v1/sessions?updatedSince=${moment}`)).toEqual([400, 'validation']);
+  expect(await ask('POST', '/v1/sessions/refreshes', { since: moment })).toEqual([400, 'validation']);
+});
+
 describe('POST /v1/people/search', () => {
   test.each([
     [{}, '/email'],

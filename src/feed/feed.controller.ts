@@ -1,15 +1,14 @@
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
-import { IsOptional, Matches } from 'class-validator';
+import { IsOptional, IsString } from 'class-validator';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { type Page, PageQuery } from '../http/page.js';
 import { PreferWait } from '../http/prefer.js';
+import { startOf } from './feed-cursor.js';
 import { FEED_TYPES, type FeedEvent, type FeedType } from './feed-event.js';
 import { FeedStream } from './feed-stream.js';
-
-const CURSOR = /^\d{1,18}$/;
 
 class FeedQuery extends PageQuery {
   @ApiPropertyOptional({
@@ -17,7 +16,7 @@ class FeedQuery extends PageQuery {
     description: 'The cursor of the last event that was read; without it, from the first',
   })
   @IsOptional()
-  @Matches(CURSOR, { message: 'must be the cursor of an event' })
+  @IsString()
   after?: string;
 }
 
@@ -56,9 +55,7 @@ export class FeedController {
     @HangUp() signal: AbortSignal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const resumed = lastEventId !== undefined && CURSOR.test(lastEventId) ? lastEventId : undefined;
-    const cursor = query.cursor !== undefined && CURSOR.test(query.cursor) ? query.cursor : undefined;
-    const after = resumed ?? query.after ?? cursor ?? '0';
+    const after = startOf({ lastEventId, after: query.after, cursor: query.cursor });
     reply.header('cache-control', 'no-store');
     if (accept?.includes('text/event-stream')) {
       await reply

@@ -1,18 +1,14 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
 import { PageQuery } from '../http/page.js';
+import { isMoment } from './moment.js';
 import type { ShownState } from './session-row.js';
 
 const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];
 
-/** A date, or a date and time with its offset (RFC 3339). */
 function IsMoment(): PropertyDecorator {
-  const validate = (value: unknown) =>
-    typeof value === 'string' &&
-    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(value) &&
-    !Number.isNaN(Date.parse(value));
   const defaultMessage = () => 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isMoment', validator: { validate, defaultMessage } });
+  return ValidateBy({ name: 'isMoment', validator: { validate: isMoment, defaultMessage } });
 }
 
 /** `GET /v1/sessions` */

@@ -1,0 +1,23 @@
+import { type ReadUpTo, startOf } from './feed-cursor.js';
+
+test.each<[ReadUpTo, string]>([
+  [{}, '0'],
+  [{ cursor: '5' }, '5'],
+  [{ after: '6', cursor: '5' }, '6'],
+  [{ lastEventId: '7', after: '6', cursor: '5' }, '7'],
+])('%j goes on behind %s', (read, cursor) => {
+  expect(startOf(read)).toBe(cursor);
+});
+
+test.each<[ReadUpTo, string | undefined]>([
+  [{ after: '' }, '/after'],
+  [{ after: '-1' }, '/after'],
+  [{ after: '1.5' }, '/after'],
+  [{ after: '9'.repeat(19) }, '/after'],
+  [{ lastEventId: '7', cursor: 'WyIxIl0' }, '/cursor'],
+  [{ lastEventId: 'x', after: '6' }, undefined],
+])('%j is refused', (read, pointer) => {
+  expect(() => startOf(read)).toThrow(
+    expect.objectContaining({ status: 400, type: 'bad-cursor', more: pointer === undefined ? {} : { pointer } }),
+  );
+});

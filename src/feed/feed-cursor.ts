@@ -1,0 +1,38 @@
+import { Problem } from '../http/problem.js';
+
+/** Before the first event. */
+const BEGINNING = '0';
+
+/** A bigint as a decimal text, as events carry it. */
+const CURSOR = /^\d{1,18}$/;
+
+/** The places where a reader may say which event it read last; a stream that resumes knows best. */
+export interface ReadUpTo {
+  /** The header Last-Event-ID (WHATWG HTML §9.2.4). */
+  lastEventId?: string | undefined;
+  after?: string | undefined;
+  cursor?: string | undefined;
+}
+
+/**
+ * The cursor behind which a reader goes on; without any, the beginning.
+ *
+ * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would tell the reader
+ *   everything once more
+ */
+export function startOf({ lastEventId, after, cursor }: ReadUpTo): string {
+  const places: [string | undefined, string | undefined][] = [
+    [lastEventId, undefined],
+    [after, '/after'],
+    [cursor, '/cursor'],
+  ];
+  for (const [text, pointer] of places) {
+    if (text !== undefined && !CURSOR.test(text)) throw badCursor(pointer);
+  }
+  return lastEventId ?? after ?? cursor ?? BEGINNING;
+}
+
+function badCursor(pointer: string | undefined): Problem {
+  const detail = 'The cursor is not one of the feed; hand back that of the last event that was read, or none.';
+  return new Problem(400, 'bad-cursor', detail, pointer === undefined ? {} : { pointer });
+}
