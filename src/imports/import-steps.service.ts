@@ -8,6 +8,7 @@ import { Sweep } from '../queue/sweep.js';
 import { ApplyRepository } from './apply.repository.js';
 import { CancelRepository } from './cancel.repository.js';
 import { GuardsRepository } from './guards.repository.js';
+import { COUNT_EVERY_MS } from './import-eta.js';
 import { standing } from './import-guards.js';
 import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
@@ -16,9 +17,6 @@ import { TallyRepository } from './tally.repository.js';
 
 /** Any fixed number: whoever holds this lock plans and applies, so that imports come one after the other. */
 export const ORDER_LOCK = 727_002;
-
-/** Milliseconds between two looks at imports that are under way. */
-const LOOK_MS = 700;
 
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
 const SILENT_MS = 60_000;
@@ -62,7 +60,7 @@ export class ImportSteps implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.sweep.every(LOOK_MS, 'imports', async () => {
+    this.sweep.every(COUNT_EVERY_MS, 'imports', async () => {
       await this.prepareAll();
       await this.countAll();
     });

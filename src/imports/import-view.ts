@@ -1,8 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
+import type { CallTempo } from '../platform/call-forecast.js';
 import { etaSeconds } from './import-eta.js';
 import type { Guard } from './import-guards.js';
 import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from './import-types.js';
-import type { ImportTotals } from './imports.repository.js';
+import type { ImportTotals } from './totals.repository.js';
 
 /** An import as it is shown; `counts` but `deleted` add up to `total`. */
 export class ImportView {
@@ -37,7 +38,7 @@ export class ImportView {
   @ApiProperty({ type: 'object', additionalProperties: true })
   calls!: { made: number; remaining: { min: number; max: number } };
 
-  @ApiProperty({ type: Number, nullable: true })
+  @ApiProperty({ type: Number, nullable: true, description: 'To tenths; null while it is paused, and once it ended' })
   etaSeconds!: number | null;
 
   @ApiProperty({
@@ -57,13 +58,17 @@ export class ImportView {
   finishedAt!: string | null;
 }
 
-/** Shows an import. @param paceMs milliseconds between two bulk calls */
-export function showImport(record: ImportRecord, totals: ImportTotals, paceMs: number): ImportView {
+/** Whether it can be told when an import ends: a paused one waits for somebody's word. */
+export function hasEta({ state }: Pick<ImportRecord, 'state'>): boolean {
+  return state === 'planned' || state === 'running';
+}
+
+/** Shows an import. @param tempo how calls go; null: it is not told when the import ends */
+export function showImport(record: ImportRecord, totals: ImportTotals, tempo: CallTempo | null): ImportView {
   const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
   const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
   const open = ['planned', 'running', 'paused'].includes(record.state);
-  const remaining = { min: open ? totals.callsMin : 0, max: open ? totals.callsMax : 0 };
-  const { linked = 0, created = 0 } = totals.counts;
+  const remaining = { min: open ? totals.work.callsMin : 0, max: open ? totals.callsMax : 0 };
   return {
     id: record.id,
     state: record.state,
@@ -75,7 +80,7 @@ export function showImport(record: ImportRecord, totals: ImportTotals, paceMs: n
     deletes: totals.deletes,
     calls: { made: totals.callsMade, remaining },
     guards: record.guards ?? [],
-    etaSeconds: open ? etaSeconds({ callsMin: remaining.min, callsMax: remaining.max, linked, created }, paceMs) : null,
+    etaSeconds: tempo && etaSeconds(totals.work, tempo),
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
     createdAt: record.createdAt.toISOString(),
     finishedAt: record.finishedAt?.toISOString() ?? null,

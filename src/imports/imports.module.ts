@@ -20,6 +20,7 @@ import { RetryRepository } from './retry.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 import { StagingRepository } from './staging.repository.js';
 import { TallyRepository } from './tally.repository.js';
+import { TotalsRepository } from './totals.repository.js';
 import { UnchangedRowsRepository } from './unchanged-rows.repository.js';
 import { UploadRoom } from './upload-room.js';
 
@@ -42,6 +43,7 @@ import { UploadRoom } from './upload-room.js';
     ForecastRepository,
     ApplyRepository,
     TallyRepository,
+    TotalsRepository,
     CancelRepository,
     RetryRepository,
     GuardsRepository,

@@ -7,17 +7,6 @@ import type { ImportRecord, ImportRequest, ImportState, PlannedOutcome, RowOutco
 
 type Sql = Pick<Pool | PoolClient, 'query'>;
 
-/** Rows by outcome, the calls made and those left. */
-export interface ImportTotals {
-  counts: Partial<Record<RowOutcome, number>>;
-  /** Rows that a snapshot added for people to delete, by outcome. */
-  deletes: Partial<Record<RowOutcome, number>>;
-  planned: Record<string, number>;
-  callsMade: number;
-  callsMin: number;
-  callsMax: number;
-}
-
 /** A row as it is listed. */
 export interface ImportRowRecord {
   rowNo: number;
@@ -169,38 +158,6 @@ export class ImportsRepository {
     await sql.query('UPDATE imports SET apply_wanted = true, overrides = $2 WHERE id = $1', [id, overrides]);
   }
 
-  /** Counts an import's rows by outcome and plan, and its calls. */
-  async totals(record: ImportRecord): Promise<ImportTotals> {
-    const { rows } = await this.database.pool.query<{
-      outcome: RowOutcome;
-      planned: string | null;
-      rows: number;
-      callsMin: number;
-      callsMax: number;
-    }>(
-      `SELECT r.outcome, r.planned, count(*)::int AS rows,
-         coalesce(sum(CASE WHEN r.outcome = 'pending' THEN CASE p.step
-           WHEN 'createProvider' THEN 1 WHEN 'setClientProviders' THEN 1 WHEN 'deleteUser' THEN 1
-           WHEN 'createClient' THEN 1 + (cardinality(r.providers) > 1)::int ELSE r.calls_min END END), 0)::int AS "callsMin",
-         coalesce(sum(CASE WHEN r.outcome = 'pending' THEN CASE p.step
-           WHEN 'createProvider' THEN 1 WHEN 'setClientProviders' THEN 1 WHEN 'deleteUser' THEN 1
-           WHEN 'createClient' THEN 1 + (cardinality(r.providers) > 1)::int ELSE r.calls_max END END), 0)::int AS "callsMax"
-       FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2
-       WHERE r.import_id = $1 GROUP BY r.outcome, r.planned`,
-      [record.id, record.appliedAt !== null],
-    );
-    const totals: ImportTotals = { counts: {}, deletes: {}, planned: {}, callsMade: 0, callsMin: 0, callsMax: 0 };
-    for (const row of rows) {
-      const counted = row.planned === 'delete' ? totals.deletes : totals.counts;
-      counted[row.outcome] = (counted[row.outcome] ?? 0) + row.rows;
-      if (row.planned) totals.planned[row.planned] = (totals.planned[row.planned] ?? 0) + row.rows;
-      totals.callsMin += row.callsMin;
-      totals.callsMax += row.callsMax;
-    }
-    if (record.appliedAt) totals.callsMade = await this.callsMade(record);
-    return totals;
-  }
-
   /** One page of rows in the order of the files. */
   async rows(
     id: string,
@@ -236,15 +193,5 @@ export class ImportsRepository {
       [id, after, limit],
     );
     return rows;
-  }
-
-  private async callsMade(record: ImportRecord): Promise<number> {
-    const { rows } = await this.database.pool.query<{ made: number }>(
-      `SELECT count(*)::int AS made FROM platform_calls c
-       WHERE c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
-         AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
-      [record.id, record.appliedAt, record.finishedAt],
-    );
-    return rows[0]?.made ?? 0;
   }
 }

@@ -4,7 +4,6 @@ import type { Principal } from '../access/caller.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import { CallLogRepository } from '../platform/call-log.repository.js';
-import { paceMs } from '../platform/call-pace.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { CancelRepository } from './cancel.repository.js';
@@ -12,7 +11,7 @@ import { type ImportFile, ImportFiles } from './import-files.js';
 import { standing } from './import-guards.js';
 import { ImportSteps, INTERRUPTED } from './import-steps.service.js';
 import type { ImportRecord, ImportRequest, ImportState } from './import-types.js';
-import { type ImportView, showImport } from './import-view.js';
+import { hasEta, type ImportView, showImport } from './import-view.js';
 import { ImportsRepository } from './imports.repository.js';
 import { readPeople } from './read/read-people.js';
 import { UnreadableFile } from './read/unreadable-file.js';
@@ -20,6 +19,7 @@ import { RetryRepository } from './retry.repository.js';
 import { signsOfLife } from './sign-of-life.js';
 import { StagingRepository } from './staging.repository.js';
 import { StagingWriter } from './staging-writer.js';
+import { TotalsRepository } from './totals.repository.js';
 import { readingOf, type UploadedFile } from './upload-parts.js';
 import { UploadRoom } from './upload-room.js';
 
@@ -32,6 +32,7 @@ export class ImportsService {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
+    private readonly counts: TotalsRepository,
     private readonly staging: StagingRepository,
     private readonly files: ImportFiles,
     private readonly uploads: UploadRoom,
@@ -208,6 +209,8 @@ export class ImportsService {
   }
 
   private async view(record: ImportRecord): Promise<ImportView> {
-    return showImport(record, await this.imports.totals(record), paceMs(this.calls.limit));
+    const totals = await this.counts.totals(record);
+    const tempo = hasEta(record) ? await this.calls.tempo(this.database.pool, record.appliedAt) : null;
+    return showImport(record, totals, tempo);
   }
 }

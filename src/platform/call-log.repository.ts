@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
+import { achievedPaceMs, type CallTempo } from './call-forecast.js';
 import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './call-pace.js';
 import { pauseMs } from './call-pause.js';
 
@@ -22,6 +23,16 @@ export interface CallOutcome {
   reached: boolean;
   /** Set for a 429: what Retry-After said, in milliseconds, or `unsaid`. */
   rateLimited?: { retryAfterMs: number | undefined };
+}
+
+/** Calls that are looked at, at most, to tell how they went lately. */
+const LATELY_MOST = 1_000;
+
+/** A call as it went, in milliseconds; of one under way it is not known what it took. */
+interface RecentCall {
+  agoMs: number;
+  tookMs: number | null;
+  ofPace: boolean;
 }
 
 /** Milliseconds that may pass between the commit of a grant and the sending of its call. */
@@ -65,6 +76,42 @@ export class CallLogRepository {
   /** The earliest moment at which a lane may call. */
   earliest(lane: Lane, window: CallWindow): Date {
     return earliest(lane, window, this.limit);
+  }
+
+  /**
+   * How calls went lately, and what the next bulk calls have to wait for.
+   *
+   * @param since grants before it say nothing of the pace; null: none says anything
+   */
+  async tempo(sql: Pick<Pool, 'query'>, since: Date | null): Promise<CallTempo> {
+    const { rows } = await sql.query<RecentCall>(
+      `SELECT extract(epoch FROM clock_timestamp() - granted_at)::float8 * 1000 AS "agoMs",
+         extract(epoch FROM answered_at - granted_at)::float8 * 1000 AS "tookMs",
+         lane = 'bulk' AND granted_at >= $3 AS "ofPace"
+       FROM platform_calls WHERE account = $1 ORDER BY id DESC LIMIT $2`,
+      [this.account, Math.min(this.limit.calls, LATELY_MOST), since],
+    );
+    const budget = await sql.query<{ blockedMs: number | null; paceInMs: number | null }>(
+      `SELECT extract(epoch FROM blocked_until - clock_timestamp())::float8 * 1000 AS "blockedMs",
+         extract(epoch FROM bulk_next_at - clock_timestamp())::float8 * 1000 AS "paceInMs"
+       FROM call_budgets WHERE account = $1`,
+      [this.account],
+    );
+    const { blockedMs, paceInMs } = budget.rows[0] ?? {};
+    const took = rows.flatMap(({ tookMs }) => tookMs ?? []);
+    const latencyMs = took.reduce((sum, ms) => sum + ms, 0) / (took.length || 1);
+    return {
+      limit: this.limit,
+      latencyMs,
+      achievedMs: achievedPaceMs(rows.flatMap(({ agoMs, ofPace }) => (ofPace ? -agoMs : [])).reverse()),
+      sinceGrantMs: rows[0]?.agoMs ?? null,
+      freeInMs: rows
+        .map(({ agoMs, tookMs }) => (tookMs ?? latencyMs) + this.limit.windowMs - agoMs)
+        .filter((inMs) => inMs > 0)
+        .sort((left, right) => left - right),
+      paceInMs: paceInMs ?? 0,
+      blockedMs: Math.max(0, blockedMs ?? 0),
+    };
   }
 
   /**

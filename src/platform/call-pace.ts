@@ -31,6 +31,16 @@ export function paceMs(limit: CallLimit): number {
   return limit.windowMs / limit.calls;
 }
 
+/** How far behind the even pace bulk work may be and still make it good, in milliseconds. */
+export function creditMs(limit: CallLimit): number {
+  return Math.max(paceMs(limit), Math.min(CATCH_UP_MS, limit.windowMs / 10));
+}
+
+/** The slots of a window that bulk work takes. */
+export function bulkSlots(limit: CallLimit): number {
+  return limit.calls - Math.floor(limit.calls / RESERVED_ONE_IN);
+}
+
 /**
  * The earliest moment at which a lane may take a slot; not after `now` means that it may take one now.
  *
@@ -40,7 +50,7 @@ export function paceMs(limit: CallLimit): number {
 export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date {
   const moments = [window.now.getTime()];
   if (window.blockedUntil) moments.push(window.blockedUntil.getTime());
-  const slots = lane === 'bulk' ? limit.calls - Math.floor(limit.calls / RESERVED_ONE_IN) : limit.calls;
+  const slots = lane === 'bulk' ? bulkSlots(limit) : limit.calls;
   if (window.occupied >= slots && window.firstFreeAt) {
     // The database counts in microseconds and a Date in milliseconds: rounded up, so that full never looks free.
     moments.push(window.firstFreeAt.getTime() + 1);
@@ -54,7 +64,6 @@ export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date
  * worker catches up, but by no more than a second's worth (the generic cell rate algorithm, ITU-T I.371 annex A).
  */
 export function nextBulkAt(window: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
-  const credit = Math.max(paceMs(limit), Math.min(CATCH_UP_MS, limit.windowMs / 10));
-  const due = Math.max(window.bulkNextAt?.getTime() ?? 0, window.now.getTime() - credit);
+  const due = Math.max(window.bulkNextAt?.getTime() ?? 0, window.now.getTime() - creditMs(limit));
   return new Date(due + paceMs(limit));
 }

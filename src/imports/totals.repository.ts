@@ -1,0 +1,118 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database.js';
+import type { PersonKind } from '../people/person.js';
+import type { CheckedPeople, RemainingWork } from './import-eta.js';
+import type { ImportRecord, RowOutcome } from './import-types.js';
+
+/** Rows by outcome, the calls made and those left. */
+export interface ImportTotals {
+  counts: Partial<Record<RowOutcome, number>>;
+  /** Rows that a snapshot added for people to delete, by outcome. */
+  deletes: Partial<Record<RowOutcome, number>>;
+  planned: Record<string, number>;
+  callsMade: number;
+  callsMax: number;
+  /** The fewest calls among it. */
+  work: RemainingWork;
+}
+
+/** Rows of one outcome, plan and kind. */
+interface Group {
+  outcome: RowOutcome;
+  planned: string | null;
+  kind: PersonKind | null;
+  rows: number;
+  people: number;
+  callsMin: number;
+  callsMax: number;
+  longest: number;
+  underWay: number;
+  linked: number;
+  absent: number;
+  waitMs: number;
+}
+
+/** The person of a pending row takes no call any more; the row's outcome is counted soon. */
+const IS_DONE = `p.state IN ('synced', 'failed', 'needs-review', 'deleted')`;
+
+/** The check has said whether the person is on the platform. */
+const IS_CHECKED = `(p.checked_absent_at IS NOT NULL OR p.platform_user_id IS NOT NULL OR p.step IN ('createProvider', 'createClient'))`;
+
+/** The calls that a pending row still takes at least or, by the plan, at most. */
+const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
+  WHEN r.outcome <> 'pending' OR ${IS_DONE} THEN 0
+  WHEN p.step IN ('createProvider', 'setClientProviders', 'deleteUser') OR r.kind = 'client' AND p.platform_user_id IS NOT NULL THEN 1
+  WHEN r.kind = 'client' AND ${IS_CHECKED} THEN 1 + (cardinality(r.providers) > 1)::int
+  ELSE ${planned} END`;
+
+/** Counts of one import's rows and calls. */
+@Injectable()
+export class TotalsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Counts an import's rows by outcome and plan, and its calls. */
+  async totals(record: ImportRecord): Promise<ImportTotals> {
+    const { rows } = await this.database.pool.query<Group>(
+      `SELECT outcome, planned, kind, count(*)::int AS rows, count(*) FILTER (WHERE "callsMax" > 0)::int AS people,
+         sum("callsMin")::int AS "callsMin", sum("callsMax")::int AS "callsMax", max("callsMin") AS longest,
+         count(*) FILTER (WHERE "callsMax" > 0 AND is_under_way)::int AS "underWay",
+         count(*) FILTER (WHERE is_asked AND origin = 'linked')::int AS linked,
+         count(*) FILTER (WHERE is_asked AND origin IS DISTINCT FROM 'linked')::int AS absent,
+         coalesce(max(wait_ms) FILTER (WHERE "callsMax" > 0), 0) AS "waitMs"
+       FROM (
+         SELECT r.outcome, r.planned, r.kind, p.origin, ${calls('r.calls_min')} AS "callsMin", ${calls('r.calls_max')} AS "callsMax",
+           p.lease_until > clock_timestamp() AS is_under_way,
+           r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL AND ${IS_CHECKED} AS is_asked,
+           extract(epoch FROM p.due_at - clock_timestamp())::float8 * 1000 AS wait_ms
+         FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2 WHERE r.import_id = $1) AS counted
+       GROUP BY outcome, planned, kind`,
+      [record.id, record.appliedAt !== null],
+    );
+    const callsMade = record.appliedAt ? await this.callsMade(record) : 0;
+    return { ...rowTotals(rows), callsMade, work: remainingWork(rows) };
+  }
+
+  private async callsMade(record: ImportRecord): Promise<number> {
+    const { rows } = await this.database.pool.query<{ made: number }>(
+      `SELECT count(*)::int AS made FROM platform_calls c
+       WHERE c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
+         AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
+      [record.id, record.appliedAt, record.finishedAt],
+    );
+    return rows[0]?.made ?? 0;
+  }
+}
+
+function rowTotals(groups: Group[]): Omit<ImportTotals, 'callsMade' | 'work'> {
+  const totals: Omit<ImportTotals, 'callsMade' | 'work'> = { counts: {}, deletes: {}, planned: {}, callsMax: 0 };
+  for (const group of groups) {
+    const counted = group.planned === 'delete' ? totals.deletes : totals.counts;
+    counted[group.outcome] = (counted[group.outcome] ?? 0) + group.rows;
+    if (group.planned) totals.planned[group.planned] = (totals.planned[group.planned] ?? 0) + group.rows;
+    totals.callsMax += group.callsMax;
+  }
+  return totals;
+}
+
+function remainingWork(groups: Group[]): RemainingWork {
+  const sum = (of: (group: Group) => number, some = groups) => some.reduce((total, group) => total + of(group), 0);
+  const most = (of: (group: Group) => number) => groups.reduce((max, group) => Math.max(max, of(group)), 0);
+  return {
+    people: sum((group) => group.people),
+    callsMin: sum((group) => group.callsMin),
+    longest: most((group) => group.longest),
+    underWay: sum((group) => group.underWay),
+    providers: checked('provider'),
+    clients: checked('client'),
+    waitMs: most((group) => group.waitMs),
+  };
+
+  function checked(kind: PersonKind): CheckedPeople {
+    const some = groups.filter((group) => group.kind === kind);
+    return {
+      unchecked: sum((group) => group.callsMax - group.callsMin, some),
+      linked: sum((group) => group.linked, some),
+      absent: sum((group) => group.absent, some),
+    };
+  }
+}
