@@ -55,8 +55,11 @@ test('from one tenth of an import on, the time that is left is told within a ten
       eta: view.etaSeconds ?? Number.NaN,
     }));
   const misses = errors.filter(({ left, eta }) => !(Math.abs(eta - left) <= 0.1 * left + LUCK_MS / 1_000));
-  const worst = Math.max(...errors.map(({ left, eta }) => Math.abs(eta - left) / Math.max(left, 1)));
-  console.log(`${errors.length} estimates in ${endedAt - begunAt} ms; the worst was ${Math.round(worst * 100)} % off`);
+  const far = errors.filter(({ left }) => left > 3);
+  const worst = Math.max(...far.map(({ left, eta }) => Math.abs(eta - left) / left));
+  console.log(
+    `${errors.length} estimates in ${endedAt - begunAt} ms; ${Math.round(worst * 100)} % off at most, the last 3 s apart`,
+  );
   expect(looks.at(-1)?.view.calls.made).toBeGreaterThan(300);
   expect(running.length).toBeGreaterThan(30);
   expect(misses).toEqual([]);

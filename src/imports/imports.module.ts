@@ -16,6 +16,7 @@ import { ImportsRepository } from './imports.repository.js';
 import { ImportsService } from './imports.service.js';
 import { PlanRepository } from './plan.repository.js';
 import { ReferenceKeys } from './reference-keys.js';
+import { ReferencesRepository } from './references.repository.js';
 import { RetryRepository } from './retry.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 import { StagingRepository } from './staging.repository.js';
@@ -48,6 +49,7 @@ import { UploadRoom } from './upload-room.js';
     RetryRepository,
     GuardsRepository,
     ReferenceKeys,
+    ReferencesRepository,
     ImportFiles,
   ],
   exports: [ImportSteps],

@@ -44,6 +44,11 @@ describe(`a client's providers (SEED=${SEED})`, () => {
     ]);
   });
 
+  it('that nothing else tells apart come in the order of their ids in UTF-8', () => {
+    const alike = ['\u{1f600}', '\uff61', 'a'].flatMap((id) => [provider(id), link(id, 1)]);
+    expect(resolveProviders([client, ...alike]).get('c-1')?.providers).toEqual(['a', '\uff61', '\u{1f600}']);
+  });
+
   it('are found through roles, also where the role names its practitioner by identifier', () => {
     const facts: ReferenceFact[] = [
       { type: 'role', key: 'role-1', practitionerKey: 'npi|1' },

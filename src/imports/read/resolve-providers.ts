@@ -26,15 +26,20 @@ class KeyRing {
   }
 }
 
+/** In the order of their UTF-8, as the database has it; JavaScript's own order is that of UTF-16. */
+function byBytes(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
+
 function inOrder(a: LinkFact & { externalId: string }, b: LinkFact & { externalId: string }): number {
   const newer = (b.at?.getTime() ?? Number.NEGATIVE_INFINITY) - (a.at?.getTime() ?? Number.NEGATIVE_INFINITY);
-  return a.rank - b.rank || newer || a.position - b.position || (a.externalId < b.externalId ? -1 : 1);
+  return a.rank - b.rank || newer || a.position - b.position || byBytes(a.externalId, b.externalId);
 }
 
 /**
  * The rule by which a client's providers follow from the facts of all files of an import, whatever their order: by
- * rank, then the latest first (unknown times last), then by position, then by external id; each provider once. It holds
- * everything in memory: it is the specification of what the import does in SQL.
+ * rank, then the latest first (unknown times last), then by position, then by external id in UTF-8; each provider once. It
+ * holds everything in memory: it is the specification of what the import does in SQL.
  * @returns by the clients' external id; clients without any link are absent
  */
 export function resolveProviders(facts: Iterable<ReferenceFact>): Map<string, ResolvedProviders> {
