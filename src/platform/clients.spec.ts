@@ -217,6 +217,16 @@ describe('the platform client', () => {
       });
     });
 
+    it.each([{}, { jobId: '' }, { jobId: 7 }])(
+      'does not know what a submission that says %j came to',
+      async (answer) => {
+        answering(answer);
+        await expect(compliance.submitComplianceJob({ files: [{ id: '1', url: 'https://files/a' }] })).rejects.toEqual(
+          unreadable('/jobId'),
+        );
+      },
+    );
+
     it.each([
       ['ok', 'completed'],
       ['bad', 'failed'],
@@ -244,5 +254,10 @@ describe('the platform client', () => {
     );
     expect(platform.heard.at(-1)?.headers.authorization).toBe(`Bearer ${API_KEY}`);
     expect(last()).toBe('POST /authentication/initiate-auth {"userId":"p1"}');
+  });
+
+  it.each([{}, { otpToken: '' }, { otpToken: 7 }])('has no recorder token in %j', async (answer) => {
+    answering(answer);
+    await expect(new RecorderClient(http).initiateAuth('p1')).rejects.toEqual(unreadable('/otpToken'));
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { EVENT_TYPES } from '../platform/wire-types.js';
+import { EVENT_TYPES, type EventType } from '../platform/wire-types.js';
 import { parseEvent } from './parse-event.js';
 
 const SEED = Number(process.env.SEED ?? 20261121);
@@ -14,6 +14,75 @@ test('the fields of every other event are read in its payload', () => {
   const body = { eventType: 'USER_CREATED', payload: { userId: 'u-1', role: 'Client', externalUserId: 'e-1' } };
   expect(parse(body)).toEqual({ eventType: 'USER_CREATED', subject: 'u-1', body });
   expect(parse({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: 'j-1' } })).toMatchObject({ subject: 'j-1' });
+});
+
+const session = { sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: 'visit-17', aiNotesEnabled: true };
+const job = { payload: { jobId: 'j-1' } };
+const WHOLE: Record<EventType, Record<string, unknown>> = {
+  PROCESSING_SESSION_FINISHED: { payload: { processingId: 'x-1' } },
+  PROCESSING_SESSION_NOTES_FINISHED: {},
+  COMPLIANCE_JOB_COMPLETED: job,
+  COMPLIANCE_JOB_FAILED: job,
+  SMART_EDIT_JOB_COMPLETED: job,
+  SMART_EDIT_JOB_FAILED: job,
+  SESSION_CREATED: session,
+  SESSION_PROCESSING_STARTED: session,
+  SESSION_PROCESSING_NOTES_COMPLETED: session,
+  SESSION_PROCESSING_COMPLETED: session,
+  SESSION_PROCESSING_FAILED: session,
+  USER_CREATED: { payload: { userId: 'u-1', externalUserId: 'C-1', role: 'Client' } },
+};
+
+/** An event with one field changed; undefined takes it away. */
+function changed(eventType: EventType, pointer: string, value: unknown): unknown {
+  const [, first = '', second] = pointer.split('/');
+  const whole = WHOLE[eventType];
+  const field = second === undefined ? value : { ...(whole[first] as object), [second]: value };
+  return { eventType, ...whole, [first]: field };
+}
+
+describe.each(EVENT_TYPES)('%s', (eventType) => {
+  const isSession = eventType.startsWith('SESSION_');
+  const required = {
+    PROCESSING_SESSION_FINISHED: ['/payload/processingId'],
+    PROCESSING_SESSION_NOTES_FINISHED: [],
+    USER_CREATED: ['/payload/userId', '/payload/role'],
+  } as Partial<Record<EventType, string[]>>;
+  const needs = required[eventType] ?? (isSession ? ['/sessionId', '/providerUserId'] : ['/payload/jobId']);
+  const optional = isSession
+    ? ['/partnerAppointmentId', '/aiNotesEnabled']
+    : eventType === 'USER_CREATED'
+      ? ['/payload/externalUserId']
+      : [];
+
+  test('is understood with all its fields, and with others beside them', () => {
+    expect(parse({ eventType, ...WHOLE[eventType], sentAt: 1 })).toMatchObject({ eventType, body: WHOLE[eventType] });
+  });
+
+  test('is not understood without a field that it always has, or with one of a wrong type', () => {
+    for (const pointer of needs) {
+      for (const value of [undefined, null, '', 7, {}, ['x']]) {
+        expect(parse(changed(eventType, pointer, value))).toMatchObject({ reason: `bad-field ${pointer}` });
+      }
+    }
+  });
+
+  test('is understood without what is optional, and not with a wrong type of it', () => {
+    for (const pointer of optional) {
+      for (const value of [undefined, null]) expect(parse(changed(eventType, pointer, value))).toHaveProperty('body');
+      for (const value of [7, {}, ['x']]) {
+        expect(parse(changed(eventType, pointer, value))).toMatchObject({ reason: `bad-field ${pointer}` });
+      }
+    }
+  });
+});
+
+test.each(['Client', 'HealthcareProvider', 'OrgAdmin'])('USER_CREATED may tell of a role %s', (role) => {
+  expect(parse(changed('USER_CREATED', '/payload/role', role))).toHaveProperty('body');
+});
+
+test.each([true, false, null])('aiNotesEnabled may be %p', (aiNotesEnabled) => {
+  expect(parse(changed('SESSION_CREATED', '/aiNotesEnabled', aiNotesEnabled))).toHaveProperty('body');
 });
 
 test.each([undefined, null, 'text', 7, [], {}, { anything: { deep: true } }])(
