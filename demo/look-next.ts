@@ -15,6 +15,7 @@ export function lookNext(url: string, simulatorUrl: string, key: string): void {
     'npx notebridge people --state needs-review',
     'npx notebridge trace client C-1006',
     'npx notebridge resolve client C-1006 ignore',
+    'npx notebridge sessions',
     'npx notebridge deliveries',
     'npx notebridge doctor',
     `curl -H 'Authorization: Bearer ${key}' ${url}/v1/clients/C-1002`,

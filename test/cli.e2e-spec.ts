@@ -126,6 +126,44 @@ test('deliveries are listed, and a replay of many is counted before it is done',
   expect((await notebridge('deliveries', 'replay', '--state', 'dead')).output).toContain('no such deliveries');
 });
 
+describe('a request whose answer was lost is found, and settled by a word', () => {
+  const lose = (operation: string) => mirror.trouble({ operation, kind: 'refuse' });
+
+  test('sessions', async () => {
+    const wish = {
+      provider: 'p1',
+      noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
+      input: { text: { text: 'Spoke of the quarry.' } },
+      partnerAppointmentId: 'visit-17',
+    };
+    lose('createSession');
+    await service.call('POST', '/v1/sessions', { body: wish });
+    const { output } = await notebridge('sessions', '--state', 'Unknown');
+    expect(output).toMatch(/Unknown +– +p1 +visit-17 +–$/m);
+    expect(output).not.toContain('quarry');
+    const id = /^[0-9a-f-]{36}/m.exec(output)?.[0] ?? '';
+
+    const nowhere = await notebridge('sessions', 'resolve', id, 'link', '--to', 'made-up');
+    expect([nowhere.code, nowhere.output]).toEqual([1, expect.stringContaining('no session with this id')]);
+    const done = await notebridge('sessions', 'resolve', id, 'create');
+    expect([done.code, done.output]).toEqual([0, expect.stringMatching(`^${id}: (InProgress|Processing|Done)`)]);
+    expect((await notebridge('sessions', '--state', 'Unknown')).output).toContain('none like that');
+    const [line = ''] = (await notebridge('sessions', '--json')).output.split('\n');
+    expect(JSON.parse(line)).toMatchObject({ id, provider: 'p1' });
+  });
+
+  test('compliance jobs', async () => {
+    lose('submitComplianceJob');
+    const files = [{ id: 'visit-17', url: 'https://files.example.com/1.pdf' }];
+    await service.call('POST', '/v1/compliance/jobs', { body: { files } });
+    const { output } = await notebridge('compliance', '--state', 'Unknown');
+    expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);
+    const id = /^[0-9a-f-]{36}/m.exec(output)?.[0] ?? '';
+    const done = await notebridge('compliance', 'resolve', id, 'abandon');
+    expect([done.code, done.output.trim()]).toEqual([0, `${id}: Abandoned, abandoned`]);
+  });
+});
+
 test('capabilities are listed with what they lack', async () => {
   const { output } = await notebridge('capabilities');
   expect(output).toContain('✓ user-mirroring');

@@ -10,6 +10,7 @@ import { addImportsCommands } from './imports.command.js';
 import { addKeysCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
 import { addRefreshCommand } from './refresh.command.js';
+import { addRequestCommands } from './requests.command.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
   addImportsCommands(program, api);
   addPeopleCommands(program, api);
   addRefreshCommand(program, api);
+  addRequestCommands(program, api);
   addDeliveriesCommands(program, api);
   addCapabilitiesCommand(program, api);
   addKeysCommands(program, api);
