@@ -15,9 +15,7 @@ import { ResultsRepository, type ResultTurn } from './results.repository.js';
 
 /** Looks up compliance jobs: results that an event promised, and jobs of which nothing was heard. */
 @Injectable()
-export class ResultRefresher {
-  private readonly loop: FetchLoop<ResultTurn, ComplianceJob>;
-
+export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
   constructor(
     private readonly jobs: JobsRepository,
     results: ResultsRepository,
@@ -33,7 +31,7 @@ export class ResultRefresher {
     const fetches = metrics.counter('compliance_fetches_total', 'Look-ups of compliance jobs by what they came to', [
       'outcome',
     ]);
-    this.loop = new FetchLoop(
+    super(
       {
         name: 'compliance jobs',
         isConfigured: () => contract.missingFor('getComplianceJob').length === 0,
@@ -54,18 +52,9 @@ export class ResultRefresher {
     );
   }
 
-  /** Looks up what is due. */
-  run(): Promise<void> {
-    return this.loop.run();
-  }
-
   /** Finds what the queue forgot, and submissions whose process died. */
-  async lookAround(): Promise<void> {
+  override async lookAround(): Promise<void> {
     await this.jobs.expire();
-    await this.loop.lookAround();
-  }
-
-  stop(): void {
-    this.loop.stop();
+    await super.lookAround();
   }
 }

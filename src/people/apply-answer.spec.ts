@@ -1,4 +1,5 @@
 import { type Answer, type AnsweredCall, applyAnswer, applyGrant } from './apply-answer.js';
+import { newcomer } from './newcomer.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';
 
@@ -6,19 +7,7 @@ const now = new Date('2026-11-21T05:00:00Z');
 const lookUpAt = new Date(now.getTime() + 60_000);
 const retryAt = new Date(now.getTime() + 1_000);
 
-const nobody: Person = {
-  kind: 'client',
-  wanted: true,
-  email: 'a1',
-  platformUserId: null,
-  attempt: null,
-  checkedAbsentAt: null,
-  appliedProviders: null,
-  fault: null,
-  review: null,
-  retryAt: null,
-  strikes: 0,
-};
+const nobody: Person = { ...newcomer('client'), email: 'a1' };
 const mirrored: Person = { ...nobody, platformUserId: 'u9', appliedProviders: ['u1'] };
 const step = (operation: Operation, more: Partial<CallStep> = {}): CallStep => ({
   do: 'call',

@@ -1,4 +1,5 @@
 import type { Answer } from './apply-answer.js';
+import { newcomer } from './newcomer.spec-support.js';
 import { type CallStep, nextStep, type Step } from './next-step.js';
 import {
   listableUser,
@@ -237,19 +238,7 @@ function wake(row: Row, now: number): void {
 }
 
 function newRow(id: string, kind: PersonKind, now: number): Row {
-  const person: Person = {
-    kind,
-    wanted: true,
-    email: null,
-    platformUserId: null,
-    attempt: null,
-    checkedAbsentAt: null,
-    appliedProviders: null,
-    fault: null,
-    review: null,
-    retryAt: null,
-    strikes: 0,
-  };
+  const person = newcomer(kind);
   const standing = {
     state: 'pending',
     step: null,

@@ -1,3 +1,4 @@
+import { newcomer } from './newcomer.spec-support.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
 import type { Attempt, Operation, Person, Surroundings } from './person.js';
 
@@ -5,21 +6,8 @@ const now = new Date('2026-11-21T05:00:00Z');
 const later = new Date(now.getTime() + 60_000);
 const earlier = new Date(now.getTime() - 1);
 
-const provider = (more: Partial<Person> = {}): Person => ({
-  kind: 'provider',
-  wanted: true,
-  email: 'a1',
-  platformUserId: null,
-  attempt: null,
-  checkedAbsentAt: null,
-  appliedProviders: null,
-  fault: null,
-  review: null,
-  retryAt: null,
-  strikes: 0,
-  ...more,
-});
-const client = (more: Partial<Person> = {}) => provider({ kind: 'client', email: null, ...more });
+const provider = (more: Partial<Person> = {}): Person => ({ ...newcomer('provider'), email: 'a1', ...more });
+const client = (more: Partial<Person> = {}): Person => ({ ...newcomer('client'), ...more });
 const attempt = (operation: Operation, more: Partial<Attempt> = {}): Attempt => ({
   callId: '1',
   operation,

@@ -1,19 +1,8 @@
-import type { Person, PersonState } from './person.js';
+import { newcomer } from './newcomer.spec-support.js';
+import type { PersonState } from './person.js';
 import { type ResolveAction, resolveRefusal } from './resolve-rule.js';
 
-const somebody: Person = {
-  kind: 'client',
-  wanted: true,
-  email: null,
-  platformUserId: null,
-  attempt: null,
-  checkedAbsentAt: null,
-  appliedProviders: null,
-  fault: null,
-  review: null,
-  retryAt: null,
-  strikes: 0,
-};
+const somebody = newcomer('client');
 const mapped = { ...somebody, platformUserId: 'u-1' };
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 

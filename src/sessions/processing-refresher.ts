@@ -11,9 +11,7 @@ import { RefreshBell } from './refresh-bell.js';
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
-export class ProcessingRefresher {
-  private readonly loop: FetchLoop<ProcessingTurn, ProcessingSessionAnswer>;
-
+export class ProcessingRefresher extends FetchLoop<ProcessingTurn, ProcessingSessionAnswer> {
   constructor(
     processing: ProcessingRepository,
     platform: PlatformSessions,
@@ -28,7 +26,7 @@ export class ProcessingRefresher {
       'Look-ups of processing ids by what they came to',
       ['outcome'],
     );
-    this.loop = new FetchLoop(
+    super(
       {
         name: 'processing sessions',
         isConfigured: () => platform.canFetchProcessingSession,
@@ -47,20 +45,5 @@ export class ProcessingRefresher {
       clock,
       random,
     );
-  }
-
-  /** Looks up processing ids until none is due; without a way to do so they stay due for a later start. */
-  run(): Promise<void> {
-    return this.loop.run();
-  }
-
-  /** For the sweep. */
-  lookAround(): Promise<void> {
-    return this.loop.lookAround();
-  }
-
-  /** Ends the fetches that are under way. */
-  stop(): void {
-    this.loop.stop();
   }
 }

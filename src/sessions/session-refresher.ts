@@ -12,9 +12,7 @@ import { SessionNews } from './session-news.js';
 
 /** Keeps sessions as the platform has them. */
 @Injectable()
-export class SessionRefresher {
-  private readonly loop: FetchLoop<RefreshTurn, Session>;
-
+export class SessionRefresher extends FetchLoop<RefreshTurn, Session> {
   constructor(
     refreshes: RefreshRepository,
     platform: PlatformSessions,
@@ -26,7 +24,7 @@ export class SessionRefresher {
     metrics: Metrics,
   ) {
     const fetches = metrics.counter('session_fetches_total', 'Fetches of sessions by what they came to', ['outcome']);
-    this.loop = new FetchLoop(
+    super(
       {
         name: 'sessions',
         isConfigured: () => platform.canFetchSession,
@@ -47,20 +45,5 @@ export class SessionRefresher {
       clock,
       random,
     );
-  }
-
-  /** Fetches sessions until none is due; without a way to fetch them they stay due for a later start. */
-  run(): Promise<void> {
-    return this.loop.run();
-  }
-
-  /** For the sweep. */
-  lookAround(): Promise<void> {
-    return this.loop.lookAround();
-  }
-
-  /** Ends the fetches that are under way. */
-  stop(): void {
-    this.loop.stop();
   }
 }

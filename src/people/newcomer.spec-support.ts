@@ -1,0 +1,18 @@
+import type { Person, PersonKind } from './person.js';
+
+/** Somebody who is wanted, has no email, and of whom the platform has not been asked yet. */
+export function newcomer(kind: PersonKind): Person {
+  return {
+    kind,
+    wanted: true,
+    email: null,
+    platformUserId: null,
+    attempt: null,
+    checkedAbsentAt: null,
+    appliedProviders: null,
+    fault: null,
+    review: null,
+    retryAt: null,
+    strikes: 0,
+  };
+}
