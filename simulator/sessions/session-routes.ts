@@ -59,7 +59,8 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
         const session = state.sessions.findByProcessing(call.params.processingId ?? '');
         if (!session) throw notFound('Processing session');
         const { processingId: id, sessionId, state: reached } = session;
-        return { status: 200, body: { processing: { id, sessionId, state: reached } } };
+        const { body } = answer(state, session);
+        return { status: 200, body: { processing: { id, sessionId, state: reached, session: body } } };
       },
     },
   ];

@@ -12,6 +12,7 @@ import { validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { FeedModule } from '../../src/feed/feed.module.js';
 import { HttpModule } from '../../src/http/http.module.js';
+import { OperationsModule } from '../../src/operations/operations.module.js';
 import { PeopleModule } from '../../src/people/people.module.js';
 import { PlatformModule } from '../../src/platform/platform.module.js';
 import { prepareQueueStore } from '../../src/queue/backend.js';
@@ -21,10 +22,10 @@ import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
 
-const ADMIN_KEY = 'admin-key-of-the-tests';
+export const ADMIN_KEY = 'admin-key-of-the-tests';
 
 const ROOMS = [HttpModule, DatabaseModule, VaultModule, QueueModule, AccessModule, FeedModule, PlatformModule];
-const FEATURES = [WebhooksModule, PeopleModule, SessionsModule, ComplianceModule];
+const FEATURES = [WebhooksModule, PeopleModule, SessionsModule, ComplianceModule, OperationsModule];
 const WORKERS = [WebhooksWorkerModule, SessionsWorkerModule, ComplianceWorkerModule];
 
 export interface Answer {
@@ -50,11 +51,16 @@ export interface SessionsApp {
   close(): Promise<void>;
 }
 
-/** A contract file with the platform's operations that the simulator has, but for those left out. */
-export async function contractFile(without: string[] = []): Promise<string> {
+/**
+ * A contract file with the platform's operations that the simulator has, but for those left out.
+ *
+ * @param changes parts of operations that are other than the simulator's own contract says
+ */
+export async function contractFile(without: string[] = [], changes: Record<string, object> = {}): Promise<string> {
   const source = path.resolve(__dirname, '../../simulator/contract.json');
   const contract = JSON.parse(await readFile(source, 'utf8'));
   for (const operation of without) delete contract.operations[operation];
+  for (const [operation, change] of Object.entries(changes)) Object.assign(contract.operations[operation], change);
   const file = path.join(await mkdtemp(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
   await writeFile(file, JSON.stringify(contract));
   return file;

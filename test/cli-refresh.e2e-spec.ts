@@ -1,0 +1,96 @@
+import type { SimulatedSession } from '../simulator/sessions/session.js';
+import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
+import { SOAP, texts, useArrivingSessions } from './support/arriving-sessions.js';
+import { usePrograms } from './support/processes.js';
+import { ADMIN_KEY } from './support/sessions-app.js';
+import { callSimulator } from './support/simulator-call.js';
+
+// Sessions without an end are not looked up by themselves here: whatever is fetched, the command asked for it.
+const QUIET = { SESSION_REFRESH_AFTER_SECONDS: '3600', SESSION_REFRESH_EVERY_SECONDS: '3600' };
+
+const world = useArrivingSessions(QUIET);
+const { newSession, toEnd, read, notesOf, show } = world;
+const startProgram = usePrograms();
+
+/** Runs `notebridge refresh` to its end. */
+async function refresh(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const env = { NOTEBRIDGE_URL: world.service.url, NOTEBRIDGE_KEY: ADMIN_KEY };
+  const program = await startProgram({ file: 'dist/src/cli/main.js', args: ['refresh', ...args], env });
+  const code = await program.ended();
+  return { code, output: program.output() };
+}
+
+/** A session whose notes are known here. */
+async function knownSession(): Promise<SimulatedSession> {
+  const session = newSession({ noteTemplateIds: [SOAP] });
+  toEnd(session);
+  await read(session, 1);
+  return session;
+}
+
+/** Notes are generated anew, and no webhook tells. */
+function regenerateUnheard(session: SimulatedSession): void {
+  const { state } = world.simulator;
+  state.settings = { ...state.settings, webhookDropRate: 1 };
+  beginRegeneration(state, session, [SOAP]);
+  takeStep(state, session);
+  state.settings = { ...state.settings, webhookDropRate: 0 };
+}
+
+const order = (trouble: object) =>
+  callSimulator(world.simulator, 'POST', '/_simulator/faults', [{ operation: 'getSession', ...trouble }]);
+const relieve = () => callSimulator(world.simulator, 'DELETE', '/_simulator/faults');
+
+const generationShown = async ({ sessionId }: SimulatedSession) =>
+  /\(Generation (\d+)\.\)/.exec(texts(await notesOf(sessionId))[0] ?? '')?.[1];
+
+test('--session fetches that one: its new notes are there when the command ends, and no other was asked for', async () => {
+  const [one, other] = [await knownSession(), await knownSession()];
+  for (const session of [one, other]) regenerateUnheard(session);
+  const before = world.fetches();
+  const { code, output } = await refresh('--session', (await show(one.sessionId)).id);
+  expect([code, output]).toEqual([0, expect.stringContaining('1 session to be fetched')]);
+  expect([await generationShown(one), await generationShown(other), world.fetches() - before]).toEqual(['2', '1', 1]);
+});
+
+test('--since fetches all that changed since, and shows how far it is', async () => {
+  const sessions = [await knownSession(), await knownSession(), await knownSession()];
+  for (const session of sessions) regenerateUnheard(session);
+  const count = world.simulator.state.sessions.list().length;
+  await order({ kind: 'slow', ms: 700 });
+  const { code, output } = await refresh('--since', '2026-01-31');
+  await relieve();
+  expect(output).toContain(`${count} sessions to be fetched`);
+  expect(output).toMatch(new RegExp(`^\\d of ${count} sessions`, 'm'));
+  expect(code).toBe(0);
+  expect(await Promise.all(sessions.map(generationShown))).toEqual(['2', '2', '2']);
+});
+
+test('nothing that changed since: nothing to fetch', async () => {
+  const before = world.fetches();
+  expect(await refresh('--since', '2999-01-01')).toEqual({ code: 0, output: '0 sessions to be fetched\n' });
+  expect(world.fetches()).toBe(before);
+});
+
+test('a fetch that fails ends it with 2, and the next command that succeeds with 0', async () => {
+  const session = await knownSession();
+  regenerateUnheard(session);
+  await order({ kind: 'status', status: 500 });
+  const failed = await refresh('--session', session.sessionId);
+  await relieve();
+  await order({ kind: 'slow', ms: 1_000 });
+  expect([failed.code, failed.output]).toEqual([2, expect.stringContaining('1 session could not be fetched')]);
+  const again = await refresh('--session', session.sessionId);
+  await relieve();
+  expect([again.code, await generationShown(session)]).toEqual([0, '2']);
+});
+
+test.each([
+  [[], /--since or --session/],
+  [['--since', '2026-01-31', '--session', 'x'], /cannot be used with/],
+  [['--since', '2026-02-31'], /must be a date/],
+  [['--session', 'nobody-knows-it'], /No session|not known|unknown/i],
+])('refresh %j ends with 1 and says why', async (args, why) => {
+  const { code, output } = await refresh(...args);
+  expect([code, output]).toEqual([1, expect.stringMatching(why)]);
+});

@@ -1,0 +1,259 @@
+import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
+import type { Page } from '../src/http/page.js';
+import type { HealthReport } from '../src/operations/health-report.js';
+import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
+import { describeOnBothBackends } from './support/backends.js';
+import { callSimulator } from './support/simulator-call.js';
+import { until } from './support/until.js';
+
+describeOnBothBackends('sessions are looked up', (backend) => {
+  const world = useArrivingSessions(backend.env);
+  const { newSession, toEnd, show, shownAs, notesOf, read, refresh, fetches, sql } = world;
+
+  const health = async () =>
+    (await world.service.call('GET', '/health/ready')).json<HealthReport>().checks.sessions ?? { status: 'absent' };
+
+  describe('refreshing', () => {
+    it('a burst of events costs one or two fetches', async () => {
+      const session = newSession({ noteTemplateIds: [SOAP, DAP] });
+      toEnd(session);
+      await read(session, 1);
+      const before = fetches();
+      const [{ wanted: earlier }] = await sql(
+        'SELECT wanted_generation AS wanted FROM sessions WHERE session_id = $1',
+        [session.sessionId],
+      );
+      for (let copy = 0; copy < 20; copy += 1) {
+        world.simulator.state.deliveries.send({
+          eventType: 'SESSION_PROCESSING_NOTES_COMPLETED',
+          sessionId: session.sessionId,
+          providerUserId: world.provider,
+          // Exact repeats are folded into one by the inbox.
+          partnerAppointmentId: `appointment-${copy}`,
+          aiNotesEnabled: true,
+        });
+      }
+      await world.simulator.state.deliveries.settled();
+      await until('every event is covered by a fetch', async () => {
+        const [row] = await sql(
+          'SELECT wanted_generation AS wanted, fetched_generation AS fetched FROM sessions WHERE session_id = $1',
+          [session.sessionId],
+        );
+        return row?.wanted === row?.fetched && row?.wanted >= earlier + 20;
+      });
+      expect(fetches() - before).toBeLessThanOrEqual(2);
+    });
+
+    it('a platform that fails for a while is asked again, and nothing is lost', async () => {
+      await callSimulator(world.simulator, 'POST', '/_simulator/faults', [
+        { operation: 'getSession', kind: 'status', status: 503, count: 1 },
+      ]);
+      const session = newSession();
+      toEnd(session);
+      await read(session, 1);
+    });
+
+    it('a session whose end no event told is looked up by itself', async () => {
+      const session = newSession();
+      takeStep(world.simulator.state, session);
+      await until('it was fetched while it was processed', async () => (await show(session.sessionId)).fetchedAt);
+      expect((await show(session.sessionId)).state).toBe('Processing');
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 1 };
+      toEnd(session);
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 0 };
+      await read(session, 1);
+      await shownAs(session.sessionId, 'Done');
+    });
+
+    it('a session that is processed again is fetched until it is Done, which no event tells', async () => {
+      const session = newSession({ noteTemplateIds: [SOAP] });
+      toEnd(session);
+      await read(session, 1);
+      session.state = 'Processing';
+      await refresh(session);
+      await shownAs(session.sessionId, 'Processing');
+      session.state = 'Done';
+      await shownAs(session.sessionId, 'Done');
+    });
+
+    it('a refused key stops all fetches and burns nobody’s attempts', async () => {
+      const order = (rules: object[]) => callSimulator(world.simulator, 'POST', '/_simulator/faults', rules);
+      await order([{ operation: 'getSession', kind: 'forbid' }]);
+      const sessions = Array.from({ length: 8 }, () => newSession({ noteTemplateIds: [SOAP] }));
+      for (const session of sessions) toEnd(session);
+      const before = fetches();
+      await until('the sessions count as failing', async () => {
+        const counts = (await world.service.call('GET', '/v1/sessions/refreshes')).json<{ failing: number }>();
+        return counts.failing > 0;
+      });
+      expect((await sql('SELECT max(strikes) AS strikes FROM sessions'))[0]?.strikes).toBe(0);
+      expect(await health()).toMatchObject({ status: 'degraded', reason: expect.stringContaining('PLATFORM_API_KEY') });
+      await callSimulator(world.simulator, 'DELETE', '/_simulator/faults');
+      for (const session of sessions) await read(session, 1);
+      expect(fetches() - before).toBeLessThan(sessions.length * 2 + 8);
+      expect(await health()).toEqual({ status: 'ok', facts: { canFetch: true } });
+    });
+
+    it('health says when a session has waited for minutes, and no longer once it was fetched', async () => {
+      const session = newSession();
+      toEnd(session);
+      await read(session, 1);
+      // As behind a worker that hangs: due for six minutes, and held.
+      const wait = (held: string) =>
+        sql(
+          `UPDATE sessions SET wanted_generation = wanted_generation + 1, due_at = now() - interval '6 minutes',
+             lease_token = gen_random_uuid(), lease_until = now() + $2::interval WHERE session_id = $1`,
+          [session.sessionId, held],
+        );
+      await wait('1 minute');
+      expect(await health()).toMatchObject({ status: 'degraded', reason: expect.stringContaining('five minutes') });
+      await wait('-1 second');
+      await refresh(session);
+      await until('health is well again', async () => (await health()).status === 'ok');
+    });
+
+    it('all sessions since a moment are fetched again on demand', async () => {
+      const answer = await world.service.call('POST', '/v1/sessions/refreshes', { body: { since: '2026-01-01' } });
+      expect(answer.json<{ sessions: number }>().sessions).toBeGreaterThan(5);
+      await until('all were fetched', async () => {
+        const { pending, failing } = (await world.service.call('GET', '/v1/sessions/refreshes')).json();
+        return pending === 0 && failing === 0;
+      });
+      for (const body of [{}, { since: '2026-01-01', session: 'x' }, { since: 'yesterday' }]) {
+        expect((await world.service.call('POST', '/v1/sessions/refreshes', { body })).status).toBe(400);
+      }
+      expect((await world.service.call('POST', '/v1/sessions/refreshes', { body: { session: 'x' } })).status).toBe(404);
+    });
+
+    it('deliveries that are shuffled, doubled and late end in the newest notes of every session', async () => {
+      world.simulator.state.settings = {
+        ...world.simulator.state.settings,
+        webhookDuplicateRate: 0.3,
+        webhookShuffleMs: 1_500,
+      };
+      const sessions = Array.from({ length: 20 }, () => newSession({ noteTemplateIds: [SOAP] }));
+      for (const [index, session] of sessions.entries()) {
+        toEnd(session);
+        for (let round = 0; round < index % 4; round += 1) {
+          beginRegeneration(world.simulator.state, session, [SOAP]);
+          takeStep(world.simulator.state, session);
+        }
+      }
+      await world.simulator.state.deliveries.settled();
+      world.simulator.state.settings = {
+        ...world.simulator.state.settings,
+        webhookDuplicateRate: 0,
+        webhookShuffleMs: 0,
+      };
+      for (const session of sessions) {
+        const notes = await read(session, session.generation);
+        expect(notes.documents).toHaveLength(1);
+        const view = await show(session.sessionId);
+        expect([view.state, view.aiNotesEnabled, view.aiNotesFinal]).toEqual(['Done', true, true]);
+      }
+    });
+
+    it('without getSession events are kept, the EHR sees what they say, and a later start catches up', async () => {
+      await world.restart(['getSession']);
+      const session = newSession({ partnerAppointmentId: 'appointment-9' });
+      toEnd(session);
+      await shownAs(session.sessionId, 'Done');
+      expect(await show(session.sessionId)).toMatchObject({
+        partnerAppointmentId: 'appointment-9',
+        provider: 'p-1',
+        aiNotesEnabled: true,
+        fetchedAt: null,
+      });
+      expect((await notesOf(session.sessionId)).documents).toEqual([]);
+      const refused = await world.service.call('POST', '/v1/sessions/refreshes', {
+        body: { session: session.sessionId },
+      });
+      expect(refused.status).toBe(501);
+      expect(refused.text).toContain('operations.getSession');
+      await sql("UPDATE sessions SET due_at = now() - interval '6 minutes' WHERE session_id = $1", [session.sessionId]);
+      expect(await health()).toEqual({ status: 'ok', facts: { canFetch: false } });
+
+      await world.restart();
+      await read(session, 1);
+    });
+  });
+
+  describe('the processing API', () => {
+    it.each(['processingId', 'sessionId'] as const)(
+      'finds the session by a %s in a payload that the spec does not show',
+      async (notesFinishedPayload) => {
+        const session = newSession();
+        toEnd(session);
+        await read(session, 1);
+        const [before] = await sql('SELECT wanted_generation FROM sessions WHERE session_id = $1', [session.sessionId]);
+        const payload = { deep: [{ [notesFinishedPayload]: session[notesFinishedPayload] }] };
+        world.simulator.state.deliveries.sendRaw(
+          JSON.stringify({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload }),
+        );
+        await until('the session is looked up again', async () => {
+          const [row] = await sql('SELECT wanted_generation, fetched_generation FROM sessions WHERE session_id = $1', [
+            session.sessionId,
+          ]);
+          return (
+            row?.wanted_generation > before?.wanted_generation && row?.fetched_generation === row?.wanted_generation
+          );
+        });
+        expect(await sql('SELECT 1 FROM processing_notices')).not.toHaveLength(0);
+      },
+    );
+
+    it('that answers with the session itself gives its notes, also where no session can be fetched', async () => {
+      const response = { session: '/processing/session' };
+      await world.restart(['getSession'], { getProcessingSession: { response } });
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 1 };
+      const session = newSession();
+      toEnd(session);
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 0 };
+      const tell = () =>
+        world.simulator.state.deliveries.send({
+          eventType: 'PROCESSING_SESSION_FINISHED',
+          payload: { processingId: session.processingId },
+        });
+      const before = fetches();
+      tell();
+      const notes = await read(session, 1);
+      expect(notes.documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
+      expect(await show(session.sessionId)).toMatchObject({ state: 'Done', provider: 'p-1', clients: ['c-1'] });
+
+      beginRegeneration(world.simulator.state, session, [SOAP]);
+      takeStep(world.simulator.state, session);
+      tell();
+      await read(session, 2);
+      expect(fetches()).toBe(before);
+      await world.restart();
+    });
+
+    it('a PROCESSING_SESSION_FINISHED of a session of which nothing was heard makes it known', async () => {
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 1 };
+      const session = newSession();
+      toEnd(session);
+      world.simulator.state.settings = { ...world.simulator.state.settings, webhookDropRate: 0 };
+      world.simulator.state.deliveries.send({
+        eventType: 'PROCESSING_SESSION_FINISHED',
+        payload: { processingId: session.processingId },
+      });
+      await read(session, 1);
+    });
+  });
+
+  describe('jobs', () => {
+    it('are recorded by their id, completed above failed, and told to the EHR', async () => {
+      for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED'] as const) {
+        world.simulator.state.deliveries.send({ eventType, payload: { jobId: 'job-1' } });
+      }
+      world.simulator.state.deliveries.send({ eventType: 'SMART_EDIT_JOB_FAILED', payload: { jobId: 'job-2' } });
+      await until('both are told', async () => {
+        const { items } = (await world.service.call('GET', '/v1/events?limit=200')).json<Page<{ type: string }>>();
+        const types = items.map(({ type }) => type);
+        return types.includes('compliance.completed') && types.includes('smart-edit.failed');
+      });
+      expect(await sql('SELECT job_id, state FROM compliance_jobs')).toEqual([{ job_id: 'job-1', state: 'Completed' }]);
+      expect(await sql('SELECT job_id, state FROM smart_edit_jobs')).toEqual([{ job_id: 'job-2', state: 'Failed' }]);
+    });
+  });
+});
