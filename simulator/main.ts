@@ -10,7 +10,8 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : 'The simulator did not start.');
+main().catch((error: Error & { code?: string }) => {
+  const toDo = '; stop what listens there, or set SIMULATOR_PORT to a free port.';
+  console.error(error.code === 'EADDRINUSE' ? error.message + toDo : error.message);
   process.exit(1);
 });

@@ -1,4 +1,5 @@
 import type { FaultKind, FaultRule } from '../simulator/gate/fault-rule.js';
+import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
@@ -116,11 +117,20 @@ describe('an update', () => {
     expect(body.platformMessage).toMatch(/recording/);
   });
 
-  it('while the session is processed, or has failed, is the platform’s to refuse: its message is passed on', async () => {
+  it.each<[string, Partial<SimulatedSession>, RegExp]>([
+    ['the session is in Processing', { state: 'Processing' }, /being processed/],
+    ['the session is in Error', { state: 'Error' }, /has failed/],
+    ['the transcript was deleted', { transcriptDeleted: true }, /transcript/],
+    ['a note was edited by hand', { editedByHand: true }, /edited/],
+  ])('while %s is the platform’s to refuse: its message is passed on', async (_rule, situation, message) => {
     const session = await done();
-    expect((await update(session.id, { input: { text: 'Second.' } })).status).toBe(200);
-    const { status, body } = await update(session.id, { input: { text: 'Third.' } });
-    expect([status, body.platformMessage]).toEqual([400, 'The session is being processed.']);
+    Object.assign(simulated(session.sessionId) ?? {}, situation);
+    const calls = await callsDuring(async () => {
+      const { status, body } = await update(session.id, { input: { text: 'Second notes.' } });
+      expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+      expect(body.platformMessage).toMatch(message);
+    });
+    expect(calls).toBe(1);
   });
 
   it.each<[string, Partial<FaultRule>, number, string, string | null]>([

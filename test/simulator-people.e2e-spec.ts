@@ -1,7 +1,9 @@
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import type { ArrivalStats } from '../simulator/gate/arrivals.js';
+import { usePrograms } from './support/processes.js';
 import { callSimulator, newSimulatedClient, newSimulatedProvider } from './support/simulator-call.js';
 
+const startProgram = usePrograms();
 let simulator: Simulator;
 
 beforeAll(async () => {
@@ -22,6 +24,13 @@ interface People {
 }
 const order = (...rules: object[]) => call('POST', '/_simulator/faults', rules);
 const people = async () => (await call('GET', '/_simulator/users')).json<People>();
+
+it('a second simulator on one port ends, and says in one sentence what to do', async () => {
+  const { port } = new URL(simulator.url);
+  const second = await startProgram({ file: 'dist/simulator/main.js', env: { SIMULATOR_PORT: port } });
+  expect(await second.ended()).toBe(1);
+  expect(second.output()).toMatch(new RegExp(`^[^\\n]*127\\.0\\.0\\.1:${port}; .* set SIMULATOR_PORT [^\\n]*\\n$`));
+});
 
 describe('users', () => {
   it('a provider is created with an invite URL and then found by email, whatever its case', async () => {
