@@ -3,10 +3,18 @@ import type { Page } from '../src/http/page.js';
 import type { RevisionsView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
+import { newSimulatedProvider } from './support/simulator-call.js';
 import { until } from './support/until.js';
+import { sessionEvent, signed } from './support/webhooks-app.js';
 
 const world = useArrivingSessions();
 const { newSession, toEnd, show, shownAs, notesOf, read, refresh, sql } = world;
+
+/** How many wishes for a fetch no answer covers yet. */
+const generations = async (sessionId: string): Promise<{ open: number }> =>
+  (
+    await sql('SELECT wanted_generation - fetched_generation AS open FROM sessions WHERE session_id = $1', [sessionId])
+  )[0];
 
 describe('a session that arrives by webhooks', () => {
   it('is read with its notes, transcript and insights by our id and by that of the platform', async () => {
@@ -83,6 +91,20 @@ describe('a session that arrives by webhooks', () => {
     expect((await world.service.call('GET', '/v1/sessions?updatedSince=yesterday')).status).toBe(400);
   });
 
+  it('of a provider whom nobody named yet is kept, and is shown under the provider once it is mirrored', async () => {
+    const providerUserId = await newSimulatedProvider(world.simulator, 'late@example.test');
+    const session = newSession({ providerUserId, partnerAppointmentId: 'appointment-early' });
+    toEnd(session);
+    await read(session, 1);
+    expect(await show(session.sessionId)).toMatchObject({ provider: null, providerUserId });
+    await sql(
+      `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id)
+       VALUES (gen_random_uuid(), 'provider', 'p-late', '', '', $1)`,
+      [providerUserId],
+    );
+    expect(await show(session.sessionId)).toMatchObject({ provider: 'p-late', providerUserId });
+  });
+
   it('has its notes as Markdown and as a FHIR R4 Bundle when Accept says so, and refuses other forms', async () => {
     const path = `/v1/sessions/${newSessionId()}/notes`;
     const markdown = await world.service.call('GET', path, { accept: 'text/markdown' });
@@ -142,6 +164,24 @@ describe('notes that change', () => {
     const revisions = (await world.service.call('GET', path)).json<RevisionsView>();
     expect(revisions.items.map(({ revision }) => revision)).toEqual([2, 1]);
     expect(revisions.items[1]?.notes[0]?.text).toContain('(Generation 1.)');
+  });
+
+  it('an exact repeat of an event after a regeneration, the same to its signature, brings the second version too', async () => {
+    const { state } = world.simulator;
+    const session = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(session);
+    await read(session, 1);
+    const event = signed(sessionEvent(session.sessionId), { secret: state.settings.webhookSecret });
+    const send = async () => (await fetch(`${world.service.url}/webhooks/platform`, event)).status;
+    expect(await send()).toBe(204);
+    await until('it is covered by a fetch', async () => (await generations(session.sessionId)).open === 0);
+
+    state.settings = { ...state.settings, webhookDropRate: 1 };
+    beginRegeneration(state, session, [SOAP]);
+    takeStep(state, session);
+    state.settings = { ...state.settings, webhookDropRate: 0 };
+    expect(await send()).toBe(204);
+    expect((await read(session, 2)).notesRevision).toBe(2);
   });
 
   it('a sessionDocumentId that changes stays in the chain of its template', async () => {
