@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
+import { Feed } from '../feed/feed.js';
 import type { ProcessingEventType } from '../platform/wire-types.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
@@ -29,21 +30,22 @@ export class ComplianceEventsHandler implements EventHandler {
   }
 }
 
-/** Records how smart edit jobs ended. */
+/** Records how smart edit jobs ended, and tells the EHR. */
 @Injectable()
 @HandlesEvents(...SMART_EDIT_EVENT_TYPES)
 export class SmartEditEventsHandler implements EventHandler {
   constructor(
     private readonly jobs: JobsHeardRepository,
-    private readonly news: JobNews,
+    private readonly feed: Feed,
   ) {}
 
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
-    await this.jobs.hearSmartEdit(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
+    const jobId = jobIdOf(body);
+    const end = jobEndOf(eventType as ProcessingEventType);
+    if (await this.jobs.hearSmartEdit(tx, jobId, end)) {
+      const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
+      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${jobId}`, data: { jobId } });
+    }
     return 'processed';
-  }
-
-  async afterCommit(): Promise<void> {
-    await this.news.tell();
   }
 }

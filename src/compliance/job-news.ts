@@ -4,12 +4,13 @@ import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import type { FeedNews } from '../feed/feed-event.js';
 
-/** Jobs of one transaction: whoever appends to the feed keeps others from it until the commit. */
+/** Jobs of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
 
 /**
- * Tells the EHR how jobs ended, in transactions of their own that wait for nothing else. An event may come before the
- * answer to its job's submission: while one is under way, the end of a job that nobody submitted here is not told yet.
+ * Tells the EHR how compliance jobs ended. It is noted on their rows first, for an event may come before the answer to
+ * its job's submission, which says under which id the EHR knows the job: while one is under way, the end of a job that
+ * nobody submitted here is not told yet.
  */
 @Injectable()
 export class JobNews {
@@ -18,10 +19,9 @@ export class JobNews {
     private readonly feed: Feed,
   ) {}
 
-  /** Appends to the feed what was noted on the jobs' rows, until nothing is left. */
+  /** Appends to the feed what was noted and may be told, until nothing is left. */
   async tell(): Promise<void> {
     while ((await this.database.transaction((tx) => this.tellCompliance(tx))) === BATCH);
-    while ((await this.database.transaction((tx) => this.tellSmartEdits(tx))) === BATCH);
   }
 
   private async tellCompliance(tx: PoolClient): Promise<number> {
@@ -37,20 +37,6 @@ export class JobNews {
     for (const { id, job_id: jobId, state } of rows) {
       const type = state === 'Completed' ? 'compliance.completed' : 'compliance.failed';
       await this.feed.append(tx, { type, subject: `compliance/jobs/${id}`, data: { jobId } } satisfies FeedNews);
-    }
-    return rows.length;
-  }
-
-  private async tellSmartEdits(tx: PoolClient): Promise<number> {
-    const { rows } = await tx.query<{ job_id: string; state: string }>(
-      `WITH untold AS (
-         SELECT job_id FROM smart_edit_jobs WHERE news_at IS NOT NULL ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-       UPDATE smart_edit_jobs j SET news_at = NULL FROM untold WHERE j.job_id = untold.job_id RETURNING j.job_id, j.state`,
-      [BATCH],
-    );
-    for (const { job_id: jobId, state } of rows) {
-      const type = state === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
-      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${jobId}`, data: { jobId } } satisfies FeedNews);
     }
     return rows.length;
   }

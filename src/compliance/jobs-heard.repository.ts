@@ -22,14 +22,14 @@ export class JobsHeardRepository {
     );
   }
 
-  /** Records the end of a smart edit job. */
-  async hearSmartEdit(tx: PoolClient, jobId: string, end: JobEnd): Promise<void> {
-    await tx.query(
-      `INSERT INTO smart_edit_jobs AS known (job_id, state, news_at) VALUES ($1, $2, clock_timestamp())
-       ON CONFLICT (job_id) DO UPDATE SET state = excluded.state, news_at = excluded.news_at,
-         updated_at = clock_timestamp()
+  /** Records the end of a smart edit job. @returns whether it was not on record before */
+  async hearSmartEdit(tx: PoolClient, jobId: string, end: JobEnd): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `INSERT INTO smart_edit_jobs AS known (job_id, state) VALUES ($1, $2)
+       ON CONFLICT (job_id) DO UPDATE SET state = excluded.state, updated_at = clock_timestamp()
        WHERE known.state NOT IN ('Completed', excluded.state)`,
       [jobId, end],
     );
+    return rowCount === 1;
   }
 }

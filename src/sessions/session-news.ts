@@ -4,7 +4,7 @@ import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import type { FeedNews } from '../feed/feed-event.js';
 
-/** Sessions of one transaction: whoever appends to the feed keeps others from it until the commit. */
+/** Sessions of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
@@ -26,9 +26,8 @@ interface Untold {
 export type SessionNewsType = FeedNews['type'] & `session.${string}`;
 
 /**
- * Tells the EHR what happened to sessions. What changes a session only notes that there is news: appending to the feed
- * takes turns with all other writers until the commit, so it is done in transactions of its own that wait for nothing
- * else.
+ * Tells the EHR what happened to sessions. What changes a session only notes that there is news, for it may be told
+ * later: while a request that the session fits is on its way, nobody knows yet under which id the EHR knows it.
  */
 @Injectable()
 export class SessionNews {

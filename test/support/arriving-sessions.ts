@@ -34,6 +34,8 @@ export interface ArrivingSessions {
   read(session: SimulatedSession, generation: number): Promise<NotesView>;
   /** Looked up on demand. */
   refresh(session: SimulatedSession): Promise<void>;
+  /** Resolves when every webhook that the platform has to send was acknowledged and handled. */
+  heardAll(): Promise<void>;
   /** How often the platform was asked for a session. */
   fetches(): number;
 }
@@ -122,6 +124,11 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     async refresh(session) {
       const answer = await service.call('POST', '/v1/sessions/refreshes', { body: { session: session.sessionId } });
       expect([answer.status, answer.json()]).toEqual([202, { sessions: 1 }]);
+    },
+    async heardAll() {
+      await simulator.state.deliveries.settled();
+      const open = () => sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL');
+      await until('every delivery is handled', async () => (await open()).length === 0);
     },
     fetches: () => simulator.state.arrivals.list().filter(({ operation }) => operation === 'getSession').length,
   };
