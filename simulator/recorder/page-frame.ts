@@ -26,7 +26,7 @@ output { display: block; margin: 0 0 1rem; font-size: 2rem; font-variant-numeric
 button, a.button { padding: .6rem 1.2rem; border: 0; border-radius: 8px; background: var(--accent); color: var(--paper);
   font: inherit; text-decoration: none; cursor: pointer; } p.buttons { display: flex; flex-wrap: wrap; gap: .5rem; }
 button:disabled { opacity: .4; cursor: default; }
-ul { margin: 0 0 1.5rem; padding: 0; list-style: none; }
+ul { margin: 1rem 0 1.5rem; padding: 0; list-style: none; }
 li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; margin: 0 0 .75rem; }
 [role=status] { margin: 1.5rem 0 0; overflow-wrap: anywhere; }
 .done { color: var(--accent); } .fault { color: var(--danger); } [hidden] { display: none; }

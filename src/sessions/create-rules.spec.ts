@@ -3,6 +3,7 @@ import { validationPipe } from '../http/validation.js';
 import { CLIENT_PRONOUNS, RECORDING_CONTENTS, SESSION_TYPES } from '../platform/wire-types.js';
 import { createFault } from './create-rules.js';
 import { CreateSessionDto } from './create-session.dto.js';
+import { CREATE_EXAMPLES } from './request-examples.js';
 
 const usual = {
   provider: 'p-1',
@@ -58,6 +59,10 @@ describe('a create request may be sent', () => {
   ])('%s', async (_name, body) => {
     expect(await judge(body)).toBeUndefined();
   });
+});
+
+it.each(Object.entries(CREATE_EXAMPLES))('the example of OpenAPI may be sent: %s', async (_name, { value }) => {
+  expect(await judge(value)).toBeUndefined();
 });
 
 describe('each value of a list of the spec is taken', () => {

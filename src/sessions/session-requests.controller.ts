@@ -1,11 +1,19 @@
 import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { PreferWait } from '../http/prefer.js';
 import { CreateSessionDto, ResolveSessionDto } from './create-session.dto.js';
+import { CREATE_EXAMPLES } from './request-examples.js';
 import { CREATE_WAIT_SECONDS } from './request-timing.js';
 import { SessionRequests } from './session-requests.js';
 import { SessionView } from './session-view.js';
@@ -25,6 +33,7 @@ export class SessionRequestsController {
   })
   @HttpCode(201)
   @Idempotent()
+  @ApiBody({ type: CreateSessionDto, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionView })
   @ApiAcceptedResponse({ type: SessionView, description: 'Kept and shown as Requested or Unknown' })
   async create(

@@ -1,6 +1,7 @@
 import { Body, Controller, HttpCode, Param, Patch, Put } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/scopes.js';
+import { UPDATE_EXAMPLES } from './request-examples.js';
 import { SessionUpdates } from './session-updates.js';
 import { SessionView } from './session-view.js';
 import { NoteTemplatesDto, UpdateSessionDto } from './update-session.dto.js';
@@ -18,6 +19,7 @@ export class SessionUpdatesController {
     description: 'What is absent, null or blank stays as it is; at least one field must say something.',
   })
   @HttpCode(200)
+  @ApiBody({ type: UpdateSessionDto, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionView })
   async update(@Param('id') id: string, @Body() dto: UpdateSessionDto): Promise<SessionView> {
     return this.updates.update(id, dto);

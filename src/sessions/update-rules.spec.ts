@@ -1,6 +1,7 @@
 import { Problem } from '../http/problem.js';
 import { validationPipe } from '../http/validation.js';
 import type { InputKind } from './create-request.js';
+import { UPDATE_EXAMPLES } from './request-examples.js';
 import { updateRequest } from './update-rules.js';
 import { NoteTemplatesDto, UpdateSessionDto } from './update-session.dto.js';
 
@@ -45,6 +46,10 @@ describe('an update sends', () => {
       externalTreatmentPlan: 'A plan.',
     });
   });
+});
+
+it.each(Object.entries(UPDATE_EXAMPLES))('the example of OpenAPI may be sent: for a %s', async (kind, { value }) => {
+  expect(await judge(value, kind as InputKind)).toEqual(value);
 });
 
 describe('at least one field must hold something', () => {
