@@ -97,7 +97,7 @@ async function importSeconds(
   query: string,
   state: string,
 ): Promise<number> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv' };
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv', prefer: 'wait=1' };
   const begun = performance.now();
   const answer = await fetch(`${service.url}/v1/imports?kind=providers&${query}`, {
     method: 'POST',
@@ -107,7 +107,7 @@ async function importSeconds(
   let view = (await answer.json()) as ImportView;
   while (view.state !== state) {
     if (view.state === 'failed' || !answer.ok) throw new Error(`The import ended as ${view.state}.`);
-    const look = await fetch(`${service.url}/v1/imports/${view.id}`, { headers: { ...headers, prefer: 'wait=1' } });
+    const look = await fetch(`${service.url}/v1/imports/${view.id}`, { headers });
     view = (await look.json()) as ImportView;
   }
   return (performance.now() - begun) / 1_000;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { DeletesRepository } from './deletes.repository.js';
+import { ImportsRepository } from './imports.repository.js';
 
 /** The rows that change what is wanted of a person, while they are pending. */
 const WISHES = `planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
@@ -11,11 +12,14 @@ const WISHES = `planned IN ('create-or-link', 'provider-change', 'attribute-chan
  */
 @Injectable()
 export class ApplyRepository {
-  constructor(private readonly deletes: DeletesRepository) {}
+  constructor(
+    private readonly imports: ImportsRepository,
+    private readonly deletes: DeletesRepository,
+  ) {}
 
   /** Applies the pending rows of a planned import. */
   async apply(tx: PoolClient, importId: string): Promise<void> {
-    if (!(await this.hasPending(tx, importId))) return;
+    if (!(await this.imports.hasPending(tx, importId))) return;
     await this.lockPeople(tx, importId);
     await this.skipChanged(tx, importId);
     await this.remember(tx, importId);
@@ -24,14 +28,6 @@ export class ApplyRepository {
     await this.wantLists(tx, importId);
     await this.deletes.apply(tx, importId);
     await this.settle(tx, importId);
-  }
-
-  private async hasPending(tx: PoolClient, importId: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `SELECT 1 FROM import_rows WHERE import_id = $1 AND outcome = 'pending' LIMIT 1`,
-      [importId],
-    );
-    return rowCount !== 0;
   }
 
   private async lockPeople(tx: PoolClient, importId: string): Promise<void> {

@@ -100,8 +100,7 @@ export class ImportSteps implements OnModuleInit {
       const record = await this.imports.nextToPrepare(tx);
       if (!record) return false;
       begun.id = record.id;
-      // Sealed columns are never compared: their statistics would cost more than all others.
-      await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned)');
+      await this.imports.analyse(tx);
       const applied = await this.prepare(tx, record);
       await this.imports.enter(tx, record.id, applied ? 'running' : 'planned');
       this.log.log({ msg: 'import prepared', import: record.id, applied });

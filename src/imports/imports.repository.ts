@@ -121,6 +121,24 @@ export class ImportsRepository {
     return rows[0];
   }
 
+  /** Whether rows of an import still want something. */
+  async hasPending(tx: PoolClient, id: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `SELECT 1 FROM import_rows WHERE import_id = $1 AND outcome = 'pending' ORDER BY row_no LIMIT 1`,
+      [id],
+    );
+    return rowCount !== 0;
+  }
+
+  /**
+   * Tells the planner of the rows that were read, without which it takes an import for a few of them. A sample of 3,000
+   * rows will do; sealed columns are never compared, and would cost more than all others.
+   */
+  async analyse(tx: PoolClient): Promise<void> {
+    await tx.query('SET LOCAL default_statistics_target = 10');
+    await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned)');
+  }
+
   /** Imports whose rows may still change. */
   async underWay(): Promise<string[]> {
     const { rows } = await this.database.pool.query<{ id: string }>(

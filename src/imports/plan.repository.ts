@@ -36,7 +36,7 @@ export class PlanRepository {
   private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('duplicate-id');
     await tx.query(
-      `WITH firsts AS (
+      `WITH firsts AS MATERIALIZED (
          SELECT kind, external_id, min(row_no) AS row_no FROM import_rows
          WHERE import_id = $1 AND outcome IN ('pending', 'unchanged') GROUP BY kind, external_id HAVING count(*) > 1)
        UPDATE import_rows r SET outcome = 'rejected', planned = NULL, code = $2, field = 'externalId', hint = $3 FROM firsts f

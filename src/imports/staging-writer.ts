@@ -36,8 +36,7 @@ export class StagingWriter {
    */
   async row(file: number, row: ReadRow, kind: PersonKind | null = null): Promise<void> {
     this.rowNo += 1;
-    const place = { rowNo: this.rowNo, file };
-    this.rows.push(row.ok ? { ...place, ...this.accepted(row) } : { ...place, row, kind: row.kind ?? kind });
+    this.rows.push(row.ok ? this.accepted(file, row) : { rowNo: this.rowNo, file, row, kind: row.kind ?? kind });
     this.characters += row.raw.length;
     if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
   }
@@ -69,13 +68,15 @@ export class StagingWriter {
     await this.repository.storeFacts(this.tx, this.importId, facts);
   }
 
-  private accepted(row: AcceptedRow) {
+  private accepted(file: number, row: AcceptedRow): StagedRow {
     const { kind, email = null, firstName, lastName, providers = [] } = row.person;
     const { kind: importKind, defaultProvider } = this.request;
     const profile = { email, firstName, lastName };
     const listIsWhole = kind === 'provider' || importKind !== 'fhir';
     const isDefault = listIsWhole && kind === 'client' && providers.length === 0 && defaultProvider !== undefined;
     return {
+      rowNo: this.rowNo,
+      file,
       row,
       profile,
       profileHash: this.repository.profileHash(profile),

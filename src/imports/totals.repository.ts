@@ -16,12 +16,16 @@ export interface ImportTotals {
   work: RemainingWork;
 }
 
-/** Rows of one outcome, plan and kind. */
-interface Group {
+/** Rows of one outcome and plan. */
+interface RowGroup {
   outcome: RowOutcome;
   planned: string | null;
-  kind: PersonKind | null;
   rows: number;
+}
+
+/** People of one kind for whom calls were planned. */
+interface WorkGroup {
+  kind: PersonKind | null;
   people: number;
   callsMin: number;
   callsMax: number;
@@ -52,24 +56,35 @@ export class TotalsRepository {
 
   /** Counts an import's rows by outcome and plan, and its calls. */
   async totals(record: ImportRecord): Promise<ImportTotals> {
-    const { rows } = await this.database.pool.query<Group>(
-      `SELECT outcome, planned, kind, count(*)::int AS rows, count(*) FILTER (WHERE "callsMax" > 0)::int AS people,
+    const { rows } = await this.database.pool.query<RowGroup>(
+      `SELECT outcome, planned, count(*)::int AS rows FROM import_rows WHERE import_id = $1 GROUP BY outcome, planned`,
+      [record.id],
+    );
+    const work = record.finishedAt ? [] : await this.work(record);
+    const callsMade = record.appliedAt ? await this.callsMade(record) : 0;
+    const callsMax = work.reduce((sum, group) => sum + group.callsMax, 0);
+    return { ...rowTotals(rows), callsMade, callsMax, work: remainingWork(work) };
+  }
+
+  private async work(record: ImportRecord): Promise<WorkGroup[]> {
+    const { rows } = await this.database.pool.query<WorkGroup>(
+      `SELECT kind, count(*) FILTER (WHERE "callsMax" > 0)::int AS people,
          sum("callsMin")::int AS "callsMin", sum("callsMax")::int AS "callsMax", max("callsMin") AS longest,
          count(*) FILTER (WHERE "callsMax" > 0 AND is_under_way)::int AS "underWay",
          count(*) FILTER (WHERE is_asked AND origin = 'linked')::int AS linked,
          count(*) FILTER (WHERE is_asked AND origin IS DISTINCT FROM 'linked')::int AS absent,
          coalesce(max(wait_ms) FILTER (WHERE "callsMax" > 0), 0) AS "waitMs"
        FROM (
-         SELECT r.outcome, r.planned, r.kind, p.origin, ${calls('r.calls_min')} AS "callsMin", ${calls('r.calls_max')} AS "callsMax",
+         SELECT r.kind, p.origin, ${calls('r.calls_min')} AS "callsMin", ${calls('r.calls_max')} AS "callsMax",
            p.lease_until > clock_timestamp() AS is_under_way,
            r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL AND ${IS_CHECKED} AS is_asked,
            extract(epoch FROM p.due_at - clock_timestamp())::float8 * 1000 AS wait_ms
-         FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2 WHERE r.import_id = $1) AS counted
-       GROUP BY outcome, planned, kind`,
+         FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2
+         WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.calls_max > 0)) AS counted
+       GROUP BY kind`,
       [record.id, record.appliedAt !== null],
     );
-    const callsMade = record.appliedAt ? await this.callsMade(record) : 0;
-    return { ...rowTotals(rows), callsMade, work: remainingWork(rows) };
+    return rows;
   }
 
   private async callsMade(record: ImportRecord): Promise<number> {
@@ -83,20 +98,19 @@ export class TotalsRepository {
   }
 }
 
-function rowTotals(groups: Group[]): Omit<ImportTotals, 'callsMade' | 'work'> {
-  const totals: Omit<ImportTotals, 'callsMade' | 'work'> = { counts: {}, deletes: {}, planned: {}, callsMax: 0 };
+function rowTotals(groups: RowGroup[]): Pick<ImportTotals, 'counts' | 'deletes' | 'planned'> {
+  const totals: Pick<ImportTotals, 'counts' | 'deletes' | 'planned'> = { counts: {}, deletes: {}, planned: {} };
   for (const group of groups) {
     const counted = group.planned === 'delete' ? totals.deletes : totals.counts;
     counted[group.outcome] = (counted[group.outcome] ?? 0) + group.rows;
     if (group.planned) totals.planned[group.planned] = (totals.planned[group.planned] ?? 0) + group.rows;
-    totals.callsMax += group.callsMax;
   }
   return totals;
 }
 
-function remainingWork(groups: Group[]): RemainingWork {
-  const sum = (of: (group: Group) => number, some = groups) => some.reduce((total, group) => total + of(group), 0);
-  const most = (of: (group: Group) => number) => groups.reduce((max, group) => Math.max(max, of(group)), 0);
+function remainingWork(groups: WorkGroup[]): RemainingWork {
+  const sum = (of: (group: WorkGroup) => number, some = groups) => some.reduce((total, group) => total + of(group), 0);
+  const most = (of: (group: WorkGroup) => number) => groups.reduce((max, group) => Math.max(max, of(group)), 0);
   return {
     people: sum((group) => group.people),
     callsMin: sum((group) => group.callsMin),
