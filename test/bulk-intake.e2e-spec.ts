@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Page } from '../src/http/page.js';
 import type { ImportView } from '../src/imports/import-view.js';
@@ -45,13 +45,20 @@ async function send(query: string, type: string, body: string | Buffer, headers:
 
 const newest = async () => (await service.call<Page<ImportView>>('GET', '/v1/imports?limit=1')).body.items[0];
 
+/** Sends the beginning of a body. */
+function beginUpload(type: string, beginning: string, sent = () => {}): ClientRequest {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': type, 'content-length': 100_000 };
+  const upload = request(`${service.url}/v1/imports?kind=providers`, { method: 'POST', headers });
+  upload.on('error', () => {}); // cut, as it is meant to be
+  upload.write(beginning, sent);
+  return upload;
+}
+
 /** Sends the beginning of a body and hangs up. */
 function hangUp(type: string, beginning: string): Promise<void> {
   return new Promise((resolve) => {
-    const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': type, 'content-length': 100_000 };
-    const upload = request(`${service.url}/v1/imports?kind=providers`, { method: 'POST', headers });
+    const upload = beginUpload(type, beginning, () => setImmediate(() => upload.destroy(new Error('cut'))));
     upload.on('error', () => resolve());
-    upload.write(beginning, () => setImmediate(() => upload.destroy(new Error('cut'))));
   });
 }
 
@@ -89,6 +96,33 @@ describe('an upload', () => {
     const failed = await newest();
     expect([failed?.state, failed?.error?.code, failed?.counts.total]).toEqual(['failed', 'unreadable-file', 0]);
     expect((await service.call('GET', '/v1/providers/p-l1')).status).toBe(404);
+  });
+
+  test('is one of four at most; the fifth may come again in a while, and finds a place once one is free', async () => {
+    const slow = Array.from({ length: 4 }, () => beginUpload('text/csv', head));
+    const states = async () =>
+      (await service.call<Page<ImportView>>('GET', '/v1/imports?limit=5')).body.items.map(({ state }) => state);
+    await until(
+      'four are being read',
+      async () => (await states()).filter((state) => state === 'staging').length === 4,
+    );
+    const body = `${head}${providerLine('p-fifth')}\n`;
+    const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv' };
+    const fifth = await fetch(`${service.url}/v1/imports?kind=providers`, { method: 'POST', headers, body });
+    const { type } = (await fifth.json()) as { type: string };
+    expect([fifth.status, type, fifth.headers.get('retry-after')]).toEqual([
+      503,
+      'urn:notebridge:problem:too-many-uploads',
+      '30',
+    ]);
+    expect((await service.call('GET', '/v1/providers')).status).toBe(200);
+
+    for (const upload of slow) upload.destroy(new Error('cut'));
+    const accepted = await until('a place is free', async () => {
+      const answer = await send('kind=providers', 'text/csv', body);
+      return answer.status === 202 ? answer.body : undefined;
+    });
+    expect((await service.importEnded(accepted.id)).counts.created).toBe(1);
   });
 
   test('over the limit is refused, of a type that is not read, without a file, and of an unknown kind too', async () => {

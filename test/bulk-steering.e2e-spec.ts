@@ -206,6 +206,10 @@ test('retry takes up what failed, and a client whose provider failed ends as nee
   const again = await importIs(service, id, 'completed');
   expect([again.counts.created, sumOfOutcomes(again)]).toEqual([4, 4]);
   expect(mirror.arrivals() - calls).toBe(3);
+
+  // Nothing is left to take up: it stays finished, and nobody is told once more.
+  const idle = await steer(service, id, 'retry');
+  expect([idle.status, idle.body.state, idle.body.finishedAt]).toEqual([200, 'completed', again.finishedAt]);
   const feed = await service.call<{ items: { type: string; subject: string; data: object }[] }>(
     'GET',
     '/v1/events?after=0&limit=200',

@@ -21,6 +21,9 @@ export const ORDER_LOCK = 727_002;
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
 const SILENT_MS = 60_000;
 
+/** Milliseconds between two looks for those. */
+const LISTEN_MS = 5_000;
+
 /** A count is followed by a rest of so many times what it took. */
 const COUNT_REST = 10;
 
@@ -64,7 +67,7 @@ export class ImportSteps implements OnModuleInit {
       await this.prepareAll();
       await this.countAll();
     });
-    this.sweep.every(SILENT_MS / 4, 'broken uploads', () => this.giveUpSilent());
+    this.sweep.every(LISTEN_MS, 'broken uploads', () => this.giveUpSilent());
   }
 
   /** Gives up imports whose reader died with its process. */

@@ -105,8 +105,7 @@ export class ImportsService {
   /** Takes up again what failed, is in review, or was skipped because somebody changed it after the plan. */
   async retry(id: string): Promise<ImportView> {
     return this.steer(id, ['running', 'completed'], async (tx, record) => {
-      await this.retrying.retry(tx, record);
-      await this.imports.enter(tx, id, 'running');
+      if (await this.retrying.retry(tx, record)) await this.imports.enter(tx, id, 'running');
     });
   }
 

@@ -12,15 +12,20 @@ export class RetryRepository {
     private readonly applying: ApplyRepository,
   ) {}
 
-  /** Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on. */
-  async retry(tx: PoolClient, record: ImportRecord): Promise<void> {
-    await tx.query(
+  /**
+   * Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on.
+   *
+   * @returns false when there is nothing of it: the import stays as it is
+   */
+  async retry(tx: PoolClient, record: ImportRecord): Promise<boolean> {
+    const { rowCount: skipped } = await tx.query(
       `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false
        WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'`,
       [record.id],
     );
-    await this.plans.plan(tx, { ...record, mode: 'upsert' });
+    if (skipped) await this.plans.plan(tx, { ...record, mode: 'upsert' });
     const people = await this.takeUp(tx, record.id);
+    if (!skipped && people.length === 0) return false;
     await this.applying.apply(tx, record.id);
     await tx.query(
       `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, checked_absent_at = NULL, held_by = NULL,
@@ -31,6 +36,7 @@ export class RetryRepository {
        WHERE p.id = ANY($1) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending')`,
       [people],
     );
+    return true;
   }
 
   /** Rows that said nothing new of somebody in review were not applied before; now they are. */

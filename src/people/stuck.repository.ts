@@ -13,6 +13,14 @@ export interface StuckPerson {
   ageSeconds: number;
 }
 
+/** People of one kind in one state, and how many of them are stuck. */
+export interface PeopleCount {
+  kind: PersonKind;
+  state: PersonState;
+  people: number;
+  stuck: number;
+}
+
 /** Seconds after which a state is worth a look: work in progress after a quarter of an hour, a question after a day. */
 const PATIENCE: [PersonState, number][] = [
   ['pending', 900],
@@ -33,13 +41,8 @@ export class StuckRepository {
   constructor(private readonly database: Database) {}
 
   /** How many people of each kind are in each state, and how many of them are stuck. */
-  async count(): Promise<{ kind: PersonKind; state: PersonState; people: number; stuck: number }[]> {
-    const { rows } = await this.database.pool.query<{
-      kind: PersonKind;
-      state: PersonState;
-      people: number;
-      stuck: number;
-    }>(
+  async count(): Promise<PeopleCount[]> {
+    const { rows } = await this.database.pool.query<PeopleCount>(
       `SELECT p.kind, p.state, count(*)::int AS people,
          count(*) FILTER (WHERE p.held_by IS NULL AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second')::int AS stuck
        FROM people p LEFT JOIN unnest($1::person_state[], $2::int[]) AS patience(state, seconds) ON patience.state = p.state

@@ -1,0 +1,79 @@
+import pg from 'pg';
+import type { Page } from '../src/http/page.js';
+import type { StuckPerson } from '../src/people/stuck.repository.js';
+import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+
+let sql: pg.Client;
+afterAll(() => sql.end()); // before its database goes
+
+const newMirror = useMirrors();
+let mirror: Mirror;
+let service: Service;
+
+beforeAll(async () => {
+  mirror = await newMirror();
+  // Nobody mirrors, so that everybody stays as the test has it.
+  service = await mirror.start({ ROLES: 'api' });
+  sql = new pg.Client({ connectionString: mirror.database.url });
+  await sql.connect();
+});
+
+/** A provider who has been in a state for so many minutes. */
+async function provider(externalId: string, state: string, minutes: number, more = ''): Promise<void> {
+  const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
+  await service.call('PUT', `/v1/providers/${externalId}`, { body });
+  await sql.query(
+    `UPDATE people SET state = $2::person_state, updated_at = now() - $3 * interval '1 minute' ${more} WHERE external_id = $1`,
+    [externalId, state, minutes],
+  );
+}
+
+test('people are stuck in progress after a quarter of an hour, in review after a day; synced ones never', async () => {
+  await provider('fresh', 'pending', 14);
+  await provider('pending', 'pending', 16);
+  await provider('deleting', 'deleting', 17);
+  await provider('asked', 'needs-review', 23 * 60);
+  await provider('unanswered', 'needs-review', 25 * 60, ", error_code = 'create-unknown'");
+  await provider('failed', 'failed', 26 * 60);
+  await provider('synced', 'synced', 90 * 24 * 60);
+  // Somebody's pause is no reason to worry.
+  await provider('held', 'pending', 60, ', held_by = gen_random_uuid()');
+
+  const seen: StuckPerson[] = [];
+  for (let cursor = ''; ; ) {
+    const { status, body } = await service.call<Page<StuckPerson>>('GET', `/v1/people/stuck?limit=3${cursor}`);
+    expect(status).toBe(200);
+    seen.push(...body.items);
+    if (!body.nextCursor) break;
+    cursor = `&cursor=${encodeURIComponent(body.nextCursor)}`;
+  }
+  expect(seen.map(({ externalId, state }) => [externalId, state])).toEqual([
+    ['failed', 'failed'],
+    ['unanswered', 'needs-review'],
+    ['deleting', 'deleting'],
+    ['pending', 'pending'],
+  ]);
+  const [, unanswered] = seen;
+  expect(unanswered).toMatchObject({ kind: 'provider', code: 'create-unknown' });
+  expect(Math.round((unanswered?.ageSeconds ?? 0) / 3_600)).toBe(25);
+  expect(Date.now() - Date.parse(unanswered?.since ?? '')).toBeGreaterThan(24 * 3_600_000);
+
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const metrics = await (await fetch(`${service.url}/metrics`, { headers })).text();
+  const gauge = (name: string, state: string) =>
+    new RegExp(`^notebridge_${name}\\{[^}]*state="${state}"[^}]*\\} (\\d+)$`, 'm').exec(metrics)?.[1];
+  expect(
+    ['pending', 'deleting', 'needs-review', 'failed', 'synced'].map((state) => [
+      state,
+      gauge('people', state),
+      gauge('people_stuck', state),
+    ]),
+  ).toEqual([
+    ['pending', '3', '1'],
+    ['deleting', '1', '1'],
+    ['needs-review', '2', '1'],
+    ['failed', '1', '1'],
+    ['synced', '1', '0'],
+  ]);
+  expect(metrics).not.toContain('example.org');
+});
