@@ -164,6 +164,28 @@ test('a plan that is cancelled was never wanted: its people stay as they are', a
   expect(mirror.arrivals()).toBe(before);
 });
 
+test('a provider whom a cancelled import takes back is missed by a plan that names it, not left out of a list', async () => {
+  const [, service] = await slow();
+  await imported(service, 'kind=providers', [providersCsv([providerLine('p-1')])]);
+  const first = await service.startImport('kind=providers', [
+    providersCsv(many(40, 'new').map((one) => providerLine(one))),
+  ]);
+  await importIs(service, first.id, 'running');
+  const later = await planned(service, 'kind=clients&dryRun=true', [
+    clientsCsv([clientLine('c-1', ['p-1']), clientLine('c-2', ['p-1', 'new-40']), clientLine('c-3', ['new-40'])]),
+  ]);
+  await steer(service, first.id, 'cancel');
+  await service.importEnded(first.id);
+  await steer(service, later.id, 'apply');
+  await service.importEnded(later.id);
+  const rows = (await rowsOf(service, later.id)).map(({ externalId, outcome, code }) => [externalId, outcome, code]);
+  expect(rows).toEqual([
+    ['c-1', 'created', null],
+    ['c-2', 'skipped', 'changed-since-plan'],
+    ['c-3', 'skipped', 'changed-since-plan'],
+  ]);
+}, 45_000);
+
 test('two imports at once are ordered: the later wish stands, and a cancelled first takes nothing from the second', async () => {
   const [mirror, service] = await slow();
   await imported(service, 'kind=providers', [providersCsv(many(2, 'p').map((one) => providerLine(one)))]);

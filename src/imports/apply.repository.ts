@@ -22,6 +22,7 @@ export class ApplyRepository {
     if (!(await this.imports.hasPending(tx, importId))) return;
     await this.lockPeople(tx, importId);
     await this.skipChanged(tx, importId);
+    await this.skipMissing(tx, importId);
     await this.remember(tx, importId);
     for (const kind of ['provider', 'client']) await this.wantPeople(tx, importId, kind);
     await this.claimEmails(tx, importId);
@@ -47,6 +48,25 @@ export class ApplyRepository {
        FROM people p
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND p.kind = r.kind AND p.external_id = r.external_id
          AND p.wanted_at IS DISTINCT FROM r.person_wanted_at`,
+      [importId],
+    );
+  }
+
+  /** A provider who was there when the plan was made may be gone: then its clients' lists would be others than planned. */
+  private async skipMissing(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH named AS (
+         SELECT DISTINCT unnest(providers) AS external_id FROM import_rows
+         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND NOT applied),
+       gone AS (
+         SELECT external_id FROM named
+         EXCEPT SELECT external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending' AND planned <> 'delete'
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
+       UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
+         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND NOT r.applied
+         AND r.providers && (SELECT array_agg(external_id) FROM gone)`,
       [importId],
     );
   }

@@ -15,7 +15,7 @@ import { ImportsRepository } from './imports.repository.js';
 import { PlanRepository } from './plan.repository.js';
 import { TallyRepository } from './tally.repository.js';
 
-/** Any fixed number: whoever holds this lock plans and applies, so that imports come one after the other. */
+/** Any fixed number: whoever holds this lock plans, applies or takes back, so that imports come one after the other. */
 export const ORDER_LOCK = 727_002;
 
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
@@ -98,8 +98,7 @@ export class ImportSteps implements OnModuleInit {
 
   private prepareIn(begun: { id?: string }): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      const { rows } = await tx.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [ORDER_LOCK]);
-      if (!rows[0]?.mine) return false;
+      if (!(await this.isFirst(tx))) return false;
       const record = await this.imports.nextToPrepare(tx);
       if (!record) return false;
       begun.id = record.id;
@@ -109,6 +108,12 @@ export class ImportSteps implements OnModuleInit {
       this.log.log({ msg: 'import prepared', import: record.id, applied });
       return true;
     });
+  }
+
+  /** Whether this transaction alone may change what imports want, until its end. */
+  private async isFirst(tx: PoolClient): Promise<boolean> {
+    const { rows } = await tx.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [ORDER_LOCK]);
+    return rows[0]?.mine ?? false;
   }
 
   /** Plans what was read, and applies what may be. @returns whether it was applied */
@@ -141,7 +146,8 @@ export class ImportSteps implements OnModuleInit {
       if (!record) return false;
       const wasPending = await this.tallies.tally(tx, record.id);
       const isCancelled = record.state === 'cancelled' && wasPending > 0;
-      if (isCancelled) await this.cancelling.takeBack(tx, record.id);
+      // One that is applied at this moment may name a provider who would be taken back.
+      if (isCancelled && (await this.isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
       const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
       if (pending > 0) return false;
       const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
