@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "people" DROP COLUMN "refused_at";
