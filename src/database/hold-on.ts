@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../config/clock.js';
-import { connectFault } from './connect-fault.js';
+import { isDatabaseUnavailable } from '../http/database-fault.js';
 
 /** Milliseconds for which a database that is there, and refuses, is tried. */
 const REFUSED_MS = 120_000;
@@ -26,7 +26,7 @@ export async function holdOn<T>(
       return await store();
     } catch (error) {
       const now = clock.monotonicMs();
-      refusedSince = connectFault(error, 'DATABASE_URL') ? undefined : (refusedSince ?? now);
+      refusedSince = isDatabaseUnavailable(error) ? undefined : (refusedSince ?? now);
       if (refusedSince !== undefined && now - refusedSince > REFUSED_MS) throw error;
       await pause(Math.min(LONGEST_PAUSE_MS, 100 * tries));
     }

@@ -76,9 +76,14 @@ export function problemOf(error: unknown): Problem | undefined {
   const known = FASTIFY[codeOf(cause)] ?? FASTIFY[codeOf(error)];
   if (known) return known();
   if (isDatabaseUnavailable(error)) {
-    return new Problem(503, 'database-unavailable', 'The database can not be reached; send the request again.', {
-      retryAfterSeconds: DATABASE_RETRY_SECONDS,
-    });
+    return new Problem(
+      503,
+      'database-unavailable',
+      'The database can not be reached, or is too busy; send the request again.',
+      {
+        retryAfterSeconds: DATABASE_RETRY_SECONDS,
+      },
+    );
   }
   if (isRefusedValue(error)) return badValue();
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();
