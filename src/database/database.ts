@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
-const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 
 /** A process keeps this many connections for its API and workers; the receiver has its own few. */
 const POOL_SIZE = 16;
