@@ -20,6 +20,14 @@ test('what Nest hands over becomes a line with its context', () => {
   ]);
 });
 
+test('what Nest tells of modules and routes at each start is for debugging; its errors stay errors', () => {
+  const { lines } = logged((logger) => {
+    logger.log('Mapped {/v1/people, GET} route', 'RouterExplorer');
+    logger.error('can not resolve', undefined, 'InstanceLoader');
+  });
+  expect(lines.map(({ level }) => level)).toEqual(['debug', 'error']);
+});
+
 test('an error keeps its kind and its place and loses what hangs on it', () => {
   const error = Object.assign(new TypeError('x is not a function'), { config: { headers: 'secret' }, row: 'Jane' });
   const { text, lines } = logged((logger) => logger.error(error, 'Room'));

@@ -41,12 +41,21 @@ export function pinoOptions(level: string): LoggerOptions {
   };
 }
 
+/** What Nest tells of at every start, a line for each module and route: for whoever debugs the start. */
+const OF_THE_FRAMEWORK = new Set([
+  'NestFactory',
+  'NestApplication',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+]);
+
 /** Nest's LoggerService over a pino instance: the same one that Fastify logs with. */
 export class PinoLogger implements LoggerService {
   constructor(private readonly pino: Pino) {}
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write('info', message, rest);
+    this.write(OF_THE_FRAMEWORK.has(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { isDatabaseUnavailable } from '../http/database-fault.js';
 import { errorTrace } from '../http/error-trace.js';
 import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/health-indicator.js';
-import { type HealthReport, reportOf } from './health-report.js';
+import { type HealthAnswer, type HealthReport, reportOf } from './health-report.js';
 
 /** Milliseconds after which a part that has not said how it is counts as down. */
 const PATIENCE_MS = 2_000;
@@ -17,6 +18,7 @@ interface Indicator extends IndicatorPlace {
 export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger(HealthChecks.name);
   private indicators: Indicator[] = [];
+  private readonly known = new Map<string, Health['status']>();
   private underWay: Promise<HealthReport> | undefined;
   private stopping = false;
 
@@ -50,7 +52,16 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     const answers = await Promise.all(
       this.indicators.map(async ({ name, vital, ask }) => ({ name, vital, health: await this.answerOf(name, ask) })),
     );
+    for (const answer of answers) this.tellOfChange(answer);
     return reportOf(answers);
+  }
+
+  /** A part that fails or recovers is a line in the log, once, whoever asked; `ok` is what everybody begins with. */
+  private tellOfChange({ name, health: { status, reason } }: HealthAnswer): void {
+    if (status === (this.known.get(name) ?? 'ok')) return;
+    this.known.set(name, status);
+    if (status === 'ok') this.log.log({ msg: 'a part of the service is well again', check: name });
+    else this.log.warn({ msg: 'a part of the service is not well', check: name, status, reason });
   }
 
   private async answerOf(name: string, ask: Indicator['ask']): Promise<Health> {
@@ -61,6 +72,7 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       return await Promise.race([ask(), silence]);
     } catch (error) {
+      if (isDatabaseUnavailable(error)) return { status: 'down', reason: 'It stands in PostgreSQL, which is away.' };
       this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });
       return { status: 'down', reason: 'The check itself failed; the log says where.' };
     } finally {

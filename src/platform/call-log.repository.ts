@@ -7,6 +7,7 @@ import { Random } from '../config/random.js';
 import { achievedPaceMs, type CallTempo } from './call-forecast.js';
 import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './call-pace.js';
 import { pauseMs } from './call-pause.js';
+import type { CallsLately } from './calls-health-rule.js';
 
 /** A slot that was granted: the right to one HTTP attempt, now. */
 export interface CallGrant {
@@ -76,6 +77,32 @@ export class CallLogRepository {
   /** The earliest moment at which a lane may call. */
   earliest(lane: Lane, window: CallWindow): Date {
     return earliest(lane, window, this.limit);
+  }
+
+  /**
+   * How the limit stands now, and the newest calls that ended in the last hour, for an operator: older ones tell
+   * nothing of now.
+   *
+   * @param newest how many of them
+   */
+  async standing(sql: Pick<Pool, 'query'>, newest: number): Promise<CallsLately & { occupied: number }> {
+    const { rows } = await sql.query<CallsLately & { occupied: number }>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+         newest AS (
+           SELECT id, outcome, status FROM platform_calls
+           WHERE account = $1 AND outcome IS NOT NULL AND granted_at > clock_timestamp() - interval '1 hour'
+           ORDER BY id DESC LIMIT $2)
+       SELECT now,
+         (SELECT count(*)::int FROM platform_calls WHERE account = $1 AND occupies_until > now) AS occupied,
+         (SELECT blocked_until FROM call_budgets WHERE account = $1) AS "blockedUntil",
+         (SELECT coalesce(json_agg(json_build_object('outcome', outcome, 'status', status) ORDER BY id DESC), '[]')
+          FROM newest) AS ended
+       FROM clock`,
+      [this.account, newest],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('The log of platform calls could not be read.');
+    return row;
   }
 
   /**

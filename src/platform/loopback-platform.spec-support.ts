@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Clock } from '../config/clock.js';
 import { type Env, validateEnv } from '../config/env.js';
+import { Metrics } from '../http/metrics.js';
 import { Contract } from './contract.js';
 import { parseContract } from './contract-file.js';
 import { PlatformHttp } from './platform-http.js';
@@ -144,6 +145,7 @@ export function httpTo(
   baseUrl: string,
   contract: Contract = contractOf(FULL_CONTRACT),
   more: Record<string, string> = {},
+  metrics = new Metrics(),
 ): PlatformHttp {
-  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock());
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), metrics);
 }

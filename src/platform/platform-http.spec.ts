@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { Metrics } from '../http/metrics.js';
 import { API_KEY, httpTo, json, LoopbackPlatform } from './loopback-platform.spec-support.js';
 import type { PlatformError } from './platform-errors.js';
 import type { CallOptions, PlatformHttp } from './platform-http.js';
@@ -91,6 +92,21 @@ describe('one HTTP attempt', () => {
     const error = await failing((_request, response) => json(response, status, { message: 'No.' }));
     expect(error).toMatchObject({ kind, status, platformMessage: 'No.' });
     expect(platform.heard).toHaveLength(1);
+  });
+
+  it('is measured by its operation and what it came to, and by nothing of its own', async () => {
+    const metrics = new Metrics();
+    const measured = httpTo(platform.url, undefined, QUICK, metrics);
+    platform.answer = (_request, response) => json(response, 201, {});
+    await create({}, measured);
+    platform.answer = (_request, response) => json(response, 503, {});
+    await failure(create({}, measured));
+    measured.onApplicationShutdown();
+    const text = await metrics.registry.getSingleMetricAsString('notebridge_platform_call_seconds');
+    expect(text.split('\n').filter((line) => line.includes('_count'))).toEqual([
+      'notebridge_platform_call_seconds_count{operation="createProvider",outcome="ok"} 1',
+      'notebridge_platform_call_seconds_count{operation="createProvider",outcome="unknown-outcome"} 1',
+    ]);
   });
 
   it('tells how long a 429 asks to wait', async () => {

@@ -4,11 +4,12 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios, { type AxiosResponse } from 'axios';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
+import { Metrics } from '../http/metrics.js';
 import { ConnectionWatch } from './connection-watch.js';
 import { Contract } from './contract.js';
 import { factsOf, type OperationName } from './operations.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
-import { codeOf, PlatformError } from './platform-errors.js';
+import { codeOf, PlatformError, type PlatformErrorKind } from './platform-errors.js';
 import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
 
 /** What a caller may ask of any call. */
@@ -31,6 +32,9 @@ export interface PlatformCall extends CallOptions {
 const CONNECT_TIMEOUT_MS = 2_000;
 const FREE_SOCKETS = 16;
 
+/** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
+const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
 const agents = (options: { keepAlive: boolean; maxFreeSockets?: number }) => ({
   httpAgent: new HttpAgent(options),
   httpsAgent: new HttpsAgent(options),
@@ -41,12 +45,21 @@ const agents = (options: { keepAlive: boolean; maxFreeSockets?: number }) => ({
 export class PlatformHttp implements OnApplicationShutdown {
   private readonly kept = agents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS });
   private readonly fresh = agents({ keepAlive: false });
+  private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
 
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly clock: Clock,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.seconds = metrics.histogram(
+      'platform_call_seconds',
+      'Time from a call of the platform to its answer, by what it came to',
+      ['operation', 'outcome'],
+      BUCKETS,
+    );
+  }
 
   onApplicationShutdown(): void {
     for (const agent of [...Object.values(this.kept), ...Object.values(this.fresh)]) agent.destroy();
@@ -59,6 +72,21 @@ export class PlatformHttp implements OnApplicationShutdown {
    * @throws {PlatformError} for everything else
    */
   async call(call: PlatformCall): Promise<PlatformAnswer> {
+    const { operation } = call;
+    const begun = this.clock.monotonicMs();
+    const measure = (outcome: 'ok' | PlatformErrorKind) =>
+      this.seconds.observe({ operation, outcome }, (this.clock.monotonicMs() - begun) / 1000);
+    try {
+      const answer = await this.attempt(call);
+      measure('ok');
+      return answer;
+    } catch (error) {
+      if (error instanceof PlatformError) measure(error.kind);
+      throw error;
+    }
+  }
+
+  private async attempt(call: PlatformCall): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const request = platformRequest(this.contract, platform, call);

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { CallLogRepository } from './call-log.repository.js';
+import { CallsHealth } from './calls-health.js';
 import { ComplianceClient } from './compliance-client.js';
 import { Contract } from './contract.js';
 import { readContract } from './contract-file.js';
@@ -19,7 +20,7 @@ const clients = [UsersClient, SessionsClient, ComplianceClient, RecorderClient, 
 
 /** The therapy-notes platform as the rest of the service sees it. */
 @Module({
-  providers: [contract, PlatformHttp, CallLogRepository, ...clients],
+  providers: [contract, PlatformHttp, CallLogRepository, CallsHealth, ...clients],
   exports: [Contract, CallLogRepository, ...clients],
 })
 export class PlatformModule {}

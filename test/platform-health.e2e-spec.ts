@@ -1,0 +1,83 @@
+import type { HealthReport } from '../src/operations/health-report.js';
+import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import { until } from './support/until.js';
+
+describe('who is on call', () => {
+  const newMirror = useMirrors();
+  let mirror: Mirror;
+  let api: Service;
+  let worker: Service;
+  beforeAll(async () => {
+    mirror = await newMirror();
+    [api, worker] = await Promise.all([mirror.start({ ROLES: 'api' }), mirror.start({ ROLES: 'worker' })]);
+  });
+
+  const health = async () => (await api.call<HealthReport>('GET', '/health/ready')).body;
+  const becomes = (status: string) =>
+    until(`the platform's health is ${status}`, async () => {
+      const { platform } = (await health()).checks;
+      return platform?.status === status ? platform : undefined;
+    });
+  const want = (externalId: string, wait = 0) => {
+    const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
+    return api.call('PUT', `/v1/providers/${externalId}`, { body, wait });
+  };
+  const metric = async (service: Service, name: string) => {
+    const answer = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+    const lines = (await answer.text()).split('\n');
+    return Number(lines.find((line) => line.startsWith(`notebridge_${name} `))?.split(' ')[1]);
+  };
+  const told = (status: string) =>
+    api
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"check":"platform"') && line.includes(status)).length;
+
+  test('sees an outage of the platform in health, metrics and log, and its end', async () => {
+    mirror.trouble({ kind: 'status', status: 502, count: null });
+    await want('p-1');
+    expect(await becomes('degraded')).toMatchObject({
+      reason: expect.stringMatching(/answered with 502.*work is kept/),
+      facts: { lastOutcome: 'unknown-outcome', lastStatus: 502 },
+    });
+    expect(
+      await metric(worker, 'platform_call_seconds_count{operation="checkUser",outcome="unknown-outcome"}'),
+    ).toBeGreaterThanOrEqual(3);
+    await until('the log says so', () => told('"status":"degraded"') > 0);
+
+    mirror.simulator.state.faults.clear();
+    await becomes('ok');
+    await until('the log says so', () => told('well again') > 0);
+    expect([told('"status":"degraded"'), told('well again')]).toEqual([1, 1]);
+  });
+
+  test('sees how long a 429 stops the calls, in every process', async () => {
+    mirror.trouble({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 4 });
+    await want('p-2');
+    expect((await becomes('degraded')).reason).toMatch(/429: no call to user management before \d{4}-/);
+    for (const service of [api, worker]) {
+      const left = await metric(service, 'platform_pause_seconds');
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThan(6);
+    }
+    expect(await metric(api, 'platform_window_limit')).toBe(6_000);
+    expect(await metric(api, 'platform_window_calls')).toBeGreaterThan(0);
+    await becomes('ok');
+  });
+
+  test('reads the cause once when its database is gone, and no traces', async () => {
+    await mirror.database.drop();
+    const report = await until('it is down', async () => {
+      const answer = await health();
+      return answer.status === 'down' ? answer : undefined;
+    });
+    expect(report.checks.database?.reason).toMatch(/check DATABASE_URL/);
+    expect(report.checks.people).toEqual({ status: 'down', reason: 'It stands in PostgreSQL, which is away.' });
+    expect(api.output()).not.toContain('a health check failed');
+  });
+
+  test('finds nothing in the log of a start but what concerns this service', () => {
+    const contexts = api.output().match(/"context":"(InstanceLoader|RouterExplorer|RoutesResolver|Nest\w+)"/g);
+    expect(contexts).toBeNull();
+  });
+});
