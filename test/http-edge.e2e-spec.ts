@@ -424,6 +424,12 @@ describe('the HTTP edge', () => {
     expect((await post('/edge/bytes', 'x')).headers.get('content-security-policy')).toBeNull();
   });
 
+  test('no cache keeps an answer, which may hold personal data, be it a problem or not', async () => {
+    for (const path of ['/edge/page', '/edge/no-such-route']) {
+      expect((await call(path)).headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   test('the API describes itself, readable with assets of its own', async () => {
     const document = (await call('/openapi.json')).json;
     expect(document.paths['/edge/json'].post).toBeDefined();

@@ -2,6 +2,7 @@ import { createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { Rejections } from '../src/webhooks/rejections.js';
+import { SignaturesHealth } from '../src/webhooks/signatures-health.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { until } from './support/until.js';
 import { ADMIN_KEY, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
@@ -74,6 +75,24 @@ describe('the receiver', () => {
     ]) {
       expect((await send(signed(Buffer.from(body, 'latin1')))).status).toBe(204);
     }
+  });
+
+  test('a secret that was rotated at one side only shows in the health, until a genuine delivery comes', async () => {
+    const health = () => service.app.get(SignaturesHealth).health();
+    // The ledger counts by minutes, and a minute tells of the secret once it began after the last genuine delivery.
+    await sql.query(`UPDATE webhook_deliveries SET received_at = received_at - interval '2 minutes'`);
+    expect(await health()).toMatchObject({ status: 'ok' });
+    for (let at = 0; at < 3; at++)
+      await send(signed(sessionEvent('rotated'), { secret: 'only the platform knows it' }));
+    await service.app.get(Rejections).flush();
+    expect(await health()).toMatchObject({
+      status: 'degraded',
+      reason: expect.stringContaining('PLATFORM_WEBHOOK_SECRET'),
+      facts: { wrongSignatures: 3 },
+    });
+    await send(signed(sessionEvent('genuine again')));
+    expect(await health()).toMatchObject({ status: 'ok', facts: { wrongSignatures: 0 } });
+    await sql.query('DELETE FROM webhook_rejections');
   });
 
   const refusals: [cause: string, change: (headers: Record<string, string>) => Record<string, string>][] = [

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Header, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { PageQuery } from '../http/page.js';
 import { UuidParam } from '../http/uuid-param.js';
@@ -15,7 +15,6 @@ export class ApiKeysController {
 
   @Post()
   @ApiOperation({ summary: 'Makes a key; it is shown this once' })
-  @Header('cache-control', 'no-store')
   @ApiCreatedResponse({ type: NewApiKeyAnswer })
   async create(@Body() body: NewApiKeyBody, @Caller() caller: Principal): Promise<NewApiKeyAnswer> {
     const { row, key } = await this.keys.create(body.name, body.scopes, caller);

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Header, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import {
   ApiAcceptedResponse,
   ApiCreatedResponse,
@@ -64,7 +64,6 @@ export class ComplianceController {
   @Post('upload-url')
   @ApiOperation({ summary: 'Hands out an address to which the EHR sends one PDF by itself' })
   @HttpCode(201)
-  @Header('cache-control', 'no-store')
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceUploadAnswer })
   async uploadUrl(@Body() dto: ComplianceUploadDto, @HangUp() signal: AbortSignal): Promise<ComplianceUploadAnswer> {
@@ -84,7 +83,6 @@ export class ComplianceController {
   @Get('jobs/:id')
   @ApiOperation({ summary: "A job with its result, by our id or the platform's" })
   @AuditedRead()
-  @Header('cache-control', 'no-store')
   @ApiOkResponse({ type: ComplianceJobView })
   async show(
     @Param('id') id: string,

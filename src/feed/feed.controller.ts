@@ -56,7 +56,6 @@ export class FeedController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const after = startOf({ lastEventId, after: query.after, cursor: query.cursor });
-    reply.header('cache-control', 'no-store');
     if (accept?.includes('text/event-stream')) {
       await reply
         .header('content-type', 'text/event-stream')

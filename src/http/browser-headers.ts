@@ -15,11 +15,15 @@ const CONTENT_SECURITY_POLICY = {
   },
 };
 
-/** Gives answers the headers that browsers heed, but for those of hot routes, which no browser calls. */
+/**
+ * Gives answers the headers that browsers heed, but for those of hot routes, which no browser calls. Most answers hold
+ * personal data: no cache may keep one.
+ */
 export function installBrowserHeaders(fastify: FastifyInstance): void {
   const addHeaders = helmet({ contentSecurityPolicy: CONTENT_SECURITY_POLICY });
   fastify.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config?.edge?.hot) return done();
+    reply.header('cache-control', 'no-store');
     addHeaders(request.raw, reply.raw, (error) => done(error as Error | undefined));
   });
 }

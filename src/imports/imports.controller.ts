@@ -96,7 +96,6 @@ export class ImportsController {
     await reply
       .header('content-type', 'text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="rejected.csv"')
-      .header('cache-control', 'no-store')
       .send(csv);
   }
 
@@ -104,11 +103,7 @@ export class ImportsController {
   @ApiOperation({ summary: 'The progress of an import as server-sent events' })
   async events(@UuidParam() id: string, @HangUp() signal: AbortSignal, @Res() reply: FastifyReply): Promise<void> {
     const stream = await this.progress.stream(id, signal);
-    await reply
-      .header('content-type', 'text/event-stream')
-      .header('cache-control', 'no-store')
-      .header('x-accel-buffering', 'no')
-      .send(stream);
+    await reply.header('content-type', 'text/event-stream').header('x-accel-buffering', 'no').send(stream);
   }
 
   @Post(':id/apply')

@@ -1,4 +1,4 @@
-import { Body, Controller, Header, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Caller, type Principal } from '../access/caller.js';
 import { Scopes } from '../access/scopes.js';
@@ -16,7 +16,6 @@ export class RecorderController {
   @Post('launches')
   @ApiOperation({ summary: "Opens the recorder for a provider's session with a client it treats" })
   @HttpCode(201)
-  @Header('cache-control', 'no-store')
   @ApiCreatedResponse({ type: RecorderAnswer })
   async launch(
     @Body() { provider, client, variant, redirectUrl }: LaunchDto,
@@ -38,7 +37,6 @@ export class RecorderController {
     description: 'It lists only what was recorded on the same device and in the same browser.',
   })
   @HttpCode(201)
-  @Header('cache-control', 'no-store')
   @ApiCreatedResponse({ type: RecorderAnswer })
   async recover(
     @Body() { provider }: RecoveryDto,

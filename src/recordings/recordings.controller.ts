@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Body, Controller, Header, HttpCode, Post, Req } from '@nestjs/common';
+import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency.interceptor.js';
@@ -40,7 +40,6 @@ export class RecordingsController {
   @Post('upload-url')
   @ApiOperation({ summary: 'Hands out an address to which a browser or the EHR sends a recording' })
   @HttpCode(201)
-  @Header('cache-control', 'no-store')
   @Idempotent()
   @ApiCreatedResponse({ type: RecordingUploadAnswer })
   async uploadUrl(@Body() dto: RecordingUploadDto, @HangUp() signal: AbortSignal): Promise<RecordingUploadAnswer> {

@@ -24,7 +24,6 @@ export class SessionNotesController {
   @ApiOperation({ summary: 'The notes of a session: JSON, Markdown or FHIR' })
   @Scopes('notes:read')
   @AuditedRead()
-  @Header('Cache-Control', 'no-store')
   @Header('Vary', 'Accept')
   @ApiProduces(...NOTE_FORMATS)
   @ApiOkResponse({ type: NotesView })
@@ -45,7 +44,6 @@ export class SessionNotesController {
   @ApiOperation({ summary: 'Every version of one document that was fetched, the newest first' })
   @Scopes('notes:read')
   @AuditedRead()
-  @Header('Cache-Control', 'no-store')
   @ApiOkResponse({ type: RevisionsView })
   async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsView> {
     return this.reader.revisions(id, documentId);

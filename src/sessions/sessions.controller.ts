@@ -1,4 +1,4 @@
-import { Controller, Get, Header, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../access/audit.interceptor.js';
 import { Scopes } from '../access/scopes.js';
@@ -42,7 +42,6 @@ export class SessionsController {
   })
   @Scopes('notes:read')
   @AuditedRead()
-  @Header('Cache-Control', 'no-store')
   async transcript(@Param('id') id: string): Promise<unknown> {
     return this.reader.transcript(id);
   }
@@ -51,7 +50,6 @@ export class SessionsController {
   @ApiOperation({ summary: 'Topics, named entities and analytics as the platform gave them' })
   @Scopes('notes:read')
   @AuditedRead()
-  @Header('Cache-Control', 'no-store')
   async insights(@Param('id') id: string): Promise<InsightsView> {
     return this.reader.insights(id);
   }
@@ -63,7 +61,6 @@ export class SessionsController {
   })
   @Scopes('notes:read')
   @AuditedRead()
-  @Header('Cache-Control', 'no-store')
   async recordingUrl(@Param('id') id: string, @HangUp() signal: AbortSignal): Promise<{ url: string }> {
     return { url: await this.recordingUrls.fetch(id, signal) };
   }

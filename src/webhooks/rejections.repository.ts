@@ -38,6 +38,16 @@ export class RejectionsRepository {
     return rows;
   }
 
+  /** Requests of the last hour whose signature was wrong, in the minutes that began after the last genuine delivery. */
+  async wrongSinceGenuine(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT coalesce(sum(count), 0)::float8 AS count FROM webhook_rejections
+       WHERE cause = 'wrong-signature' AND minute > now() - interval '1 hour'
+         AND minute > coalesce((SELECT received_at FROM webhook_deliveries ORDER BY id DESC LIMIT 1), '-infinity')`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
   /** Drops what is older than the ledger reaches back. */
   async forgetOld(): Promise<void> {
     await this.database.pool.query(

@@ -13,6 +13,7 @@ import { ReceiverRoute } from './receiver.route.js';
 import { RejectionsController } from './rejections.controller.js';
 import { Rejections } from './rejections.js';
 import { RejectionsRepository } from './rejections.repository.js';
+import { SignaturesHealth } from './signatures-health.js';
 
 /** From the platform's POST into the inbox, and the inbox as operators see it. */
 @Module({
@@ -25,6 +26,7 @@ import { RejectionsRepository } from './rejections.repository.js';
     ReceiverRoute,
     Rejections,
     RejectionsRepository,
+    SignaturesHealth,
   ],
 })
 export class WebhooksModule {}
