@@ -16,14 +16,16 @@ export class ForecastRepository {
    */
   private async takenEmails(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `WITH asking AS (
-         SELECT r.row_no, r.email_fingerprint,
-           row_number() OVER (PARTITION BY r.email_fingerprint ORDER BY r.row_no) AS turn,
-           EXISTS (SELECT 1 FROM email_claims c JOIN people h ON h.id = c.person_id
-             WHERE c.fingerprint = r.email_fingerprint AND h.id IS DISTINCT FROM r.person_id AND h.wanted
-               AND NOT EXISTS (SELECT 1 FROM import_rows d
-                 WHERE d.import_id = $1 AND d.planned = 'delete' AND d.outcome = 'pending' AND d.person_id = h.id)) AS taken
+      `WITH leaving AS MATERIALIZED (
+         SELECT person_id FROM import_rows WHERE import_id = $1 AND planned = 'delete' AND outcome = 'pending'),
+       held AS (
+         SELECT c.fingerprint, h.id FROM email_claims c JOIN people h ON h.id = c.person_id
+         WHERE h.wanted AND NOT EXISTS (SELECT 1 FROM leaving l WHERE l.person_id = h.id)),
+       asking AS (
+         SELECT r.row_no, row_number() OVER (PARTITION BY r.email_fingerprint ORDER BY r.row_no) AS turn,
+           held.id IS NOT NULL AS taken
          FROM import_rows r
+         LEFT JOIN held ON held.fingerprint = r.email_fingerprint AND held.id IS DISTINCT FROM r.person_id
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL)
        UPDATE import_rows r SET planned = 'needs-review', code = 'email-taken', calls_min = 0, calls_max = 0 FROM asking a
        WHERE r.import_id = $1 AND r.row_no = a.row_no AND (a.taken OR a.turn > 1)`,

@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
 import type { ImportRecord } from './import-types.js';
+import { ImportsRepository } from './imports.repository.js';
 import { rejection } from './read/rejection.js';
 import { ReferencesRepository } from './references.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
@@ -12,6 +13,7 @@ import { UnchangedRowsRepository } from './unchanged-rows.repository.js';
 @Injectable()
 export class PlanRepository {
   constructor(
+    private readonly imports: ImportsRepository,
     private readonly references: ReferencesRepository,
     private readonly deletes: DeletesRepository,
     private readonly forecast: ForecastRepository,
@@ -28,7 +30,11 @@ export class PlanRepository {
     await this.rejectUnknownProviders(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
     await this.compare(tx, record.id);
-    if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
+    if (record.mode === 'snapshot') {
+      // Rows to delete joined the others: taken for none, they would be looked through for each row.
+      await this.imports.analyse(tx);
+      await this.deletes.spareNamed(tx, record.id);
+    }
     await this.forecast.foresee(tx, record.id);
     await this.cells.keepRejected(tx, record.id);
   }
@@ -68,10 +74,12 @@ export class PlanRepository {
        unknown AS (
          SELECT external_id FROM named
          EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted),
+       naming AS (
+         SELECT r.row_no FROM import_rows r CROSS JOIN unnest(r.providers) AS one(provider) JOIN unknown u ON u.external_id = one.provider
+         WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending')
        UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'providers', hint = $3
-       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending'
-         AND r.providers && (SELECT array_agg(external_id) FROM unknown)`,
+       WHERE r.import_id = $1 AND r.row_no IN (SELECT row_no FROM naming)`,
       [importId, code, hint],
     );
   }
