@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ORDER_LOCK } from '../src/imports/import-steps.service.js';
+import { ORDER_LOCK } from '../src/imports/order-lock.js';
 import { clientLine, clientsCsv, imported, importIs, providerLine, providersCsv, rowsOf } from './support/bulk.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';
 

@@ -39,8 +39,15 @@ export class ApplyRepository {
     );
   }
 
-  /** A person that somebody changed since the plan is left alone. */
+  /** A person that somebody changed since the plan is left alone; one that a cancelled import took back is gone. */
   private async skipChanged(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
+         hint = 'This person was taken back after the plan was made: nobody is left to delete.'
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND r.planned = 'delete'
+         AND NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`,
+      [importId],
+    );
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = CASE WHEN r.planned = 'delete' THEN 'This person was changed after the plan was made, and is kept.'

@@ -12,11 +12,9 @@ import { COUNT_EVERY_MS } from './import-eta.js';
 import { standing } from './import-guards.js';
 import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
+import { isFirst } from './order-lock.js';
 import { PlanRepository } from './plan.repository.js';
 import { TallyRepository } from './tally.repository.js';
-
-/** Any fixed number: whoever holds this lock plans, applies or takes back, so that imports come one after the other. */
-export const ORDER_LOCK = 727_002;
 
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
 const SILENT_MS = 60_000;
@@ -98,7 +96,7 @@ export class ImportSteps implements OnModuleInit {
 
   private prepareIn(begun: { id?: string }): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      if (!(await this.isFirst(tx))) return false;
+      if (!(await isFirst(tx))) return false;
       const record = await this.imports.nextToPrepare(tx);
       if (!record) return false;
       begun.id = record.id;
@@ -108,12 +106,6 @@ export class ImportSteps implements OnModuleInit {
       this.log.log({ msg: 'import prepared', import: record.id, applied });
       return true;
     });
-  }
-
-  /** Whether this transaction alone may change what imports want, until its end. */
-  private async isFirst(tx: PoolClient): Promise<boolean> {
-    const { rows } = await tx.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [ORDER_LOCK]);
-    return rows[0]?.mine ?? false;
   }
 
   /** Plans what was read, and applies what may be. @returns whether it was applied */
@@ -147,7 +139,7 @@ export class ImportSteps implements OnModuleInit {
       const wasPending = await this.tallies.tally(tx, record.id);
       const isCancelled = record.state === 'cancelled' && wasPending > 0;
       // One that is applied at this moment may name a provider who would be taken back.
-      if (isCancelled && (await this.isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
+      if (isCancelled && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
       const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
       if (pending > 0) return false;
       const state = record.state === 'cancelled' ? 'cancelled' : 'completed';

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
 import { Audit } from '../access/audit.js';
 import type { Principal } from '../access/caller.js';
 import { Database } from '../database/database.js';
@@ -13,6 +14,7 @@ import { ImportSteps, INTERRUPTED } from './import-steps.service.js';
 import type { ImportRecord, ImportRequest, ImportState } from './import-types.js';
 import { hasEta, type ImportView, showImport } from './import-view.js';
 import { ImportsRepository } from './imports.repository.js';
+import { awaitTurn } from './order-lock.js';
 import { readPeople } from './read/read-people.js';
 import { UnreadableFile } from './read/unreadable-file.js';
 import { RetryRepository } from './retry.repository.js';
@@ -22,6 +24,9 @@ import { StagingWriter } from './staging-writer.js';
 import { TotalsRepository } from './totals.repository.js';
 import { readingOf, type UploadedFile } from './upload-parts.js';
 import { UploadRoom } from './upload-room.js';
+
+/** What somebody's word changes of an import. */
+type Steering = (tx: PoolClient, record: ImportRecord) => Promise<void>;
 
 /** Milliseconds between two signs of life of a reader. */
 const ALIVE_MS = 5_000;
@@ -104,9 +109,10 @@ export class ImportsService {
 
   /** Takes up again what failed, is in review, or was skipped because somebody changed it after the plan. */
   async retry(id: string): Promise<ImportView> {
-    return this.steer(id, ['running', 'completed'], async (tx, record) => {
+    const work: Steering = async (tx, record) => {
       if (await this.retrying.retry(tx, record)) await this.imports.enter(tx, id, 'running');
-    });
+    };
+    return this.steer(id, ['running', 'completed'], work, awaitTurn);
   }
 
   /** Calls under way finish, nothing else of this import starts. */
@@ -180,12 +186,15 @@ export class ImportsService {
     }
   }
 
+  /** @param before what the transaction waits for before it locks the import */
   private async steer(
     id: string,
     from: ImportState[],
-    work: (tx: Parameters<Parameters<Database['transaction']>[0]>[0], record: ImportRecord) => Promise<void>,
+    work: Steering,
+    before?: (tx: PoolClient) => Promise<void>,
   ): Promise<ImportView> {
     await this.database.transaction(async (tx) => {
+      await before?.(tx);
       await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [id]);
       const record = await this.find(id, tx);
       if (!from.includes(record.state)) {
