@@ -71,7 +71,7 @@ export class ImportSteps implements OnModuleInit {
   /** Gives up imports whose reader died with its process. */
   private async giveUpSilent(): Promise<void> {
     for (const id of await this.imports.silent(SILENT_MS)) {
-      await this.database.transaction((tx) => this.imports.fail(tx, id, INTERRUPTED));
+      await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED));
     }
   }
 
@@ -89,7 +89,7 @@ export class ImportSteps implements OnModuleInit {
       if (begun.id === undefined || !isOwnFault(error)) throw error;
       this.log.error({ msg: 'an import could not be planned', import: begun.id, code: (error as DatabaseError).code });
       const id = begun.id;
-      await this.database.transaction((tx) => this.imports.fail(tx, id, UNPLANNED));
+      await this.database.transaction((tx) => this.imports.failPlan(tx, id, UNPLANNED));
       return true;
     }
   }

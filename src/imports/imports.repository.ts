@@ -21,12 +21,22 @@ export interface ImportRowRecord {
   hint: string | null;
 }
 
+/** Why an import failed as a whole. */
+interface ImportFault {
+  code: string;
+  detail: string;
+}
+
 /** A rejected row, and the providers that were found for it. */
 export type RejectedRecord = ImportRowRecord & { providers: string[] };
 
 const RECORD = `id, kind, mode, dry_run AS "dryRun", default_provider AS "defaultProvider", id_systems AS "idSystems", state,
   staged_at AS "stagedAt", apply_wanted AS "applyWanted", overrides, files, guards, error_code AS "errorCode",
   error_detail AS "errorDetail", created_at AS "createdAt", applied_at AS "appliedAt", finished_at AS "finishedAt"`;
+
+const BEING_READ = `(state = 'staging' AND staged_at IS NULL)`;
+
+const TO_PREPARE = `(staged_at IS NOT NULL AND (state = 'staging' OR (state = 'planned' AND apply_wanted)))`;
 
 const UNDER_WAY = `(state IN ('running', 'paused') OR (state = 'cancelled' AND finished_at IS NULL))`;
 
@@ -77,20 +87,20 @@ export class ImportsRepository {
     return rowCount === 1;
   }
 
-  /** The import ends, and imported nothing. */
-  async fail(tx: PoolClient, id: string, error: { code: string; detail: string }): Promise<void> {
-    await tx.query('UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1', [
-      id,
-      error.code,
-      error.detail,
-    ]);
-    await this.end(tx, id, 'failed');
+  /** Ends an import that could not be read; one that was read to its end after all, by a commit in doubt, goes on. */
+  async failReading(tx: PoolClient, id: string, error: ImportFault): Promise<void> {
+    await this.fail(tx, id, error, BEING_READ);
+  }
+
+  /** Ends an import that could not be planned or applied; one with which another worker succeeded goes on. */
+  async failPlan(tx: PoolClient, id: string, error: ImportFault): Promise<void> {
+    await this.fail(tx, id, error, TO_PREPARE);
   }
 
   /** Imports that are being read by nobody any more. @param silentMs milliseconds without a sign of life */
   async silent(silentMs: number): Promise<string[]> {
     const { rows } = await this.database.pool.query<{ id: string }>(
-      `SELECT id FROM imports WHERE state = 'staging' AND staged_at IS NULL
+      `SELECT id FROM imports WHERE ${BEING_READ}
          AND alive_at < clock_timestamp() - $1 * interval '1 millisecond'`,
       [silentMs],
     );
@@ -115,7 +125,7 @@ export class ImportsRepository {
   /** The import whose turn it is to be planned or applied, in the order in which they were read to their ends. */
   async nextToPrepare(tx: PoolClient): Promise<ImportRecord | undefined> {
     const { rows } = await tx.query<ImportRecord>(
-      `SELECT ${RECORD} FROM imports WHERE staged_at IS NOT NULL AND (state = 'staging' OR (state = 'planned' AND apply_wanted))
+      `SELECT ${RECORD} FROM imports WHERE ${TO_PREPARE}
        ORDER BY staged_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
     );
     return rows[0];
@@ -211,5 +221,13 @@ export class ImportsRepository {
       [id, after, limit],
     );
     return rows;
+  }
+
+  private async fail(tx: PoolClient, id: string, { code, detail }: ImportFault, where: string): Promise<void> {
+    const { rowCount } = await tx.query(
+      `UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1 AND ${where}`,
+      [id, code, detail],
+    );
+    if (rowCount === 1) await this.end(tx, id, 'failed');
   }
 }

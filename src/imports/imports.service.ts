@@ -65,7 +65,7 @@ export class ImportsService {
       await this.stage(id, request, files);
     } catch (error) {
       const why = error instanceof Problem ? { code: error.type, detail: error.detail } : INTERRUPTED;
-      await this.database.transaction((tx) => this.imports.fail(tx, id, why));
+      await this.database.transaction((tx) => this.imports.failReading(tx, id, why));
       throw error;
     }
     this.steps.ring();
