@@ -1,5 +1,7 @@
 import pg from 'pg';
+import { Database } from '../src/database/database.js';
 import { ORDER_LOCK } from '../src/imports/order-lock.js';
+import { RetentionRepository } from '../src/operations/retention.repository.js';
 import {
   clientLine,
   clientsCsv,
@@ -65,4 +67,19 @@ test('retry waits for its turn among the imports: nothing is planned or applied 
   await importIs(service, plan.id, 'completed');
   const rows = await rowsOf(service, plan.id);
   expect(rows.map(({ outcome, code }) => [outcome, code])).toEqual([['updated', 'not-pushable']]);
+});
+
+test('what is no longer kept of an old import is not retried', async () => {
+  const mirror = await newMirror();
+  const service = await mirror.start();
+  const files = [providersCsv([providerLine('p-1'), providerLine('p-2', 'p-1@example.org')])];
+  await imported(service, 'kind=providers', files);
+  const { id } = await imported(service, 'kind=providers', files);
+  const database = new Database(mirror.database.url);
+  await database.pool.query(`UPDATE imports SET finished_at = now() - interval '100 days' WHERE id = $1`, [id]);
+  const dropped = await new RetentionRepository(database).dropBefore(new Date(Date.now() - 90 * 86_400_000));
+  await database.onApplicationShutdown();
+  expect(dropped).toMatchObject({ importRows: 1 });
+  const retried = await service.call('POST', `/v1/imports/${id}/retry`, { body: {} });
+  expect([retried.status, retried.body]).toMatchObject([200, { state: 'completed', counts: { needsReview: 1 } }]);
 });

@@ -72,25 +72,49 @@ describe('what was kept long enough', () => {
         [id],
       );
       await run(
-        `INSERT INTO import_rows (import_id, row_no, file, line, profile, outcome, code)
-         VALUES ($1, 1, 1, 2, 'x', 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, 'rejected', 'bad')`,
+        `INSERT INTO import_rows (import_id, row_no, file, line, profile, was, outcome, code)
+         VALUES ($1, 1, 1, 2, 'x', NULL, 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, NULL, 'rejected', 'bad'),
+           ($1, 3, 0, 0, NULL, '{"profile": "x"}', 'deleted', NULL)`,
         [id],
       );
       await run(`INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
     }
-    expect(await drop()).toMatchObject({ importRows: 1, importCells: 1 });
-    const { rows } = await run('SELECT outcome, code, profile FROM import_rows WHERE import_id = $1 ORDER BY row_no', [
-      finished,
-    ]);
+    expect(await drop()).toMatchObject({ plans: 0, importRows: 2, importCells: 1 });
+    const { rows } = await run(
+      'SELECT outcome, code, profile, was FROM import_rows WHERE import_id = $1 ORDER BY row_no',
+      [finished],
+    );
     expect(rows).toEqual([
-      { outcome: 'skipped', code: 'expired', profile: null },
-      { outcome: 'rejected', code: 'bad', profile: null },
+      { outcome: 'skipped', code: 'expired', profile: null, was: null },
+      { outcome: 'rejected', code: 'bad', profile: null, was: null },
+      { outcome: 'deleted', code: null, profile: null, was: null },
     ]);
     expect(await count('import_rows WHERE profile IS NOT NULL')).toBe(1);
     expect(await count('import_cells')).toBe(1);
   });
 
+  it('cancels a plan that nobody applied, and drops what its rows say once it has ended', async () => {
+    const [old, young, wanted] = [randomUUID(), randomUUID(), randomUUID()];
+    for (const [id, stagedAt, applyWanted] of [
+      [old, OLD, false],
+      [young, 'now()', false],
+      [wanted, OLD, true],
+    ]) {
+      await run(
+        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
+         VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', ${stagedAt}, $2)`,
+        [id, applyWanted],
+      );
+      await run(`INSERT INTO import_rows (import_id, row_no, file, line, profile) VALUES ($1, 1, 1, 2, 'x')`, [id]);
+    }
+    expect(await drop()).toMatchObject({ plans: 1, importRows: 0 });
+    const { rows } = await run(`SELECT id FROM imports WHERE state = 'cancelled'`);
+    expect(rows).toEqual([{ id: old }]);
+    await run('UPDATE imports SET finished_at = now() WHERE id = $1', [old]);
+    expect(await drop()).toMatchObject({ plans: 0, importRows: 1 });
+  });
+
   it('finds nothing more', async () => {
-    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0, 0]);
   });
 });

@@ -39,13 +39,17 @@ export class RetryRepository {
     return true;
   }
 
-  /** Rows that said nothing new of somebody in review were not applied before; now they are. */
+  /**
+   * Rows that said nothing new of somebody in review were not applied before; now they are. A row of which it is no
+   * longer kept what it says, and what was wanted before it, stays as it is.
+   */
   private async takeUp(tx: PoolClient, importId: string): Promise<string[]> {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL,
          person_wanted_at = CASE WHEN r.applied THEN r.person_wanted_at ELSE p.wanted_at END
        FROM people p
-       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id RETURNING p.id`,
+       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id
+         AND (r.profile IS NOT NULL OR r.planned = 'delete' AND r.was IS NOT NULL) RETURNING p.id`,
       [importId],
     );
     return rows.map((row) => row.id);

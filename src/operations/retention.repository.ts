@@ -9,10 +9,14 @@ const deletion = (table: string, where: string): string =>
   `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
      SELECT ctid FROM ${table} t WHERE ${where} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`;
 
+/** An import `i` that ended before, or was given up as a plan that was made before. */
+const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.staged_at < $1)`;
+
 /**
  * What is dropped, each for rows older than $1. A call that a person's creation is still judged by stays, and so does
- * the newest event of the feed, behind which the next cursors are given. Of a finished import the outcomes stay; what
- * could still be retried by what its row says no longer can.
+ * the newest event of the feed, behind which the next cursors are given. A plan that nobody applied is cancelled, which
+ * the imports' own count brings to its end. Of a finished import the outcomes stay; what could still be retried by what
+ * its row says no longer can.
  */
 const STATEMENTS: Record<string, string> = {
   calls: deletion(
@@ -22,15 +26,15 @@ const STATEMENTS: Record<string, string> = {
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
   events: deletion('feed_events', 'at < $1 AND cursor < (SELECT max(cursor) FROM feed_events)'),
   notices: deletion('processing_notices', 'received_at < $1'),
-  importCells: deletion(
-    'import_cells',
-    'EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND i.finished_at < $1)',
-  ),
-  importRows: `UPDATE import_rows SET profile = NULL,
+  plans: `UPDATE imports SET state = 'cancelled' WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1
+      LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`,
+  importCells: deletion('import_cells', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
+  importRows: `UPDATE import_rows SET profile = NULL, was = NULL,
       code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
     WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM import_rows r JOIN imports i ON i.id = r.import_id
-      WHERE i.finished_at < $1 AND r.profile IS NOT NULL
+      WHERE ${OVER} AND (r.profile IS NOT NULL OR r.was IS NOT NULL)
       LIMIT ${BATCH} FOR UPDATE OF r SKIP LOCKED))`,
 };
 
