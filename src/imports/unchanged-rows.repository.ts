@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../people/person.js';
 import { ProfileSeal } from '../people/profile.js';
 import { arrayLiteral } from './copy-text.js';
-import { RowCellsRepository } from './row-cells.repository.js';
+import { type CellsBlock, RowCellsRepository } from './row-cells.repository.js';
 
 /** A row whose person may be known as it says. */
 export interface KnownCandidate {
@@ -67,8 +67,10 @@ export class UnchangedRowsRepository {
        RETURNING row_no AS "rowNo", kind, external_id AS "externalId"`,
       [importId],
     );
-    for (const { rowNo, ...key } of rows) {
-      const profile = (await this.cells.around(importId, rowNo, tx))?.get(rowNo)?.profile;
+    let block: CellsBlock | undefined;
+    for (const { rowNo, ...key } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
+      if (!block?.has(rowNo)) block = await this.cells.around(importId, rowNo, tx);
+      const profile = block?.get(rowNo)?.profile;
       if (!profile) throw new Error(`The cells of row ${rowNo} are gone before the import was planned.`);
       await tx.query(
         'UPDATE import_rows SET profile = $3, email_fingerprint = $4 WHERE import_id = $1 AND row_no = $2',

@@ -45,7 +45,8 @@ const WATCH_MS = 50;
 /**
  * Adaptive group commit: a row that arrives while a commit slot is free leaves at once, with those of the same turn of
  * the event loop; whoever arrives while all slots are taken goes together in the next commit. No timer delays a row;
- * the busier the database, the larger the groups. A group that fails is tried again row by row, once, so that one row can't take its company down.
+ * the busier the database, the larger the groups. A group that fails is tried again row by row, once, so that one row
+ * can't take its company down.
  */
 export class GroupCommit<T> {
   private waiting: Entry<T>[] = [];
