@@ -10,6 +10,8 @@ const startProgram = usePrograms();
 let mirror: Mirror;
 let service: Service;
 let folder: string;
+/** The id of the first import. */
+let imported: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
@@ -47,6 +49,7 @@ test('import takes several files, watches to the end and ends with 0 when all is
   );
   expect(output).toMatch(/completed in .*: 4 rows, 8 calls/);
   expect(output).toMatch(/4 {2}created on the platform/);
+  imported = /Import ([0-9a-f-]{36})/.exec(output)?.[1] ?? '';
   expect(code).toBe(0);
 });
 
@@ -170,12 +173,19 @@ test('capabilities are listed with what they lack', async () => {
   expect(output).toContain('✗ recorder: set PLATFORM_PARTNER_DOMAIN');
 });
 
+/** Stands for the id of the first import. */
+const KNOWN = 'the first import';
+
 test.each([
   ['an id that nobody named', ['trace', 'client', 'nobody'], 'No client with this external id is known'],
   ['an import that is not known', ['imports', '00000000-0000-4000-8000-000000000000'], 'No import with this id'],
-  ['a file that is not there', ['import', '/nowhere/providers.csv'], 'can not be read'],
+  ['a file that is not there', ['import', '/nowhere/providers.csv'], 'there is no such file'],
+  ['a folder in place of a file', ['import', '.'], 'is a folder'],
+  ['a place that can not be written', ['import-rows', KNOWN, '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
+  ['a link to nobody', ['resolve', 'client', 'c1', 'link'], '--user'],
 ])('%s is one sentence and exit code 1', async (_what, args, sentence) => {
-  const { code, output } = await notebridge(...args);
+  const given = args.map((arg) => (arg === KNOWN ? imported : arg));
+  const { code, output } = await notebridge(...given);
   expect(code).toBe(1);
   expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
 });
@@ -193,6 +203,14 @@ test('the doctor names every setting that is missing, without a value of any', a
     expect(program.output()).toContain(name);
   }
   expect(program.output()).not.toContain('hush');
+});
+
+test('the doctor explains itself, and takes no word that means nothing, without an examination', async () => {
+  const help = await notebridge('doctor', '--help');
+  expect([help.code, help.output]).toEqual([0, expect.stringContaining('Usage: notebridge doctor')]);
+  const typo = await notebridge('doctor', '--jsn');
+  expect([typo.code, typo.output]).toEqual([1, expect.stringContaining("unknown option '--jsn'")]);
+  for (const { output } of [help, typo]) expect(output).not.toContain('Settings');
 });
 
 test('the doctor finds everything well without spending a call of the limit', async () => {

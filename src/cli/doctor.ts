@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
+import { Command } from 'commander';
 import { readClientEnv } from '../config/client-env.js';
 import { type Env, readEnv, validateEnv } from '../config/env.js';
 import { readDemoNote } from './connection.js';
@@ -8,8 +9,8 @@ import { machineChecks } from './doctor/machine-checks.js';
 import { platformChecks } from './doctor/platform-checks.js';
 import { storeChecks } from './doctor/store-checks.js';
 
-/** `notebridge doctor`: reads the environment as the service does, and looks at everything that it names. */
-async function main(): Promise<void> {
+/** Reads the environment as the service does, and looks at everything that it names. */
+async function examine(): Promise<void> {
   if (existsSync('.env')) process.loadEnvFile('.env');
   const { checks, settings, dataDir } = checksToMake();
   let isWell = settings.state !== 'faulty';
@@ -47,4 +48,9 @@ function addressOf(env: Env): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${env.PORT}`;
 }
 
-void main();
+void new Command('notebridge doctor')
+  .description('Checks the settings of this environment or .env, and everything that the service needs.')
+  .addHelpText('after', '\nEnds with 0 when all is well, 1 when something is to be mended.')
+  .showHelpAfterError('(see --help)')
+  .action(examine)
+  .parseAsync();

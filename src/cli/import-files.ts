@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { CliFault } from './cli-fault.js';
+import { fileFault } from './file-fault.js';
 
 export type ImportKind = 'providers' | 'clients' | 'fhir';
 
@@ -48,8 +49,7 @@ async function beginningOf(file: string): Promise<{ firstLine: string; bytes: nu
     }
     return { firstLine: '', bytes: size };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no reason given';
-    throw new CliFault(`${file} can not be read (${code}).`);
+    throw fileFault(file, error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
@@ -6,6 +6,7 @@ import type { ImportRowView } from '../imports/import-rows.service.js';
 import { ROW_OUTCOMES } from '../imports/import-types.js';
 import type { ImportView } from '../imports/import-view.js';
 import { type Api, type Page, withQuery } from './api.js';
+import { fileFault } from './file-fault.js';
 import { stopOnInterrupt, watchToEnd } from './import.command.js';
 import { importSummary } from './import-summary.js';
 import { table } from './table.js';
@@ -100,6 +101,9 @@ async function printLines(rows: AsyncIterable<unknown>): Promise<void> {
 
 async function saveRejected(api: Api, id: string, file: string): Promise<void> {
   const content = await api.stream(`/v1/imports/${id}/rejected.csv`, { accept: 'text/csv' });
-  await pipeline(Readable.from(content), createWriteStream(file, { mode: 0o600 }));
+  const target = await open(file, 'w', 0o600).catch((error: unknown) => {
+    throw fileFault(file, error);
+  });
+  await pipeline(Readable.from(content), target.createWriteStream());
   console.log(`${file} holds the rejected rows, with line, code and hint; corrected, it can be imported as it is.`);
 }

@@ -38,7 +38,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  if (!(error instanceof CliFault)) throw error;
-  console.error(error.message);
-  process.exitCode = error.exitCode;
+  console.error(error instanceof Error ? error.message : 'The command failed without a reason.');
+  process.exitCode = error instanceof CliFault ? error.exitCode : 1;
 });

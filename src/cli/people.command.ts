@@ -100,6 +100,9 @@ async function resolve(
   action: string,
   { user, wait, json }: ResolveOptions,
 ): Promise<void> {
+  if (action === 'link' && user === undefined) {
+    throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
+  }
   const body = { action, ...(user !== undefined && { platformUserId: user }) };
   const person = await api.post<PersonView>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, {
     wait: Number(wait) || 0,
