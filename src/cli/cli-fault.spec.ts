@@ -14,6 +14,12 @@ test('further faults of one request are named with their places', () => {
   expect(sentenceOf(400, problem({ errors }))).toBe('It is wrong. Also: /b must be a name.');
 });
 
+test('a file is called by its name, which whoever sent it knows, not by its number', () => {
+  const detail = 'File 2, line 7: The text is not UTF-8.';
+  expect(sentenceOf(422, problem({ detail, file: 'clients.csv' }))).toBe('clients.csv, line 7: The text is not UTF-8.');
+  expect(sentenceOf(422, problem({ detail }))).toBe(detail);
+});
+
 test('a refused key says where it came from', () => {
   expect(sentenceOf(401, problem({}))).toContain('NOTEBRIDGE_KEY');
 });

@@ -9,8 +9,15 @@ export class CliFault extends Error {
   }
 }
 
+interface Problem {
+  detail: string;
+  errors?: { pointer: string; detail: string }[];
+  /** The name of the file that is at fault. */
+  file?: unknown;
+}
+
 /** Whether a value is what an error answer of the service holds (RFC 9457). */
-function isProblem(value: unknown): value is { detail: string; errors?: { pointer: string; detail: string }[] } {
+function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'detail' in value && typeof value.detail === 'string';
 }
 
@@ -25,7 +32,12 @@ export function sentenceOf(status: number, body: string): string {
   const others = (problem.errors ?? []).slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
   const more = others.length > 0 ? ` Also: ${others.join('; ')}.` : '';
   const advice = status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '';
-  return problem.detail + more + advice;
+  return inFile(problem) + more + advice;
+}
+
+/** The service counts files; whoever sent them knows them by name. */
+function inFile({ detail, file }: Problem): string {
+  return typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
 }
 
 function parsed(text: string): unknown {

@@ -61,6 +61,15 @@ test('a plan says what it would need and how to do it', () => {
   expect(text).toContain('nb apply i1');
 });
 
+const NOTHING_TO_DO: ImportView['planned'][] = [{}, { unchanged: 5 }, { rejected: 4 }];
+
+test.each(NOTHING_TO_DO)('a plan of %j has nothing that could be applied', (planned) => {
+  const text = importSummary(view({ total: 5 }, { state: 'planned', planned, etaSeconds: 0, finishedAt: null }), 'nb');
+  expect(text).toContain('there is nothing to do');
+  expect(text).not.toContain('apply');
+  expect(text).not.toContain('about 0 s');
+});
+
 test('a failed import says why', () => {
   const error = { code: 'unreadable-file', message: 'clients.csv, line 3: it ends in the middle.' };
   expect(importSummary(view({}, { state: 'failed', error }), 'nb')).toContain(error.message);

@@ -31,6 +31,9 @@ const PLANNED: Record<PlannedOutcome, string> = {
   rejected: 'rejected',
 };
 
+/** What a plan may hold that somebody can have done. */
+const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
+
 /** How an import that came to rest ends the command: 0 well, 2 with rows that need somebody, 1 not at all. */
 export function exitCodeOf(view: ImportView): 0 | 1 | 2 {
   if (view.state === 'failed' || view.state === 'cancelled') return 1;
@@ -69,7 +72,7 @@ function planLines(view: ImportView): string[] {
   const { min, max } = view.calls.remaining;
   const planned = Object.entries(PLANNED).filter(([outcome]) => (view.planned[outcome] ?? 0) > 0);
   const calls = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
-  const time = view.etaSeconds === null ? '' : `, about ${duration(view.etaSeconds)}`;
+  const time = view.etaSeconds === null || max === 0 ? '' : `, about ${duration(view.etaSeconds)}`;
   return [
     ...planned.map(([outcome, words]) => line(view.planned[outcome] ?? 0, words)),
     `  That needs ${calls}${time}.`,
@@ -80,10 +83,15 @@ function line(count: number, words: string): string {
   return `  ${String(count).padStart(6)}  ${words}`;
 }
 
+function planAdvice({ id, planned }: ImportView, command: string): string {
+  if (!WORK.some((outcome) => (planned[outcome] ?? 0) > 0)) return 'Nothing was sent, and there is nothing to do.';
+  return `Nothing was sent. To do it: ${command} apply ${id}`;
+}
+
 function advice(view: ImportView, command: string): string[] {
   const { counts, id } = view;
   return [
-    ...(view.state === 'planned' ? [`Nothing was sent. To do it: ${command} apply ${id}`] : []),
+    ...(view.state === 'planned' ? [planAdvice(view, command)] : []),
     ...(view.state === 'paused' ? [`To go on: ${command} resume ${id}`] : []),
     ...(counts.rejected > 0
       ? [`Rejected rows, to be corrected and imported again: ${command} import-rows ${id} --rejected-csv rejected.csv`]

@@ -31,7 +31,7 @@ const BY_STATUS: Record<number, [type: string, detail: string]> = {
   400: ['bad-request', 'The request is not well-formed.'],
   401: ['unauthenticated', 'Send a valid key as Authorization: Bearer <key>.'],
   403: ['forbidden', 'This key may not do that.'],
-  404: ['not-found', 'Nothing is found under this path; /openapi.json lists what there is.'],
+  404: ['not-found', 'Nothing is found under this path; /docs and /openapi.json list what there is.'],
   405: ['method-not-allowed', 'This path does not take that method; /openapi.json lists what there is.'],
   409: ['conflict', 'The request does not fit the present state.'],
   413: ['body-too-large', 'The body is larger than this route takes.'],

@@ -127,7 +127,7 @@ export class FhirBundle {
       this.refuse(
         this.place === 'after'
           ? 'Something follows the Bundle: send one Bundle in each file.'
-          : 'A Bundle begins with {.',
+          : 'A FHIR Bundle begins with {: send one, or records of your own as JSON lines, one object on each line.',
       );
     }
   }

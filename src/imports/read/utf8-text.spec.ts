@@ -57,6 +57,11 @@ describe(`text of an upload (SEED=${SEED})`, () => {
     expect(await refusal(bytes, 1)).toMatchObject({ code, line: 1 });
   });
 
+  it('is refused with the line once and the way to mend it', async () => {
+    const { line, hint } = await refusal(Buffer.from('a\nJ\xfcrgen\n', 'latin1'));
+    expect([line, hint]).toEqual([2, expect.stringMatching(/^The text is not UTF-8.*CSV UTF-8/)]);
+  });
+
   it('is refused exactly when it is not UTF-8', async () => {
     const bytes = fc.uint8Array({ maxLength: 12 }).map((array) => Buffer.from(array));
     await fc.assert(

@@ -75,7 +75,8 @@ export async function* utf8Text(source: AsyncIterable<Buffer>): AsyncGenerator<s
   const decode = (bytes: Buffer): string => {
     if (!isUtf8(bytes)) {
       const line = lines + linesBeforeFault(bytes) + 1;
-      const hint = `Line ${line} is not UTF-8, it looks like Latin-1 or Windows-1252: save the file as UTF-8.`;
+      const hint =
+        'The text is not UTF-8, it looks like Latin-1 or Windows-1252: save the file as UTF-8 (in Excel: CSV UTF-8).';
       throw new UnreadableFile('not-utf8', line, hint);
     }
     lines += newlines(bytes);
