@@ -1,12 +1,12 @@
-/** Errors of the language itself quote names of the program, never data. */
-const SPEAKING = new Set(['TypeError', 'ReferenceError', 'RangeError', 'AssertionError']);
+/** Errors of the language itself quote names of the program, never data; the vault's names keys and columns. */
+const SPEAKING = new Set(['TypeError', 'ReferenceError', 'RangeError', 'AssertionError', 'MissingDataKey']);
 
 /** Members of database errors that name parts of the schema, never values. */
 const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
 
 /**
  * What may be logged of an unexpected error: its kind, its codes and where it was thrown. Messages are left out
- * (`invalid input syntax: "…"` quotes a value) unless the language itself wrote them.
+ * (`invalid input syntax: "…"` quotes a value) unless they are known to quote no data.
  */
 export function errorTrace(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { thrown: typeof error };

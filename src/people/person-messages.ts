@@ -24,6 +24,8 @@ const MESSAGES: Record<string, string> = {
     'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',
   'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
   'platform-fault': 'The platform did not give a readable answer; it is tried again by itself.',
+  unreadable:
+    'The data of this person does not open, so nothing is sent; see vault in /health/ready, and add the missing key to DATA_KEYS.',
   'rate-limited': 'The platform asked to slow down; it is tried again by itself.',
 };
 

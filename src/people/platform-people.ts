@@ -1,17 +1,20 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
+import { errorTrace } from '../http/error-trace.js';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
 import type { CallOptions } from '../platform/platform-http.js';
 import { UsersClient } from '../platform/users-client.js';
 import type { CallStep } from './next-step.js';
 import type { PersonRow } from './person-row.js';
-import { ProfileSeal } from './profile.js';
+import { type Profile, ProfileSeal } from './profile.js';
 import type { CallAnswer, CallResult } from './settle.repository.js';
 
 /** Makes a step's call and says what it came to; nothing is stored here, and no error leaves. */
 @Injectable()
 export class PlatformPeople {
+  private readonly log = new Logger(PlatformPeople.name);
+
   constructor(
     private readonly contract: Contract,
     private readonly users: UsersClient,
@@ -26,9 +29,11 @@ export class PlatformPeople {
 
   /** One HTTP attempt. @param connectWithinMs milliseconds left until it must be on its way, or not leave at all */
   async perform(row: PersonRow, step: CallStep, connectWithinMs: number): Promise<CallResult> {
+    const profile = this.opened(row, step);
+    if (!profile) return UNREADABLE;
     const started = this.clock.monotonicMs();
     try {
-      const { answer, inviteUrl } = await this.call(row, step, { connectWithinMs });
+      const { answer, inviteUrl } = await this.call(row, step, profile, { connectWithinMs });
       const durationMs = this.clock.monotonicMs() - started;
       return {
         answer,
@@ -48,13 +53,23 @@ export class PlatformPeople {
     return { answer: { kind: 'not-sent' }, outcome, errorCode: null, errorText: null, inviteUrl: null };
   }
 
+  /** Whom the call is about; undefined when it does not open: then nothing was sent, and a key may come back. */
+  private opened(row: PersonRow, step: CallStep): Profile | undefined {
+    const sealed = step.subject === 'attempted' ? row.sealed.attemptProfile : row.sealed.profile;
+    try {
+      return this.seal.open(row, sealed ?? row.sealed.profile);
+    } catch (error) {
+      this.log.warn({ msg: 'a person could not be read; nothing was sent', person: row.id, ...errorTrace(error) });
+      return undefined;
+    }
+  }
+
   private async call(
     row: PersonRow,
     step: CallStep,
+    { email, firstName, lastName }: Profile,
     options: CallOptions,
   ): Promise<{ answer: CallAnswer; inviteUrl?: string }> {
-    const sealed = step.subject === 'attempted' ? row.sealed.attemptProfile : row.sealed.profile;
-    const { email, firstName, lastName } = this.seal.open(row, sealed ?? row.sealed.profile);
     const partnerUserId = row.externalId;
     switch (step.operation) {
       case 'checkUser': {
@@ -83,6 +98,15 @@ export class PlatformPeople {
     }
   }
 }
+
+/** The result when the person's own data does not open; tried again later, as if the platform could not be reached. */
+const UNREADABLE: CallResult = {
+  answer: { kind: 'unreachable' },
+  outcome: { outcome: 'unreadable', status: null, durationMs: 0, reached: false },
+  errorCode: 'unreadable',
+  errorText: null,
+  inviteUrl: null,
+};
 
 /** Names what an error means for a person. What is no platform error is a fault of ours after sending: unknown. */
 function failed(error: unknown, durationMs: number): CallResult {

@@ -15,6 +15,7 @@ export interface DataKey {
 }
 
 const VERSION = 1;
+const KEY_NAME = /^[A-Za-z0-9_-]{1,32}$/; // as in DATA_KEYS
 export const NONCE_BYTES = 12; // NIST SP 800-38D §5.2.1.1
 const TAG_BYTES = 16;
 
@@ -58,10 +59,12 @@ export function sealBytes(dataKey: DataKey, nonce: Buffer, place: SealedPlace, p
 
 /** The name of the key that sealed a value. @throws {Error} when the bytes are no sealed value */
 export function sealedBy(sealed: Buffer): string {
-  if (sealed[0] !== VERSION || sealed[1] === undefined || sealed.length < 2 + sealed[1] + NONCE_BYTES + TAG_BYTES) {
+  const length = sealed[0] === VERSION ? (sealed[1] ?? 0) : 0;
+  const id = sealed.toString('utf8', 2, 2 + length);
+  if (!KEY_NAME.test(id) || sealed.length < 2 + length + NONCE_BYTES + TAG_BYTES) {
     throw new Error('A sealed value in the database is damaged; restore it from a backup.');
   }
-  return sealed.toString('utf8', 2, 2 + sealed[1]);
+  return id;
 }
 
 /** Opens what `sealBytes` made. @throws {Error} when the key, the place or the bytes are not those of the sealing */

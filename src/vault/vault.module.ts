@@ -5,6 +5,7 @@ import { PrismaService } from '../database/prisma.service.js';
 import { parseDataKeys } from './data-keys.js';
 import { FingerprintKeyRepository } from './fingerprint-key.repository.js';
 import { Vault } from './vault.js';
+import { VaultHealth } from './vault-health.js';
 
 const PURPOSE = 'fingerprint';
 const PLACE = { table: 'vault_keys', column: 'wrapped', row: PURPOSE };
@@ -23,7 +24,7 @@ export async function openVault(env: Env, random: Random, prisma: PrismaService)
 
 @Global()
 @Module({
-  providers: [{ provide: Vault, inject: [Env, Random, PrismaService], useFactory: openVault }],
+  providers: [{ provide: Vault, inject: [Env, Random, PrismaService], useFactory: openVault }, VaultHealth],
   exports: [Vault],
 })
 export class VaultModule {}

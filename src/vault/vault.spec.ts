@@ -69,7 +69,10 @@ test('after a rotation the new first key seals and the old one still opens', () 
   expect(rotated.open(here, vault.seal(here, 'old'))).toBe('old');
   const sealed = rotated.seal(here, 'new');
   expect(rotated.open(here, sealed)).toBe('new');
-  expect(() => vault.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which sealed people.profile');
+  const lacking = new Vault([k1], fingerprintKey, new Random());
+  expect(lacking.missingKeys).toEqual([]);
+  expect(() => lacking.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which sealed people.profile');
+  expect(lacking.missingKeys).toEqual(['k2']);
 });
 
 test('a rotation changes no fingerprint', () => {

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Random } from '../config/random.js';
+import { MissingDataKey } from './missing-data-key.js';
 import { type DataKey, NONCE_BYTES, openBytes, type SealedPlace, sealBytes, sealedBy } from './sealed-text.js';
 
 export type { SealedPlace } from './sealed-text.js';
@@ -11,6 +12,7 @@ const NONCES_DRAWN = 512;
 export class Vault {
   private readonly keys: Map<string, DataKey>;
   private readonly sealing: DataKey;
+  private readonly missing = new Set<string>();
   private nonces: Buffer = Buffer.alloc(0);
 
   /**
@@ -26,6 +28,11 @@ export class Vault {
     if (!first) throw new Error('DATA_KEYS holds no key; add one as id:base64.');
     this.sealing = first;
     this.keys = new Map(keys.map((key) => [key.id, key]));
+  }
+
+  /** The names of keys that values were sealed with which could not be opened, since the start of this process. */
+  get missingKeys(): string[] {
+    return [...this.missing].sort();
   }
 
   /** Seals a text or bytes for one place in the database. */
@@ -44,10 +51,10 @@ export class Vault {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const id = sealedBy(bytes);
     const key = this.keys.get(id);
-    if (!key)
-      throw new Error(
-        `DATA_KEYS lacks the key ${id}, which sealed ${place.table}.${place.column}; add it behind the first.`,
-      );
+    if (!key) {
+      this.missing.add(id);
+      throw new MissingDataKey(id, `${place.table}.${place.column}`);
+    }
     return openBytes(key, place, bytes);
   }
 

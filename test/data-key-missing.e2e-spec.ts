@@ -1,0 +1,48 @@
+import type { HealthReport } from '../src/operations/health-report.js';
+import type { Trace } from '../src/people/trace.service.js';
+import { type Service, useMirrors } from './support/service.js';
+import { until } from './support/until.js';
+
+const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
+const [K1, K2, K3] = [key('k1', 7), key('k2', 8), key('k3', 9)];
+
+describe('a data key that was dropped too early', () => {
+  const newMirror = useMirrors();
+
+  test('shows in health and log; nothing is sent or decided about whom it sealed, until it is back', async () => {
+    const mirror = await newMirror();
+    const stopped = async (service: Service) => expect(await service.kill('SIGTERM')).toBe(0);
+    const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
+    let service = await mirror.start({ DATA_KEYS: K1 });
+    await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 20 });
+    await stopped(service);
+
+    // A client without an email: had its creation left without an answer, only a person could tell what became of it.
+    service = await mirror.start({ DATA_KEYS: `${K2},${K1}`, PLATFORM_CONTRACT: undefined });
+    const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
+    expect((await service.call('PUT', '/v1/clients/c-1', { body: client })).status).toBe(202);
+    await stopped(service);
+
+    service = await mirror.start({ DATA_KEYS: `${K3},${K1}` });
+    const report = await until('the health tells', async () => {
+      const { body } = await service.call<HealthReport>('GET', '/health/ready');
+      return body.checks.vault?.status === 'degraded' ? body : undefined;
+    });
+    expect(report.checks.vault).toMatchObject({
+      reason: expect.stringMatching(/DATA_KEYS lacks k2.*restart/),
+      facts: { missing: 'k2' },
+    });
+    const { body } = await service.call<Trace>('POST', '/v1/people/trace', {
+      body: { kind: 'client', externalId: 'c-1' },
+    });
+    expect([body.state, body.history[0]?.outcome]).toEqual(['pending', 'unreadable']);
+    expect(mirror.arrivals('createClient')).toBe(0);
+    await until('the log tells', () => service.output().includes('DATA_KEYS lacks the key k2'));
+    expect(service.output()).not.toMatch(/Cleo|Adler/);
+    await stopped(service);
+
+    service = await mirror.start({ DATA_KEYS: `${K3},${K2},${K1}` });
+    await until('it goes on', () => mirror.usersOf('c-1').length === 1);
+    expect((await service.call('GET', '/v1/clients/c-1', { wait: 10 })).body.sync.state).toBe('synced');
+  }, 60_000);
+});
