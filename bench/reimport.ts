@@ -9,7 +9,7 @@ import { type ServiceProcess, startService } from './service-process.js';
 
 const ROWS = 100_000;
 const MANY_ROWS = 1_000_000;
-const ROUNDS = 3;
+const ROUNDS = 5;
 /** With sealing, times the floor. */
 const MOST_RATIO = 3;
 const MOST_PLAN_SECONDS = 15;

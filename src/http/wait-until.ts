@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Milliseconds between two looks: the first is short, since most waits are. */
-const FIRST_PAUSE_MS = 100;
+/** Milliseconds between two looks: a twentieth of the wait so far, within these bounds. */
+const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 250;
 
 /**
@@ -20,13 +20,13 @@ export async function waitUntil<T>(
   done: (state: T) => boolean,
   signal?: AbortSignal,
 ): Promise<T> {
-  const end = performance.now() + seconds * 1000;
-  let pause = FIRST_PAUSE_MS;
+  const begun = performance.now();
+  const end = begun + seconds * 1000;
   for (;;) {
     const state = await read();
-    const left = end - performance.now();
-    if (left <= 0 || done(state) || signal?.aborted) return state;
-    await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
-    pause = Math.min(pause * 1.25, LONGEST_PAUSE_MS);
+    const now = performance.now();
+    if (now >= end || done(state) || signal?.aborted) return state;
+    const pause = Math.min(Math.max((now - begun) / 20, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    await delay(Math.min(pause, end - now), undefined, { signal }).catch(() => undefined);
   }
 }

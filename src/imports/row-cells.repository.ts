@@ -6,7 +6,7 @@ import { type SealedPlace, Vault } from '../vault/vault.js';
 
 type Sql = Pick<Pool | PoolClient, 'query'>;
 
-/** What a row was read as: its cells (see `read/raw-row.ts`), and the profile of one that was not stored by itself. */
+/** What a row was read as: its cells (see `read/raw-row.ts`), and an accepted one's profile. */
 export interface RowCells {
   raw: string;
   profile?: Profile;
@@ -15,10 +15,14 @@ export interface RowCells {
 /** Cells of consecutive rows by their row number: sealed together, since sealing each would cost more than reading it. */
 export type CellsBlock = ReadonlyMap<number, RowCells>;
 
-interface SealedBlock {
+/** A block as it is stored. */
+export interface SealedCells {
   firstRow: number;
+  lastRow: number;
   sealed: Buffer;
 }
+
+type SealedBlock = Omit<SealedCells, 'lastRow'>;
 
 /** The cells of an import's rows: kept until the plan is made, and after it for rejected rows only. */
 @Injectable()
@@ -28,16 +32,20 @@ export class RowCellsRepository {
     private readonly vault: Vault,
   ) {}
 
-  /** Stores the cells of consecutive rows. */
-  async add(tx: PoolClient, importId: string, cells: CellsBlock): Promise<void> {
+  /** Seals the cells of at least one row. */
+  seal(importId: string, cells: CellsBlock): SealedCells {
     const rowNos = [...cells.keys()];
-    const [firstRow, lastRow] = [rowNos[0], rowNos.at(-1)];
-    if (firstRow === undefined) return;
+    const firstRow = rowNos[0] ?? 0;
+    return { firstRow, lastRow: rowNos.at(-1) ?? 0, sealed: this.sealAt(importId, firstRow, cells) };
+  }
+
+  /** Stores a block. */
+  async add(tx: PoolClient, importId: string, { firstRow, lastRow, sealed }: SealedCells): Promise<void> {
     await tx.query('INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)', [
       importId,
       firstRow,
       lastRow,
-      this.seal(importId, firstRow, cells),
+      sealed,
     ]);
   }
 
@@ -86,11 +94,11 @@ export class RowCellsRepository {
     await tx.query('UPDATE import_cells SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
       importId,
       block.firstRow,
-      this.seal(importId, block.firstRow, kept),
+      this.sealAt(importId, block.firstRow, kept),
     ]);
   }
 
-  private seal(importId: string, firstRow: number, cells: CellsBlock): Buffer {
+  private sealAt(importId: string, firstRow: number, cells: CellsBlock): Buffer {
     return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...cells]));
   }
 

@@ -2,10 +2,11 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../people/person.js';
 import type { ImportRequest } from './import-types.js';
 import type { AcceptedRow, ReadRow, ReferenceFact } from './read/import-row.js';
+import type { SealedCells } from './row-cells.repository.js';
 import type { StagedFact, StagedRow, StagingRepository } from './staging.repository.js';
 
 /** What is collected before it is stored: rows and facts, and the characters of what the rows say. */
-const BATCH_ITEMS = 1_000;
+const BATCH_ITEMS = 500;
 const BATCH_CHARACTERS = 512 * 1024;
 
 /**
@@ -54,17 +55,18 @@ export class StagingWriter {
     await this.storing;
   }
 
-  /** Has the batch stored as soon as the one before is. @throws what that one met */
+  /** Seals the batch, and has it stored as soon as the one before is. @throws what that one met */
   private async handOver(): Promise<void> {
     const { rows, facts } = this;
     [this.rows, this.facts, this.characters] = [[], [], 0];
+    const cells = this.repository.sealCells(this.importId, rows);
     await this.storing;
-    this.storing = this.store(rows, facts);
+    this.storing = this.store(rows, cells, facts);
     this.storing.catch(() => undefined); // met by whoever waits for it
   }
 
-  private async store(rows: StagedRow[], facts: StagedFact[]): Promise<void> {
-    await this.repository.storeRows(this.tx, this.importId, rows);
+  private async store(rows: StagedRow[], cells: SealedCells, facts: StagedFact[]): Promise<void> {
+    if (rows.length > 0) await this.repository.storeRows(this.tx, this.importId, rows, cells);
     await this.repository.storeFacts(this.tx, this.importId, facts);
   }
 

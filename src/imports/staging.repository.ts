@@ -6,7 +6,7 @@ import { type Profile, ProfileSeal } from '../people/profile.js';
 import { type CopyValue, copyLine } from './copy-text.js';
 import type { AcceptedRow, ReferenceFact, RejectedRow } from './read/import-row.js';
 import { ReferenceKeys } from './reference-keys.js';
-import { type RowCells, RowCellsRepository } from './row-cells.repository.js';
+import { type RowCells, RowCellsRepository, type SealedCells } from './row-cells.repository.js';
 import { type KnownCandidate, UnchangedRowsRepository } from './unchanged-rows.repository.js';
 
 const ROW_COLUMNS =
@@ -22,7 +22,8 @@ interface RowPlace {
 export type StagedAccepted = RowPlace & {
   row: AcceptedRow;
   profile: Profile;
-  profileHash: Buffer;
+  /** `ProfileSeal.hash` in hex: a Buffer for each row would outlive many a batch. */
+  profileHash: string;
   providers: readonly string[];
   /** False: resources that may be still to come name more providers of this client (FHIR). */
   listIsWhole: boolean;
@@ -43,18 +44,23 @@ export class StagingRepository {
     private readonly unchanged: UnchangedRowsRepository,
   ) {}
 
-  /** Equal profiles have equal hashes. */
-  profileHash(profile: Profile): Buffer {
-    return this.seal.hash(profile);
+  /** Equal profiles have equal hashes, in hex. */
+  profileHash(profile: Profile): string {
+    return this.seal.hash(profile).toString('hex');
+  }
+
+  /** Seals what consecutive rows were read as. */
+  sealCells(importId: string, rows: readonly StagedRow[]): SealedCells {
+    return this.cells.seal(importId, new Map(rows.map((staged) => [staged.rowNo, cellsOf(staged)])));
   }
 
   /** Stores consecutive rows: those that say nothing new with their outcome, the others with what they say, sealed. */
-  async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
+  async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[], cells: SealedCells): Promise<void> {
     const unchanged = await this.unchanged.store(tx, importId, rows.flatMap(candidate));
     const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo));
     const lines = others.map((staged) => copyLine([importId, ...this.rowFields(staged)]));
     await copy(tx, `COPY import_rows (${ROW_COLUMNS}) FROM STDIN`, lines);
-    await this.cells.add(tx, importId, new Map(rows.map((staged) => [staged.rowNo, cellsOf(staged, unchanged)])));
+    await this.cells.add(tx, importId, cells);
   }
 
   /** Stores what resources say beside the people. */
@@ -76,7 +82,7 @@ export class StagingRepository {
     const sealed = this.seal.seal({ kind, externalId }, profile);
     const fingerprint = this.seal.emailFingerprint(profile.email);
     const plan = ['pending', null, null, null, null];
-    return [...place, kind, externalId, sealed, profileHash, fingerprint, providers, ...plan];
+    return [...place, kind, externalId, sealed, `\\x${profileHash}`, fingerprint, providers, ...plan];
   }
 
   private factFields(fact: ReferenceFact): CopyValue[] {
@@ -102,9 +108,9 @@ function candidate(staged: StagedRow): KnownCandidate[] {
   return [{ rowNo, file, line, kind: person.kind, externalId: person.externalId, profileHash, providers }];
 }
 
-function cellsOf(staged: StagedRow, unchanged: ReadonlySet<number>): RowCells {
+function cellsOf(staged: StagedRow): RowCells {
   const { raw } = staged.row;
-  return isAccepted(staged) && unchanged.has(staged.rowNo) ? { raw, profile: staged.profile } : { raw };
+  return isAccepted(staged) ? { raw, profile: staged.profile } : { raw };
 }
 
 async function copy(tx: PoolClient, sql: string, lines: readonly string[]): Promise<void> {

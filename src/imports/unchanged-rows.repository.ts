@@ -12,8 +12,8 @@ export interface KnownCandidate {
   line: number;
   kind: PersonKind;
   externalId: string;
-  /** SHA-256's 32 bytes (`ProfileSeal.hash`). */
-  profileHash: Buffer;
+  /** 32 bytes in hex (`ProfileSeal.hash`). */
+  profileHash: string;
   providers: readonly string[];
 }
 
@@ -32,9 +32,9 @@ export class UnchangedRowsRepository {
   async store(tx: PoolClient, importId: string, candidates: readonly KnownCandidate[]): Promise<Set<number>> {
     if (candidates.length === 0) return new Set();
     const { rows } = await tx.query<{ row_no: number }>(
-      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, profile_hash, providers, planned, outcome,
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
          person_id, person_wanted_at)
-       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, p.profile_hash, n.providers::text[], 'unchanged', 'unchanged',
+       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',
          p.id, p.wanted_at
        FROM unnest($2::int[], $3::int[], $4::int[], $5::person_kind[], $6::text[], $7::text[])
          WITH ORDINALITY AS n(row_no, file, line, kind, external_id, providers, place)
@@ -52,7 +52,7 @@ export class UnchangedRowsRepository {
         candidates.map(({ kind }) => kind),
         candidates.map(({ externalId }) => externalId),
         candidates.map(({ providers }) => arrayLiteral(providers)),
-        Buffer.concat(candidates.map(({ profileHash }) => profileHash)),
+        Buffer.from(candidates.map(({ profileHash }) => profileHash).join(''), 'hex'),
       ],
     );
     return new Set(rows.map((row) => row.row_no));
@@ -73,8 +73,15 @@ export class UnchangedRowsRepository {
       const profile = block?.get(rowNo)?.profile;
       if (!profile) throw new Error(`The cells of row ${rowNo} are gone before the import was planned.`);
       await tx.query(
-        'UPDATE import_rows SET profile = $3, email_fingerprint = $4 WHERE import_id = $1 AND row_no = $2',
-        [importId, rowNo, this.seal.seal(key, profile), this.seal.emailFingerprint(profile.email)],
+        `UPDATE import_rows SET profile = $3, profile_hash = $4, email_fingerprint = $5
+         WHERE import_id = $1 AND row_no = $2`,
+        [
+          importId,
+          rowNo,
+          this.seal.seal(key, profile),
+          this.seal.hash(profile),
+          this.seal.emailFingerprint(profile.email),
+        ],
       );
     }
   }
