@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
@@ -71,6 +72,24 @@ const handled = (sessionId: string) =>
   });
 
 describe('a session that is asked for', () => {
+  it('keeps the platform’s answer while the database refuses to store it', async () => {
+    app.webhooks(false);
+    app.trouble({ kind: 'slow', ms: 1_000 });
+    const calls = () => app.simulator.state.arrivals.list().filter(({ operation }) => operation === 'createSession');
+    const before = calls().length;
+    const wish = usual();
+    const { body } = await create(wish, { wait: 0 });
+    await until('the request has left', () => calls().length > before);
+    await app.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
+    await until('the platform has answered', () => calls().at(-1)?.status);
+    await delay(300); // so that it was tried to store the answer
+    await app.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
+    const session = await shownAs(body.id, 'InProgress');
+    app.webhooks(true);
+    const [made, ...more] = app.sessionsOf(wish.partnerAppointmentId);
+    expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
+  });
+
   it('is answered 201 with its place and the platform’s id, and becomes what the platform makes of it', async () => {
     const wish = { ...usual(), date: '2026-03-01T09:00:00+01:00', externalTreatmentPlan: PLAN };
     const { status, headers, body } = await create(wish);

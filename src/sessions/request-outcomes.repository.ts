@@ -68,8 +68,8 @@ export class RequestOutcomesRepository {
   }
 
   /**
-   * Keeps what an event tells for the one open request that it fits, by appointment id and provider, if the
-   * session was first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
+   * Keeps what an event tells for the one open request that it fits, by appointment id and provider, if the session was
+   * first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
    * of; one whose answer may still come waits for it.
    */
   async heardOf(tx: PoolClient, heard: HeardSession): Promise<void> {

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Random } from '../config/random.js';
+import { holdOn } from '../database/hold-on.js';
 import { Metrics } from '../http/metrics.js';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
@@ -89,7 +90,7 @@ export class RequestSender {
     } catch (error) {
       return this.settleFailure(turn, error);
     }
-    await this.outcomes.accepted(turn, sessionId);
+    await this.store(() => this.outcomes.accepted(turn, sessionId));
     this.attempts.inc({ outcome: 'accepted' });
     this.refreshes.ringSoon();
     await this.news.tell();
@@ -100,10 +101,10 @@ export class RequestSender {
     switch (kind) {
       case 'rejected':
       case 'not-found':
-        await this.outcomes.rejected(turn, (error as PlatformError).platformMessage ?? '');
+        await this.store(() => this.outcomes.rejected(turn, (error as PlatformError).platformMessage ?? ''));
         break;
       case 'unknown-outcome':
-        await this.outcomes.unknown(turn);
+        await this.store(() => this.outcomes.unknown(turn));
         this.refreshes.ringSoon();
         break;
       default:
@@ -116,9 +117,14 @@ export class RequestSender {
   /** @param askedMs how long the platform asks to wait */
   private async putOff(turn: RequestTurn, fault: string, askedMs = 0): Promise<void> {
     const waitMs = Math.max(askedMs, backoffMs(turn.strikes + 1, this.random.fraction(), REQUEST_BACKOFF));
-    await this.requests.putOff(turn, fault, waitMs);
+    await this.store(() => this.requests.putOff(turn, fault, waitMs));
     this.attempts.inc({ outcome: fault });
     this.ringAt(this.nowMs() + waitMs);
+  }
+
+  /** What an attempt came to is known here alone. */
+  private store(outcome: () => Promise<void>): Promise<void> {
+    return holdOn(outcome, this.clock);
   }
 
   private async ringForNext(): Promise<void> {
