@@ -485,7 +485,16 @@ describe('access', () => {
       const ready = await call('GET', '/health/ready', { key: '' });
       expect([ready.status, ready.json]).toEqual([
         200,
-        { status: 'ok', checks: { database: { status: 'ok' }, part: { status: 'ok' }, worker: { status: 'ok' } } },
+        {
+          status: 'ok',
+          checks: {
+            database: { status: 'ok' },
+            part: { status: 'ok' },
+            platform: { status: 'ok' },
+            vault: { status: 'ok' },
+            worker: { status: 'ok' },
+          },
+        },
       ]);
     });
 
