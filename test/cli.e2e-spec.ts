@@ -225,5 +225,19 @@ test('the doctor finds everything well without spending a call of the limit', as
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
   });
   expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('✓ Service')]);
+  expect(program.output()).toContain('✓ Keys');
   expect(mirror.arrivals()).toBe(before);
+});
+
+test('the doctor names the data key that the database needs and the settings lack', async () => {
+  const program = await start(['doctor'], {
+    PLATFORM_BASE_URL: mirror.simulator.url,
+    PLATFORM_API_KEY: 'simulator-api-key',
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    ADMIN_API_KEY: ADMIN_KEY,
+    DATABASE_URL: mirror.database.url,
+    DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}`,
+  });
+  expect(await program.ended()).toBe(1);
+  expect(program.output()).toMatch(/✗ Keys {7}DATA_KEYS lacks the key k1.*add it behind the first/);
 });

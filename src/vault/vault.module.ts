@@ -8,7 +8,9 @@ import { Vault } from './vault.js';
 import { VaultHealth } from './vault-health.js';
 
 const PURPOSE = 'fingerprint';
-const PLACE = { table: 'vault_keys', column: 'wrapped', row: PURPOSE };
+
+/** Where the fingerprint key stands. */
+export const FINGERPRINT_PLACE = { table: 'vault_keys', column: 'wrapped', row: PURPOSE };
 
 /** Opens the vault: data keys from the environment, the fingerprint key from the database, made at the first start. */
 export async function openVault(env: Env, random: Random, prisma: PrismaService): Promise<Vault> {
@@ -16,10 +18,11 @@ export async function openVault(env: Env, random: Random, prisma: PrismaService)
   const keys = parseDataKeys(env.DATA_KEYS);
   const wrapping = new Vault(keys, Buffer.alloc(32), random);
   const repository = new FingerprintKeyRepository(prisma);
-  if (!(await repository.find(PURPOSE))) await repository.keep(PURPOSE, wrapping.seal(PLACE, random.bytes(32)));
+  if (!(await repository.find(PURPOSE)))
+    await repository.keep(PURPOSE, wrapping.seal(FINGERPRINT_PLACE, random.bytes(32)));
   const wrapped = await repository.find(PURPOSE);
   if (!wrapped) throw new Error('The fingerprint key could not be stored; check that the database accepts writes.');
-  return new Vault(keys, wrapping.openBytes(PLACE, wrapped), random);
+  return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, wrapped), random);
 }
 
 @Global()

@@ -9,6 +9,7 @@ import { startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationsFolder } from '../../database/migrations.js';
 import { prepareQueueStore } from '../../queue/backend.js';
 import type { Check, Finding } from './finding.js';
+import { keysFinding } from './keys-finding.js';
 
 /** Milliseconds that the database has to take a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -16,11 +17,32 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Of these one is in the data folder once the embedded server was started. */
 const SIGNS_OF_DATA = ['postgres', 'postgres-is-elsewhere.txt'];
 
+const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
+
 /** The database, and what the queues run on. Nothing is changed. */
 export function storeChecks(env: Env): Check[] {
   return [
     { name: 'Database', look: () => (env.DATABASE_URL ? databaseFinding(env.DATABASE_URL) : embeddedFinding(env)) },
+    ...keyChecks(env),
     { name: 'Queues', look: () => queueFinding(env) },
+  ];
+}
+
+/** The keys of a database of one's own; those of the embedded one stand beside it. Without a database none is judged. */
+function keyChecks({ DATABASE_URL: url, DATA_KEYS: keys }: Env): Check[] {
+  if (!url) return [];
+  if (!keys)
+    return [{ name: 'Keys', look: () => ({ state: 'faulty', what: 'DATA_KEYS is not set', advice: [NEW_KEY] }) }];
+  const unjudged: Finding = { state: 'unknown', what: 'not judged: the database can not be read' };
+  return [
+    {
+      name: 'Keys',
+      look: () =>
+        keysFinding(url, keys).catch((error) => {
+          if (error instanceof Error && !('code' in error)) throw error;
+          return unjudged;
+        }),
+    },
   ];
 }
 
