@@ -1,5 +1,6 @@
 import { Injectable, Module } from '@nestjs/common';
 import pg from 'pg';
+import { Metrics } from '../src/http/metrics.js';
 import { EVENT_TYPES } from '../src/platform/wire-types.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/event-handlers.js';
 import { describeOnBothBackends } from './support/backends.js';
@@ -149,6 +150,8 @@ describeOnBothBackends('the inbox', (backend) => {
     }
     await settled('dead', 1);
     expect((await list('?state=dead')).items).toMatchObject([{ attempts: 12, error: { code: 'database-23514' } }]);
+    const gauge = service.app.get(Metrics).registry.getSingleMetricAsString('notebridge_webhook_inbox_dead');
+    expect(await gauge).toContain('notebridge_webhook_inbox_dead 1');
     expect(await times('poison')).toBeUndefined();
   });
 

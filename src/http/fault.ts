@@ -57,7 +57,11 @@ function badValue(): Problem {
 }
 
 function badJson(): Problem {
-  return new Problem(400, 'bad-json', 'The body is not valid JSON; check it with a JSON parser.');
+  return new Problem(
+    400,
+    'bad-json',
+    'The body is not valid JSON, or has a member __proto__ or constructor.prototype; check it with a JSON parser.',
+  );
 }
 
 function badMultipart(): Problem {

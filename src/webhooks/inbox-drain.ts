@@ -50,6 +50,9 @@ export class InboxDrain implements OnModuleInit, OnModuleDestroy {
     metrics.gauge('webhook_inbox_open', 'Deliveries that still want work', [], async (gauge) =>
       gauge.set(await this.inbox.countOpen().catch(() => Number.NaN)),
     );
+    metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that wait for a replay', [], async (gauge) =>
+      gauge.set(await this.inbox.countDead()),
+    );
   }
 
   onModuleInit(): void {

@@ -129,4 +129,12 @@ export class InboxRepository {
     );
     return rows[0]?.count ?? 0;
   }
+
+  /** How many deliveries were given up. */
+  async countDead(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM webhook_deliveries WHERE state = 'dead'`,
+    );
+    return rows[0]?.count ?? 0;
+  }
 }
