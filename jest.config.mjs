@@ -2,6 +2,7 @@
 // (@nestjs/swagger -> @nestjs/common 12). So tests run as CommonJS: SWC turns our TypeScript, and every installed ESM
 // package that a test reaches, into CommonJS. Cached by Jest after the first run; no --experimental-vm-modules.
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 
 const json = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
 const { exclude: _, ...swc } = json('./.swcrc');
@@ -36,6 +37,8 @@ const base = {
 
 export default {
   testTimeout: 30_000,
+  // Most suites wait more than they work; each of them has services and connections of its own, so not too many at once.
+  maxWorkers: Math.min(availableParallelism(), 4),
   projects: [
     {
       ...base,
