@@ -6,7 +6,7 @@ import type { SealedCells } from './row-cells.repository.js';
 import type { StagedFact, StagedRow, StagingRepository } from './staging.repository.js';
 
 /** What is collected before it is stored: rows and facts, and the characters of what the rows say. */
-const BATCH_ITEMS = 500;
+const BATCH_ITEMS = 250;
 const BATCH_CHARACTERS = 512 * 1024;
 
 /**
@@ -71,17 +71,15 @@ export class StagingWriter {
   }
 
   private accepted(file: number, row: AcceptedRow): StagedRow {
-    const { kind, email = null, firstName, lastName, providers = [] } = row.person;
+    const { kind, providers = [] } = row.person;
     const { kind: importKind, defaultProvider } = this.request;
-    const profile = { email, firstName, lastName };
     const listIsWhole = kind === 'provider' || importKind !== 'fhir';
     const isDefault = listIsWhole && kind === 'client' && providers.length === 0 && defaultProvider !== undefined;
     return {
       rowNo: this.rowNo,
       file,
       row,
-      profile,
-      profileHash: this.repository.profileHash(profile),
+      profileHash: this.repository.profileHash(row.person),
       providers: isDefault ? [defaultProvider] : providers,
       listIsWhole,
     };

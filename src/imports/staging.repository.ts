@@ -4,7 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { PersonKind } from '../people/person.js';
 import { type Profile, ProfileSeal } from '../people/profile.js';
 import { type CopyValue, copyLine } from './copy-text.js';
-import type { AcceptedRow, ReferenceFact, RejectedRow } from './read/import-row.js';
+import type { AcceptedRow, ImportedPerson, ReferenceFact, RejectedRow } from './read/import-row.js';
 import { ReferenceKeys } from './reference-keys.js';
 import { type RowCells, RowCellsRepository, type SealedCells } from './row-cells.repository.js';
 import { type KnownCandidate, UnchangedRowsRepository } from './unchanged-rows.repository.js';
@@ -21,7 +21,6 @@ interface RowPlace {
 
 export type StagedAccepted = RowPlace & {
   row: AcceptedRow;
-  profile: Profile;
   /** `ProfileSeal.hash` in hex: a Buffer for each row would outlive many a batch. */
   profileHash: string;
   providers: readonly string[];
@@ -45,8 +44,8 @@ export class StagingRepository {
   ) {}
 
   /** Equal profiles have equal hashes, in hex. */
-  profileHash(profile: Profile): string {
-    return this.seal.hash(profile).toString('hex');
+  profileHash(person: ImportedPerson): string {
+    return this.seal.hash(profileOf(person)).toString('hex');
   }
 
   /** Seals what consecutive rows were read as. */
@@ -77,8 +76,9 @@ export class StagingRepository {
       const why = [row.code, row.field, row.hint];
       return [...place, kind, row.externalId, null, null, null, [], 'rejected', 'rejected', ...why];
     }
-    const { profile, profileHash, providers } = staged;
+    const { profileHash, providers } = staged;
     const { kind, externalId } = staged.row.person;
+    const profile = profileOf(staged.row.person);
     const sealed = this.seal.seal({ kind, externalId }, profile);
     const fingerprint = this.seal.emailFingerprint(profile.email);
     const plan = ['pending', null, null, null, null];
@@ -108,9 +108,13 @@ function candidate(staged: StagedRow): KnownCandidate[] {
   return [{ rowNo, file, line, kind: person.kind, externalId: person.externalId, profileHash, providers }];
 }
 
+function profileOf({ email, firstName, lastName }: ImportedPerson): Profile {
+  return { email: email ?? null, firstName, lastName };
+}
+
 function cellsOf(staged: StagedRow): RowCells {
   const { raw } = staged.row;
-  return isAccepted(staged) ? { raw, profile: staged.profile } : { raw };
+  return isAccepted(staged) ? { raw, profile: profileOf(staged.row.person) } : { raw };
 }
 
 async function copy(tx: PoolClient, sql: string, lines: readonly string[]): Promise<void> {
