@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { DEMO_NOTE, type DemoNote } from '../src/cli/connection.js';
+import { makeDataFolder } from '../src/database/data-folder.js';
 
 /** The project's folder. */
 export const ROOT = path.resolve(__dirname, '../..');
@@ -22,9 +23,9 @@ export interface DemoSettings {
   simulator: Record<string, string>;
 }
 
-/** The demo's settings; its keys are made at the first run and kept. */
+/** The demo's settings; its keys are made at the first run and kept. @throws {Error} naming DATA_DIR */
 export async function demoSettings(): Promise<DemoSettings> {
-  mkdirSync(DEMO_DATA, { recursive: true });
+  for (const folder of [DATA, DEMO_DATA]) makeDataFolder(folder);
   const kept = keptEnvironment();
   const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
   const simulatorPort = await freePort(4010);

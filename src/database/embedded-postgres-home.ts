@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { makeDataFolder } from './data-folder.js';
 import { canEnter, type ServerUser, serverUser } from './embedded-postgres-user.js';
 
 /** Where one project's server lives, and whom it runs as (null: as this process's own user). */
@@ -29,7 +30,7 @@ const NOTE = 'postgres-is-elsewhere.txt';
  * where, and is followed from then on, wherever the project is moved.
  */
 export function findHome(dataRoot: string): PostgresHome {
-  mkdirSync(dataRoot, { recursive: true });
+  makeDataFolder(dataRoot);
   const folder = notedFolder(dataRoot) ?? path.join(dataRoot, 'postgres');
   const user = serverUser(path.join(folder, 'cluster', 'data'));
   if (user === null) return makeHome(folder, null);
@@ -69,7 +70,7 @@ function refuseForeign(folder: string): void {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     throw new Error(
-      `The embedded PostgreSQL in ${folder} was made by another user: run as that user or as root, or set DATABASE_URL.`,
+      `The embedded PostgreSQL in ${folder} was made by another user: run as that user or as root, or set DATA_DIR to a folder of your own.`,
     );
   }
 }
