@@ -13,15 +13,23 @@ function compiled(file, what, args) {
   return foreground(process.execPath, ['--enable-source-maps', file, ...args]);
 }
 
+/** Refuses what a program does not know: a misspelt word would be passed over. */
+function onlyKnown(args, ...known) {
+  const stranger = args.find((arg) => !known.includes(arg));
+  const advice = known.length > 0 ? `say ${known.join(' or ')}, or nothing` : 'its settings stand in the environment';
+  if (stranger !== undefined) throw new Fault(`Unknown argument ${stranger}: ${advice}.`);
+  return args;
+}
+
 const commands = {
   setup: () => 0,
   build: () => 0,
   start: (args) => {
     if (existsSync(path.join(root, '.env'))) process.loadEnvFile(path.join(root, '.env')); // what is set already stays
-    return compiled('dist/src/main.js', 'The service', args);
+    return compiled('dist/src/main.js', 'The service', onlyKnown(args, 'migrate'));
   },
-  simulator: (args) => compiled('dist/simulator/main.js', 'The simulator', args),
-  demo: (args) => compiled('dist/demo/main.js', 'The demo', args),
+  simulator: (args) => compiled('dist/simulator/main.js', 'The simulator', onlyKnown(args)),
+  demo: (args) => compiled('dist/demo/main.js', 'The demo', onlyKnown(args, '--once')),
   bench: (args) => compiled('dist/bench/main.js', 'The benchmark', args),
   test: (args) => foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]),
   check: async () => (await import('./check.mjs')).check(),

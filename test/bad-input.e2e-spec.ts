@@ -197,7 +197,7 @@ test('whoever read names and addresses is on record', async () => {
 test('what the files of an import are called is shown, and kept sealed', async () => {
   const columns = 'externalId,email,firstName,lastName';
   const { id } = await service.startImport('kind=providers&dryRun=true', [
-    { name: 'providers of Dr. Roe.csv', type: 'text/csv', content: `${columns},Roe's room\np-3,nobody,A,B,1\n` },
+    { name: 'providers of Dr. Roe.csv', type: 'text/csv', content: `${columns},Roe's room,Ward\np-3,nobody,A,B,1,2\n` },
     { name: 'providers of Dr. Doe.csv', type: 'text/csv', content: `${columns}\np-4,nobody,A,B\n` },
   ]);
   await planned(id);
@@ -206,6 +206,8 @@ test('what the files of an import are called is shown, and kept sealed', async (
     ['providers of Dr. Roe.csv', 2],
     ['providers of Dr. Doe.csv', 2],
   ]);
+  const { body: view } = await service.call<ImportView>('GET', `/v1/imports/${id}`);
+  expect(view.ignoredColumns).toEqual([{ file: 'providers of Dr. Roe.csv', columns: ['Ward'] }]);
   expect((await rejectedCsv(id)).split('\r\n')[0]).toContain("Roe's room");
   const broken = [{ name: 'providers of Dr. Roe.csv', type: 'text/csv', content: 'nothing\n' }];
   await expect(service.startImport('kind=providers', broken)).rejects.toThrow(/422.*Dr\. Roe.*File 1, line 1/);

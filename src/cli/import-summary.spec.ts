@@ -27,6 +27,7 @@ function view(counts: Partial<ImportView['counts']>, more: Partial<ImportView> =
     deletes: {},
     calls: { made: 76, remaining: { min: 0, max: 0 } },
     etaSeconds: null,
+    ignoredColumns: [],
     error: null,
     createdAt: '2026-11-21T08:00:00.000Z',
     finishedAt: '2026-11-21T08:00:15.000Z',
@@ -41,6 +42,12 @@ test('only outcomes that occurred are listed', () => {
     '      38  created on the platform',
     '       2  found on the platform and linked',
   ]);
+});
+
+test('columns from which nothing was read are named', () => {
+  const ignoredColumns = [{ file: 'clients.csv', columns: ['emial', 'Room'] }];
+  const text = importSummary(view({ total: 1, created: 1 }, { ignoredColumns }), 'nb');
+  expect(text).toContain('Nothing was read from the columns emial, Room of clients.csv.');
 });
 
 test('rows that need somebody come with the command that shows them', () => {

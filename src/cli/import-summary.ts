@@ -49,6 +49,7 @@ export function importSummary(view: ImportView, command: string): string {
   return [
     headline(view),
     ...(view.state === 'planned' ? planLines(view) : outcomeLines(view)),
+    ...view.ignoredColumns.map(ignoredLine),
     ...advice(view, command),
   ].join('\n');
 }
@@ -77,6 +78,11 @@ function planLines(view: ImportView): string[] {
     ...planned.map(([outcome, words]) => line(view.planned[outcome] ?? 0, words)),
     `  That needs ${calls}${time}.`,
   ];
+}
+
+/** A misspelt name costs a column of the whole file: it is told even where every row went well. */
+function ignoredLine({ file, columns }: ImportView['ignoredColumns'][number]): string {
+  return `  Nothing was read from ${columns.length === 1 ? 'the column' : 'the columns'} ${columns.join(', ')} of ${file}.`;
 }
 
 function line(count: number, words: string): string {

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { CallTempo } from '../platform/call-forecast.js';
 import { etaSeconds } from './import-eta.js';
+import type { IgnoredColumns } from './import-files.js';
 import type { Guard } from './import-guards.js';
 import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from './import-types.js';
 import type { ImportTotals } from './totals.repository.js';
@@ -48,6 +49,13 @@ export class ImportView {
   })
   guards!: Guard[];
 
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'object' },
+    description: 'Columns from which nothing is read, by file: often a name that was misspelt',
+  })
+  ignoredColumns!: IgnoredColumns[];
+
   @ApiProperty({ type: 'object', nullable: true, additionalProperties: true })
   error!: { code: string; message: string } | null;
 
@@ -64,7 +72,12 @@ export function hasEta({ state }: Pick<ImportRecord, 'state'>): boolean {
 }
 
 /** Shows an import. @param tempo how calls go; null: it is not told when the import ends */
-export function showImport(record: ImportRecord, totals: ImportTotals, tempo: CallTempo | null): ImportView {
+export function showImport(
+  record: ImportRecord,
+  totals: ImportTotals,
+  tempo: CallTempo | null,
+  ignoredColumns: IgnoredColumns[],
+): ImportView {
   const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
   const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
   const open = ['planned', 'running', 'paused'].includes(record.state);
@@ -81,6 +94,7 @@ export function showImport(record: ImportRecord, totals: ImportTotals, tempo: Ca
     calls: { made: totals.callsMade, remaining },
     guards: record.guards ?? [],
     etaSeconds: tempo && etaSeconds(totals.work, tempo),
+    ignoredColumns,
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
     createdAt: record.createdAt.toISOString(),
     finishedAt: record.finishedAt?.toISOString() ?? null,

@@ -176,7 +176,7 @@ export class ImportsService {
     try {
       for await (const event of readPeople(file.content, { ...reading, idSystems: request.idSystems })) {
         if (event.type === 'row') await writer.row(ordinal, event, kind);
-        else if (event.type === 'columns') entry.columns = event.columns;
+        else if (event.type === 'columns') [entry.columns, entry.ignored] = [event.columns, event.ignored];
         else if (event.type !== 'end') await writer.fact(event);
       }
     } catch (error) {
@@ -219,6 +219,6 @@ export class ImportsService {
   private async view(record: ImportRecord): Promise<ImportView> {
     const totals = await this.counts.totals(record);
     const tempo = hasEta(record) ? await this.calls.tempo(this.database.pool, record.appliedAt) : null;
-    return showImport(record, totals, tempo);
+    return showImport(record, totals, tempo, this.files.ignoredColumns(record));
   }
 }

@@ -14,6 +14,8 @@ export interface CsvHeader {
   names: string[];
   /** Where each known column stands among them. */
   at: Partial<Record<Column, number>>;
+  /** Named columns that nothing is read from, as far as their names may be shown. */
+  ignored: string[];
   /** Whether this is a file of rejected rows that comes back. */
   rejectedFile: boolean;
 }
@@ -111,12 +113,9 @@ function matchColumns(names: readonly string[], kind: ImportKind) {
 }
 
 /** Names that may be repeated in a message: words as headers have, not what cells of a headless file may hold. */
-function shownNames(names: readonly string[]): string {
+function shownNames(names: readonly string[]): string[] {
   const words = names.filter((name) => /^[\p{L}][\p{L}\p{N} _.\-/()]{0,40}$/u.test(name.trim()));
-  return words
-    .slice(0, 20)
-    .map((name) => name.trim())
-    .join(', ');
+  return words.slice(0, 20).map((name) => name.trim());
 }
 
 /**
@@ -140,10 +139,12 @@ export function readHeader(cells: readonly string[], kind: ImportKind, line: num
   if (missing.length > 0) {
     // With fewer than two known names this line may well be a person's row and not a header: nothing of it is shown.
     const found =
-      Object.keys(at).length >= 2 ? `Found: ${shownNames(names)}.` : 'The first line must name the columns.';
+      Object.keys(at).length >= 2 ? `Found: ${shownNames(names).join(', ')}.` : 'The first line must name the columns.';
     throw new UnreadableFile('missing-column', line, `The header has no column for ${missing.join(', ')}. ${found}`);
   }
-  return { names, at, rejectedFile };
+  const read = new Set(Object.values(at));
+  const ignored = shownNames(names.filter((_, place) => !read.has(place)));
+  return { names, at, ignored, rejectedFile };
 }
 
 /** Where the first record ends, past line ends inside quotes; its first physical line where quotes are not closed. */

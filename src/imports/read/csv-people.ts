@@ -139,7 +139,7 @@ class CsvFile {
     this.header = readHeader(cells, this.kind, line);
     this.rows = new CsvRows(this.header, this.kind, this.limits);
     this.account.header = span;
-    return { type: 'columns', columns: this.header.names };
+    return { type: 'columns', columns: this.header.names, ignored: this.header.ignored };
   }
 
   private broken({ line, span, broken, text }: BrokenLine): ReadEvent {

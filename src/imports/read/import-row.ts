@@ -37,6 +37,8 @@ export type ReadRow = AcceptedRow | RejectedRow;
 export interface ColumnsFact {
   type: 'columns';
   columns: string[];
+  /** Those from which nothing is read, as far as their names may be shown. */
+  ignored?: string[];
 }
 
 /** A key (see `reference-key.ts`) under which references may mean this person. */
