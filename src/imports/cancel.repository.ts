@@ -3,10 +3,11 @@ import type { PoolClient } from 'pg';
 
 /**
  * The people of an import's pending rows whose last wish is still the one that the row made, and of whom no call is
- * under way or without a known outcome. Whoever else asked for a person since keeps it.
+ * under way or without a known outcome. Whoever else asked for a person since keeps it, and who is deleted stays so:
+ * the row is done, and a second person in its place would be somebody else to the platform.
  */
 const IDLE = `r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
-  AND p.held_by = $1 AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())`;
+  AND p.held_by = $1 AND p.state <> 'deleted' AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())`;
 
 /** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
 const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
@@ -48,14 +49,22 @@ export class CancelRepository {
     );
   }
 
-  /** Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next round. */
+  /**
+   * Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next
+   * round, and with it the providers whom it alone names.
+   */
   private async letOn(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
          AND (lease_until IS NULL OR lease_until < clock_timestamp())`,
       [importId],
     );
-    await tx.query(`UPDATE people p SET held_by = NULL FROM import_rows r WHERE ${IDLE}`, [importId]);
+    await tx.query(
+      `UPDATE people p SET held_by = NULL FROM import_rows r WHERE ${IDLE} AND NOT EXISTS (
+         SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
+         WHERE cp.provider_id = p.id AND c.held_by = $1)`,
+      [importId],
+    );
   }
 
   /** The changed wish is another than the row's, so that these rows are skipped afterwards. */
