@@ -1,8 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { findRedisServer, startRedis } from './support/redis-server.mjs';
 import { useMirrors } from './support/service.js';
 import { until } from './support/until.js';
+
+/** Makes a queue whose store is away, and listens to it too late: after the connection was refused. */
+const LATE_LISTENER = `
+  const { BoundedQueue } = require('./dist/src/queue/bounded-queue.js');
+  new BoundedQueue('away', { connection: { url: 'redis://127.0.0.1:1' } });
+  setTimeout(() => process.exit(), 300);
+`;
 
 interface Report {
   status: string;
@@ -29,6 +38,13 @@ describe('while the store of the queue is away from the start', () => {
     const lines = service.output().trim().split('\n');
     expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
   }, 60_000);
+});
+
+describe('a queue whose store is away before anybody listens to it', () => {
+  it('prints nothing: whole connections would stand in the log', async () => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', LATE_LISTENER]);
+    expect(stdout + stderr).toBe('');
+  });
 });
 
 const withRedis = process.env.TEST_REDIS_URL ? describe : describe.skip;

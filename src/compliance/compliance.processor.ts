@@ -1,11 +1,10 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { COMPLIANCE_QUEUE, type Ring } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { JobNews } from './job-news.js';
 import { ResultRefresher } from './result-refresher.js';
 
@@ -17,7 +16,7 @@ const SWEEP_MS = 2_000;
 
 /** Dispatches the doorbell of compliance jobs. */
 @Processor(COMPLIANCE_QUEUE, { concurrency: CONCURRENCY })
-export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(ComplianceProcessor.name);
 
   constructor(
@@ -31,10 +30,6 @@ export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnA
   onModuleInit(): void {
     this.sweep.every(SWEEP_MS, 'compliance', () => this.refresher.lookAround());
     this.sweep.every(SWEEP_MS, 'job-news', () => this.news.tell());
-  }
-
-  onApplicationBootstrap(): void {
-    logFailures(this.worker);
   }
 
   async process(job: Job<Ring>): Promise<void> {

@@ -1,20 +1,15 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
+import type { OnModuleDestroy } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { answered } from '../queue/answered.js';
 import { IMPORT_QUEUE, type Ring } from '../queue/queue-names.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { ImportSteps } from './import-steps.service.js';
 
 /** Dispatches the doorbell of imports. */
 @Processor(IMPORT_QUEUE)
-export class ImportsProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
+export class ImportsProcessor extends WorkerHost implements OnModuleDestroy {
   constructor(private readonly steps: ImportSteps) {
     super();
-  }
-
-  onApplicationBootstrap(): void {
-    logFailures(this.worker);
   }
 
   async process(job: Job<Ring>): Promise<void> {

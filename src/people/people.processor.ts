@@ -5,7 +5,6 @@ import { CallLogRepository } from '../platform/call-log.repository.js';
 import { answered } from '../queue/answered.js';
 import { type Ring, USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { MirrorService } from './mirror.service.js';
 
 /** Calls that one process may have under way: a slow platform must not keep the budget unused. */
@@ -37,7 +36,6 @@ export class PeopleProcessor extends WorkerHost implements OnModuleInit, OnAppli
   }
 
   onApplicationBootstrap(): void {
-    logFailures(this.worker);
     const { calls, windowMs } = this.calls.limit;
     this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
   }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
+import { logFailures } from './worker-failures.js';
 
 /** Milliseconds that BullMQ's own goodbye may take once no work is under way; workers close one after the other. */
 const GOODBYE_MS = 300;
@@ -21,6 +22,7 @@ export class BoundedWorker extends Worker {
     };
     super(name, follow, options);
     this.underWay = underWay;
+    logFailures(this);
   }
 
   override close(force = false): Promise<void> {

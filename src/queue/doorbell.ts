@@ -34,7 +34,6 @@ export class Doorbell implements OnModuleDestroy {
     private readonly queues: ReadonlyMap<QueueName, Queue<Ring>>,
     private readonly clock: Clock,
   ) {
-    // BullMQ prints whole connections of errors that nobody listens to.
     for (const [name, queue] of queues) queue.on('error', (error) => this.warn(name, error));
   }
 

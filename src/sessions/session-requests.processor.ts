@@ -1,11 +1,10 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { type Ring, SESSION_REQUEST_QUEUE } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { RequestSender } from './request-sender.js';
 
 /** Creates that one process has under way at most, beside the sweep's: somebody waits for each. */
@@ -16,10 +15,7 @@ const SWEEP_MS = 1_000;
 
 /** Dispatches the doorbell of requests for sessions. */
 @Processor(SESSION_REQUEST_QUEUE, { concurrency: CONCURRENCY })
-export class SessionRequestsProcessor
-  extends WorkerHost
-  implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy
-{
+export class SessionRequestsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(SessionRequestsProcessor.name);
 
   constructor(
@@ -31,10 +27,6 @@ export class SessionRequestsProcessor
 
   onModuleInit(): void {
     this.sweep.every(SWEEP_MS, 'session-requests', () => this.sender.lookAround());
-  }
-
-  onApplicationBootstrap(): void {
-    logFailures(this.worker);
   }
 
   async process(job: Job<Ring>): Promise<void> {

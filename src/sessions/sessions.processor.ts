@@ -1,11 +1,10 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { type Ring, SESSION_QUEUE } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { ProcessingRefresher } from './processing-refresher.js';
 import { SessionNews } from './session-news.js';
 import { SessionRefresher } from './session-refresher.js';
@@ -18,7 +17,7 @@ const SWEEP_MS = 2_000;
 
 /** Dispatches the doorbell of sessions. */
 @Processor(SESSION_QUEUE, { concurrency: CONCURRENCY })
-export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(SessionsProcessor.name);
 
   constructor(
@@ -36,10 +35,6 @@ export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnApp
       await this.sessions.lookAround();
       await this.news.tell();
     });
-  }
-
-  onApplicationBootstrap(): void {
-    logFailures(this.worker);
   }
 
   async process(job: Job<Ring>): Promise<void> {

@@ -1,20 +1,15 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
+import type { OnModuleDestroy } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { answered } from '../queue/answered.js';
 import { type Ring, WEBHOOK_INBOX_QUEUE } from '../queue/queue-names.js';
-import { logFailures } from '../queue/worker-failures.js';
 import { InboxDrain } from './inbox-drain.js';
 
 /** Answers the inbox's doorbell. */
 @Processor(WEBHOOK_INBOX_QUEUE, { concurrency: 1 })
-export class InboxProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
+export class InboxProcessor extends WorkerHost implements OnModuleDestroy {
   constructor(private readonly drain: InboxDrain) {
     super();
-  }
-
-  onApplicationBootstrap(): void {
-    logFailures(this.worker);
   }
 
   override async process(job: Job<Ring>): Promise<void> {
