@@ -120,8 +120,8 @@ async function cancelledSomewhere(random: SeededRandom): Promise<void> {
   const ended = await service.importEnded(plan.id, 20_000);
   expect(ended.state).toBe('cancelled');
   expect([ended.counts.pending, sumOfOutcomes(ended)]).toEqual([0, ended.counts.total]);
-  // Lists that were changed are given back, which takes calls; but for whom a call under way needs, nobody is created.
-  expect((await createsGranted(mirror)) - atCancel).toBeLessThanOrEqual(4);
+  // Lists that were changed are given back, which takes calls; but nobody is created any more.
+  expect(await createsGranted(mirror)).toBe(atCancel);
 
   const after = await until('everybody is at rest', async () => {
     const people = await wishes();

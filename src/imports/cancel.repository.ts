@@ -1,13 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 
-/**
- * The people of an import's pending rows whose last wish is still the one that the row made, and of whom no call is
- * under way or without a known outcome. Whoever else asked for a person since keeps it, and who is deleted stays so:
- * the row is done, and a second person in its place would be somebody else to the platform.
- */
-const IDLE = `r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
-  AND p.held_by = $1 AND p.state <> 'deleted' AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())`;
+/** Of the idle people, by their ids, those whom this round still holds, with their rows. */
+const IDLE = `r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.id = r.person_id AND p.id = ANY($2) AND p.held_by = $1`;
 
 /** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
 const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
@@ -37,10 +32,11 @@ export class CancelRepository {
    */
   async takeBack(tx: PoolClient, importId: string): Promise<void> {
     await this.hold(tx, importId);
-    await this.giveBack(tx, importId);
-    await this.keepLists(tx, importId);
-    for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, kind);
-    await this.letOn(tx, importId);
+    const idle = await this.lockIdle(tx, importId);
+    await this.giveBack(tx, importId, idle);
+    await this.keepLists(tx, importId, idle);
+    for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, idle, kind);
+    await this.letOn(tx, importId, idle);
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', hint = 'The import was cancelled before this row was done.'
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND (NOT r.applied
@@ -50,10 +46,29 @@ export class CancelRepository {
   }
 
   /**
+   * The held people of pending rows whose last wish is still the one that the row made, and of whom no call is under way
+   * or without a known outcome. Whoever else asked for a person since keeps it, and who is deleted stays so: the row is
+   * done, and a second person in its place would be somebody else to the platform.
+   *
+   * Found once for the whole round, and locked: whoever becomes idle between two of its statements would be passed over
+   * by the one and let go on by the other.
+   */
+  private async lockIdle(tx: PoolClient, importId: string): Promise<string[]> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT p.id FROM import_rows r JOIN people p ON p.id = r.person_id AND p.wanted_at = r.person_wanted_at
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.held_by = $1 AND p.state <> 'deleted'
+         AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())
+       ORDER BY p.id FOR UPDATE OF p`,
+      [importId],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /**
    * Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next
    * round, and with it the providers whom it alone names.
    */
-  private async letOn(tx: PoolClient, importId: string): Promise<void> {
+  private async letOn(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
     await tx.query(
       `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
          AND (lease_until IS NULL OR lease_until < clock_timestamp())`,
@@ -63,12 +78,12 @@ export class CancelRepository {
       `UPDATE people p SET held_by = NULL FROM import_rows r WHERE ${IDLE} AND NOT EXISTS (
          SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
          WHERE cp.provider_id = p.id AND c.held_by = $1)`,
-      [importId],
+      [importId, idle],
     );
   }
 
   /** The changed wish is another than the row's, so that these rows are skipped afterwards. */
-  private async giveBack(tx: PoolClient, importId: string): Promise<void> {
+  private async giveBack(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE people p SET held_by = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
          profile_hash = decode(r.was->>'profileHash', 'base64'),
@@ -79,7 +94,7 @@ export class CancelRepository {
        FROM import_rows r
        WHERE ${IDLE} AND r.was IS NOT NULL AND ((r.was->>'wanted')::boolean OR p.platform_user_id IS NULL)
        RETURNING p.id`,
-      [importId],
+      [importId, idle],
     );
     const ids = rows.map((row) => row.id);
     await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
@@ -94,11 +109,11 @@ export class CancelRepository {
   }
 
   /** A client whom the import created keeps the list that the platform has: the rest of it was not sent. */
-  private async keepLists(tx: PoolClient, importId: string): Promise<void> {
+  private async keepLists(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE people p SET held_by = NULL, step = NULL, due_at = clock_timestamp() FROM import_rows r
        WHERE ${IDLE} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
-      [importId],
+      [importId, idle],
     );
     const ids = rows.map((row) => row.id);
     await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
@@ -113,17 +128,17 @@ export class CancelRepository {
   }
 
   /** A provider whom somebody else's client names is not forgotten: it goes on, and its row with it. */
-  private async forgetNew(tx: PoolClient, importId: string, kind: string): Promise<void> {
+  private async forgetNew(tx: PoolClient, importId: string, idle: string[], kind: string): Promise<void> {
     await tx.query(
       `WITH forgotten AS (
-         DELETE FROM people p USING import_rows r WHERE ${IDLE} AND ${UNSENT} AND p.kind = $2::person_kind
+         DELETE FROM people p USING import_rows r WHERE ${IDLE} AND ${UNSENT} AND p.kind = $3::person_kind
            AND NOT EXISTS (SELECT 1 FROM client_providers cp WHERE cp.provider_id = p.id)
          RETURNING p.id),
        lists AS (DELETE FROM client_providers WHERE client_id IN (SELECT id FROM forgotten)),
        released AS (DELETE FROM email_claims WHERE person_id IN (SELECT id FROM forgotten) RETURNING fingerprint)
        UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released
        WHERE p.email_fingerprint = released.fingerprint AND p.error_code = 'email-taken'`,
-      [importId, kind],
+      [importId, idle, kind],
     );
   }
 }
