@@ -8,11 +8,12 @@ import { describeOnBothBackends } from './support/backends.js';
 import { ADMIN_KEY, type ImportFile, type Mirror, type Service, sumOfOutcomes, useMirrors } from './support/service.js';
 import { until } from './support/until.js';
 
-/** Kills in one run: of who reads, of who plans, of anybody while calls are made. Both backends together have fifty. */
+/** Kills of who reads. */
 const READERS = 2;
 /** Where a planner is held until it is killed: before the plan, in the middle of applying it, and near its end. */
 const HELD_AT = ['import_rows', 'people', 'client_providers'];
-const KILLS = Number(process.env.ROUNDS ?? 20);
+/** Kills of anybody while calls are made: with the others, fifty of one import on the backend without more to install. */
+const KILLS = { PostgreSQL: Number(process.env.ROUNDS ?? 45), Redis: Number(process.env.ROUNDS ?? 10) };
 /** What all chance comes from. */
 const SEED = Number(process.env.SEED ?? 20_261_121);
 
@@ -42,11 +43,12 @@ const files: ImportFile[] = [
 ];
 
 describeOnBothBackends(
-  `an import of ${PROVIDERS + CLIENTS} people whose processes are killed ${READERS + HELD_AT.length + KILLS} times`,
+  `an import of ${PROVIDERS + CLIENTS} people whose processes are killed again and again`,
   (backend) => {
     const newMirror = useMirrors();
+    const kills = KILLS[backend.name];
 
-    test('loses nobody, makes nobody twice, and its counts are the truth', async () => {
+    test(`loses nobody by ${READERS + HELD_AT.length + kills} kills, makes nobody twice, and its counts are the truth`, async () => {
       console.log(`seed ${SEED}, ${backend.name}`);
       const random = new SeededRandom(SEED);
       const mirror = await newMirror({ backend, calls: 3_600, platform: { latencyMs: [0, 60] } });
@@ -70,8 +72,8 @@ describeOnBothBackends(
       ).toEqual([{ state: 'staging', people: 0 }]);
 
       await processes.fill();
-      for (let kill = 0; kill < KILLS; kill++)
-        await processes.killOneAfter(((kill + random.fraction()) * CALLS) / KILLS);
+      for (let kill = 0; kill < kills; kill++)
+        await processes.killOneAfter(((kill + random.fraction()) * CALLS) / kills);
       await processes.fill();
       const ended = await (await processes.api()).importEnded(id, 90_000);
       await brokenOff(sql, id);
@@ -87,7 +89,7 @@ describeOnBothBackends(
       ]);
       expect(counts.linked).toBe(KNOWN);
       expect(counts.created + counts.needsReview).toBe(PROVIDERS + CLIENTS - KNOWN);
-      expect(counts.needsReview).toBeLessThanOrEqual(KILLS);
+      expect(counts.needsReview).toBeLessThanOrEqual(kills);
       expect(users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
 
       const people = await everybody(await processes.api());
@@ -108,7 +110,7 @@ describeOnBothBackends(
       const strangers = users.list().filter(({ userId }) => ![...platformIds.values()].includes(userId));
       expect(strangers.length).toBeLessThanOrEqual(counts.needsReview);
       expect(mirror.simulator.state.arrivals.stats(60).userManagement.rateLimited).toBe(0);
-    }, 360_000);
+    }, 600_000);
   },
 );
 
