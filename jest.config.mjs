@@ -36,7 +36,7 @@ const base = {
 };
 
 export default {
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   // Most suites wait more than they work; each of them has services and connections of its own, so not too many at once.
   maxWorkers: Math.min(availableParallelism(), 4),
   projects: [

@@ -62,7 +62,7 @@ export async function importIs(
   service: Service,
   id: string,
   state: ImportView['state'],
-  deadlineMs = 15_000,
+  deadlineMs = 30_000,
 ): Promise<ImportView> {
   const look = async () => {
     const view = await importOf(service, id);

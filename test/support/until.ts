@@ -8,7 +8,7 @@ const POLL_MS = 20;
  * @param what says in the failure what was waited for
  * @throws Error when `deadlineMs` pass first
  */
-export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = 15_000): Promise<NonNullable<T>> {
+export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = 30_000): Promise<NonNullable<T>> {
   const giveUpAt = Date.now() + deadlineMs;
   for (;;) {
     const found = await look();
