@@ -6,6 +6,9 @@ import { Problem } from '../http/problem.js';
 /** Uploads that one process reads at once; each holds a connection until its end. */
 const PLACES = 4;
 
+/** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
 /** Seconds after which whoever found no place may try again. */
 const TRY_AGAIN_SECONDS = 30;
 
@@ -22,10 +25,13 @@ export class UploadRoom implements OnApplicationShutdown {
     this.pool = new pg.Pool({
       connectionString: database.url,
       max: PLACES,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       options: SESSION_OPTIONS,
       application_name: 'notebridge-uploads',
     });
     this.pool.on('error', (error) => new Logger(UploadRoom.name).warn(`an idle connection was lost: ${error.name}`));
+    // One that dies while its sender is slow fails the next statement; without a listener it would end the process too.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Runs an upload in a transaction. @throws {Problem} 503 `too-many-uploads` when all places are taken */
