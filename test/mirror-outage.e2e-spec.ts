@@ -3,9 +3,11 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { HealthReport } from '../src/operations/health-report.js';
+import { signWebhook } from '../src/platform/webhook-signature.js';
 import { type CommitProxy, startCommitProxy } from './support/commit-proxy.js';
 import { findRedisServer, type RedisServer, startRedis } from './support/redis-server.mjs';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { type Mirror, type Service, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 import { until } from './support/until.js';
 
 const newMirror = useMirrors();
@@ -74,6 +76,37 @@ describe('a database that can not grant a slot', () => {
     await closeDatabase(mirror, false);
     await completesByItself(mirror, service, id);
   }, 120_000);
+});
+
+describe('a database that keeps every connection of the API waiting', () => {
+  test('leaves the receiver ready: its inbox commits over connections of its own', async () => {
+    const mirror = await newMirror();
+    const service = await mirror.start({ ROLES: 'api' });
+    const sql = new pg.Client({ connectionString: mirror.database.url });
+    await sql.connect();
+    await sql.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
+    const waiting = Array.from({ length: 24 }, () => service.call('GET', '/v1/providers'));
+    await until('they wait', async () => {
+      const { rows } = await sql.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`);
+      return rows.length >= 16;
+    });
+    const ready = await service.call<HealthReport>('GET', '/health/ready');
+    const timestamp = String(Date.now());
+    const body = Buffer.from('{}');
+    const delivery = await fetch(`${service.url}/webhooks/platform`, {
+      method: 'POST',
+      headers: {
+        'x-service-timestamp': timestamp,
+        'x-service-signature': signWebhook(WEBHOOK_SECRET, timestamp, body),
+      },
+      body,
+    });
+    await sql.query('ROLLBACK');
+    await sql.end();
+    await Promise.all(waiting);
+    expect([ready.status, ready.body.status, ready.body.checks.inbox?.status]).toEqual([200, 'degraded', 'ok']);
+    expect(delivery.status).toBe(204);
+  }, 60_000);
 });
 
 describe('a database that dies while it commits a slot', () => {

@@ -8,26 +8,27 @@ const READ_ONLY: Health = {
   reason: 'PostgreSQL takes no writes: default_transaction_read_only is on for the role or database of DATABASE_URL.',
 };
 
-/** Whether the database commits: what it can't commit, the service may not acknowledge. */
+/**
+ * Whether the database answers and takes writes. It is not vital: while every connection of the API waits, the inbox,
+ * which has connections of its own and is vital, may still commit.
+ */
 @Injectable()
 export class DatabaseHealth {
   constructor(private readonly database: Database) {}
 
-  @HealthIndicator('database', { vital: true })
+  @HealthIndicator('database')
   async health(): Promise<Health> {
     try {
-      // A commit that reaches the write-ahead log, without a table: it fails on a standby and on a full disk, but not
-      // in a read-only transaction.
       const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
-        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
-           pg_logical_emit_message(true, 'notebridge-health', '')`,
+        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
       );
       return rows[0]?.readOnly ? READ_ONLY : { status: 'ok' };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return {
         status: 'down',
-        reason: 'PostgreSQL can not be reached or can not write; check DATABASE_URL and the disk.',
+        reason:
+          'PostgreSQL can not be reached, or gives no free connection; check DATABASE_URL and what keeps it busy.',
       };
     }
   }

@@ -85,9 +85,20 @@ export class IntakeRepository {
     });
   }
 
-  /** Commits a transaction that changes nothing. @throws when the database can't commit now */
+  /**
+   * Commits what reaches the write-ahead log and changes no table: it fails on a standby and on a full disk, but not in
+   * a read-only transaction.
+   *
+   * @throws when the database can't commit now
+   */
   async tryCommit(): Promise<void> {
-    await this.onOneConnection((client) => client.query('SELECT pg_current_xact_id()'));
+    await this.onOneConnection(async (client) => {
+      const { rows } = await client.query<{ readOnly: boolean }>(
+        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
+           pg_logical_emit_message(true, 'notebridge-health', '')`,
+      );
+      if (rows[0]?.readOnly) throw new Error('The database takes no writes from the role of DATABASE_URL.');
+    });
   }
 
   /** Closes the connections; nothing may be kept afterwards. */

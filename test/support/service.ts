@@ -11,6 +11,7 @@ import { type Program, usePrograms } from './processes.js';
 import { until } from './until.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-tests';
+export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 
 /** What the service answered; `body` is its JSON. */
 export interface Answer<Body> {
@@ -87,7 +88,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
     const settings = {
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
-      PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-tests',
+      PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
       PLATFORM_CONTRACT: 'simulator/contract.json',
       PLATFORM_TIMEOUT_SECONDS: '2',
       ADMIN_API_KEY: ADMIN_KEY,
