@@ -1,10 +1,19 @@
+import pg from 'pg';
 import type { HealthReport } from '../src/operations/health-report.js';
 import type { Trace } from '../src/people/trace.service.js';
+import type { SessionView } from '../src/sessions/session-view.js';
 import { type Service, useMirrors } from './support/service.js';
 import { until } from './support/until.js';
 
 const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
+const SOAP = '11111111-1111-4111-8111-111111111111';
 const [K1, K2, K3] = [key('k1', 7), key('k2', 8), key('k3', 9)];
+
+async function query(url: string, sql: string) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client.query(sql).finally(() => client.end());
+}
 
 describe('a data key that was dropped too early', () => {
   const newMirror = useMirrors();
@@ -18,9 +27,12 @@ describe('a data key that was dropped too early', () => {
     await stopped(service);
 
     // A client without an email: had its creation left without an answer, only a person could tell what became of it.
-    service = await mirror.start({ DATA_KEYS: `${K2},${K1}`, PLATFORM_CONTRACT: undefined });
+    service = await mirror.start({ DATA_KEYS: `${K2},${K1}`, ROLES: 'api' });
     const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
     expect((await service.call('PUT', '/v1/clients/c-1', { body: client })).status).toBe(202);
+    const session = { provider: 'p-1', noteTemplateIds: [SOAP], input: { text: { text: 'Cleo came.' } } };
+    const asked = await service.call<SessionView>('POST', '/v1/sessions', { body: session, wait: 0 });
+    expect([asked.status, asked.body.state]).toEqual([202, 'Requested']);
     await stopped(service);
 
     service = await mirror.start({ DATA_KEYS: `${K3},${K1}` });
@@ -32,11 +44,19 @@ describe('a data key that was dropped too early', () => {
       reason: expect.stringMatching(/DATA_KEYS lacks k2.*restart/),
       facts: { missing: 'k2' },
     });
-    const { body } = await service.call<Trace>('POST', '/v1/people/trace', {
-      body: { kind: 'client', externalId: 'c-1' },
+    const traced = await until('the turn is over', async () => {
+      const who = { kind: 'client', externalId: 'c-1' };
+      const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
+      return body.history[0]?.outcome ? body : undefined;
     });
-    expect([body.state, body.history[0]?.outcome]).toEqual(['pending', 'unreadable']);
+    expect([traced.state, traced.history[0]?.outcome]).toEqual(['pending', 'unreadable']);
     expect(mirror.arrivals('createClient')).toBe(0);
+    // A request that was never sent must not end as one of which nobody knows what became of it.
+    const request = async () =>
+      (await query(mirror.database.url, 'SELECT state, fault FROM session_requests')).rows[0] as Record<string, string>;
+    await until('the request is put off', async () => (await request()).fault === 'unreadable');
+    expect((await request()).state).toBe('Requested');
+    expect(mirror.arrivals('createSession')).toBe(0);
     await until('the log tells', () => service.output().includes('DATA_KEYS lacks the key k2'));
     expect(service.output()).not.toMatch(/Cleo|Adler/);
     await stopped(service);
@@ -44,5 +64,10 @@ describe('a data key that was dropped too early', () => {
     service = await mirror.start({ DATA_KEYS: `${K3},${K2},${K1}` });
     await until('it goes on', () => mirror.usersOf('c-1').length === 1);
     expect((await service.call('GET', '/v1/clients/c-1', { wait: 10 })).body.sync.state).toBe('synced');
+    await until('the session is asked for', () => mirror.arrivals('createSession') === 1);
+    await until('its id is known', async () => {
+      const { body } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
+      return body.sessionId !== null;
+    });
   }, 60_000);
 });

@@ -2,10 +2,12 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Random } from '../config/random.js';
 import { holdOn } from '../database/hold-on.js';
+import { errorTrace } from '../http/error-trace.js';
 import { Metrics } from '../http/metrics.js';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
 import { SessionsClient } from '../platform/sessions-client.js';
+import type { CreateSessionRequest } from '../platform/wire-types.js';
 import { backoffMs } from '../queue/backoff.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { SESSION_REQUEST_QUEUE } from '../queue/queue-names.js';
@@ -14,6 +16,7 @@ import { RequestOutcomesRepository } from './request-outcomes.repository.js';
 import { REQUEST_BACKOFF, SEND_WITHIN_MS } from './request-timing.js';
 import { SessionNews } from './session-news.js';
 import { type RequestTurn, SessionRequestsRepository } from './session-requests.repository.js';
+import { SessionSeal } from './session-seal.js';
 
 /** Milliseconds; what is due later than this is left to the sweep. */
 const HORIZON_MS = 60_000;
@@ -39,6 +42,7 @@ export class RequestSender {
     private readonly outcomes: RequestOutcomesRepository,
     private readonly platform: SessionsClient,
     private readonly contract: Contract,
+    private readonly seal: SessionSeal,
     private readonly news: SessionNews,
     private readonly refreshes: RefreshBell,
     private readonly doorbell: Doorbell,
@@ -83,10 +87,12 @@ export class RequestSender {
   /** @param marking monotonic milliseconds before the attempt's mark was committed */
   private async send(turn: RequestTurn, marking: number): Promise<void> {
     if (this.clock.monotonicMs() - marking > SEND_WITHIN_MS) return this.putOff(turn, 'late');
+    const body = this.opened(turn);
+    if (!body) return this.putOff(turn, 'unreadable');
     let sessionId: string;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
-      ({ sessionId } = await this.platform.createSession(turn.body));
+      ({ sessionId } = await this.platform.createSession(body));
     } catch (error) {
       return this.settleFailure(turn, error);
     }
@@ -94,6 +100,20 @@ export class RequestSender {
     this.attempts.inc({ outcome: 'accepted' });
     this.refreshes.ringSoon();
     await this.news.tell();
+  }
+
+  /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
+  private opened({ session, body }: RequestTurn): CreateSessionRequest | undefined {
+    try {
+      return this.seal.openRequest(session, body);
+    } catch (error) {
+      this.log.warn({
+        msg: 'a request for a session could not be read; nothing was sent',
+        session,
+        ...errorTrace(error),
+      });
+      return undefined;
+    }
   }
 
   private async settleFailure(turn: RequestTurn, error: unknown): Promise<void> {

@@ -41,9 +41,9 @@ export interface Attempt {
   token: string;
 }
 
-/** An attempt with what it sends. */
+/** An attempt with what it sends, sealed. */
 export interface RequestTurn extends Attempt {
-  body: CreateSessionRequest;
+  body: Buffer;
   strikes: number;
 }
 
@@ -113,12 +113,7 @@ export class SessionRequestsRepository {
 
   /** Marks the request that is due for longest as being sent, in a transaction of its own. */
   async takeTurn(): Promise<RequestTurn | undefined> {
-    const { rows } = await this.database.pool.query<{
-      session: string;
-      token: string;
-      body: Buffer;
-      strikes: number;
-    }>(
+    const { rows } = await this.database.pool.query<RequestTurn>(
       `UPDATE session_requests SET attempted_at = clock_timestamp(), lease_token = gen_random_uuid(), due_at = NULL,
          lease_until = clock_timestamp() + $1 * interval '1 millisecond'
        WHERE session = (SELECT session FROM session_requests
@@ -126,8 +121,7 @@ export class SessionRequestsRepository {
        RETURNING session, lease_token AS token, body, strikes`,
       [this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS],
     );
-    const [turn] = rows;
-    return turn && { ...turn, body: this.seal.openRequest(turn.session, turn.body) };
+    return rows[0];
   }
 
   /** When the next request is due to be sent; undefined when none is. */
