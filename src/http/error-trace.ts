@@ -1,5 +1,11 @@
-/** Errors of the language itself quote names of the program, never data; the vault's names keys and columns. */
-const SPEAKING = new Set(['TypeError', 'ReferenceError', 'RangeError', 'AssertionError', 'MissingDataKey']);
+/** What the language itself says with names of the program only; of `'id' in text`, say, it quotes the text. */
+const NAMES_ONLY = [
+  /^Cannot (read|set) properties of (undefined|null)( \((reading|setting) '[\w$]+'\))?$/,
+  /^[\w$.()[\]]+ is not (a function|a constructor|defined|iterable)$/,
+  /^Cannot access '[\w$]+' before initialization$/,
+  /^Invalid (time value|array length|string length)$/,
+  /^Maximum call stack size exceeded$/,
+];
 
 /** Members of database errors that name parts of the schema, never values. */
 const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
@@ -11,7 +17,7 @@ const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constr
 export function errorTrace(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { thrown: typeof error };
   const trace: Record<string, unknown> = { error: error.name };
-  if (SPEAKING.has(error.name)) trace.message = error.message;
+  if (quotesNoData(error)) trace.message = error.message;
   for (const member of SCHEMA_MEMBERS) {
     const value = (error as unknown as Record<string, unknown>)[member];
     if (typeof value === 'string') trace[member] = value;
@@ -20,4 +26,9 @@ export function errorTrace(error: unknown): Record<string, unknown> {
   trace.at = frames.slice(0, 12).map((line) => line.trim());
   if (error.cause !== undefined) trace.cause = errorTrace(error.cause);
   return trace;
+}
+
+/** The vault's error names keys and columns. */
+function quotesNoData({ name, message }: Error): boolean {
+  return name === 'MissingDataKey' || NAMES_ONLY.some((form) => form.test(message));
 }

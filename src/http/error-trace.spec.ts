@@ -1,0 +1,38 @@
+import { errorTrace } from './error-trace.js';
+
+/** Throws as the language itself does. */
+function thrownBy(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('Nothing was thrown.');
+}
+
+describe('what is logged of an error', () => {
+  const name = 'Ada Osei' as unknown as object;
+
+  it.each([
+    ['a member asked of a text', () => 'id' in name],
+    [
+      'a member given to a text',
+      () => {
+        (name as { id?: number }).id = 1;
+      },
+    ],
+    ['a number in place of a list', () => new Map(19_570_112 as never)],
+    ['a language that there is none of', () => new Intl.NumberFormat('Osei_Ada_19570112')],
+  ])('never quotes a value: %s', (_, work) => {
+    expect(JSON.stringify(errorTrace(thrownBy(work)))).not.toMatch(/Osei|1957/);
+  });
+
+  it('says what a fault of the program was about, and where', () => {
+    const none = undefined as unknown as { email: string };
+    const trace = errorTrace(thrownBy(() => none.email));
+    expect(trace).toMatchObject({ error: 'TypeError', message: expect.stringContaining("reading 'email'") });
+    expect(trace.at).not.toHaveLength(0);
+    const empty = {} as { send: () => void };
+    expect(errorTrace(thrownBy(() => empty.send())).message).toBe('empty.send is not a function');
+  });
+});
