@@ -1,7 +1,6 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { COMPLIANCE_QUEUE, type Ring } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
@@ -17,8 +16,6 @@ const SWEEP_MS = 2_000;
 /** Dispatches the doorbell of compliance jobs. */
 @Processor(COMPLIANCE_QUEUE, { concurrency: CONCURRENCY })
 export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger(ComplianceProcessor.name);
-
   constructor(
     private readonly refresher: ResultRefresher,
     private readonly news: JobNews,
@@ -34,12 +31,7 @@ export class ComplianceProcessor extends WorkerHost implements OnModuleInit, OnM
 
   async process(job: Job<Ring>): Promise<void> {
     await answered(job);
-    // Errors stay here: the queue would keep their messages, which may quote a row. The sweep comes again.
-    try {
-      await this.refresher.run();
-    } catch (error) {
-      this.log.warn({ msg: 'the looking up of compliance jobs was interrupted', ...errorTrace(error) });
-    }
+    await this.refresher.run();
   }
 
   async onModuleDestroy(): Promise<void> {

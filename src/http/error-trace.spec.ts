@@ -27,6 +27,12 @@ describe('what is logged of an error', () => {
     expect(JSON.stringify(errorTrace(thrownBy(work)))).not.toMatch(/Osei|1957/);
   });
 
+  it('takes no line of a message for a place', () => {
+    const trace = errorTrace(new Error('Key (email)\n    at Ada Osei'));
+    expect(JSON.stringify(trace)).not.toContain('Osei');
+    expect(trace.at).not.toHaveLength(0);
+  });
+
   it('says what a fault of the program was about, and where', () => {
     const none = undefined as unknown as { email: string };
     const trace = errorTrace(thrownBy(() => none.email));

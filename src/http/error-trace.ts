@@ -22,8 +22,7 @@ export function errorTrace(error: unknown): Record<string, unknown> {
     const value = (error as unknown as Record<string, unknown>)[member];
     if (typeof value === 'string') trace[member] = value;
   }
-  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
-  trace.at = frames.slice(0, 12).map((line) => line.trim());
+  trace.at = framesOf(error).slice(0, 12);
   if (error.cause !== undefined) trace.cause = errorTrace(error.cause);
   return trace;
 }
@@ -31,4 +30,10 @@ export function errorTrace(error: unknown): Record<string, unknown> {
 /** The vault's error names keys and columns. */
 function quotesNoData({ name, message }: Error): boolean {
   return name === 'MissingDataKey' || NAMES_ONLY.some((form) => form.test(message));
+}
+
+/** Where it was thrown; the stack begins with the message, whose lines may look like places. */
+function framesOf({ stack = '', message }: Error): string[] {
+  const lines = stack.slice(stack.indexOf(message) + message.length).split('\n');
+  return lines.filter((line) => /^\s+at /.test(line)).map((line) => line.trim());
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
+import { errorTrace } from '../http/error-trace.js';
 import { logFailures } from './worker-failures.js';
 
 /** Milliseconds that BullMQ's own goodbye may take once no work is under way; workers close one after the other. */
@@ -16,7 +17,11 @@ export class BoundedWorker extends Worker {
   constructor(name: string, process: Processor, options: WorkerOptions) {
     const underWay = new Set<Promise<unknown>>();
     const follow = (job: Job, ...rest: [token?: string, signal?: AbortSignal]) => {
-      const work = Promise.resolve(process(job, ...rest)).finally(() => underWay.delete(work));
+      const work = Promise.resolve(process(job, ...rest))
+        .catch((error: unknown) => {
+          throw keepable(error);
+        })
+        .finally(() => underWay.delete(work));
       underWay.add(work);
       return work;
     };
@@ -34,4 +39,12 @@ export class BoundedWorker extends Worker {
     const bound = Promise.allSettled(this.underWay).then(() => delay(GOODBYE_MS, undefined, { ref: false }));
     await Promise.race([closing, bound]);
   }
+}
+
+/** What the queue may keep of an activation's fault: its kind, code and place. A message may quote a row. */
+function keepable(error: unknown): Error {
+  const { error: kind = 'unknown', code, at } = errorTrace(error) as { error?: string; code?: string; at?: string[] };
+  const fault = Object.assign(new Error(code === undefined ? kind : `${kind} ${code}`), { name: kind, code });
+  fault.stack = [`${kind}:`, ...(at ?? [])].join('\n');
+  return fault;
 }

@@ -1,7 +1,6 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { type Ring, SESSION_REQUEST_QUEUE } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
@@ -16,8 +15,6 @@ const SWEEP_MS = 1_000;
 /** Dispatches the doorbell of requests for sessions. */
 @Processor(SESSION_REQUEST_QUEUE, { concurrency: CONCURRENCY })
 export class SessionRequestsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger(SessionRequestsProcessor.name);
-
   constructor(
     private readonly sender: RequestSender,
     private readonly sweep: Sweep,
@@ -31,12 +28,7 @@ export class SessionRequestsProcessor extends WorkerHost implements OnModuleInit
 
   async process(job: Job<Ring>): Promise<void> {
     await answered(job);
-    // Errors stay here: the queue would keep their messages, which may quote a row. The sweep comes again.
-    try {
-      await this.sender.run();
-    } catch (error) {
-      this.log.warn({ msg: 'the sending of requests for sessions was interrupted', ...errorTrace(error) });
-    }
+    await this.sender.run();
   }
 
   async onModuleDestroy(): Promise<void> {

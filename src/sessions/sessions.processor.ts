@@ -1,7 +1,6 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { errorTrace } from '../http/error-trace.js';
 import { answered } from '../queue/answered.js';
 import { type Ring, SESSION_QUEUE } from '../queue/queue-names.js';
 import { Sweep } from '../queue/sweep.js';
@@ -18,8 +17,6 @@ const SWEEP_MS = 2_000;
 /** Dispatches the doorbell of sessions. */
 @Processor(SESSION_QUEUE, { concurrency: CONCURRENCY })
 export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger(SessionsProcessor.name);
-
   constructor(
     private readonly sessions: SessionRefresher,
     private readonly processing: ProcessingRefresher,
@@ -39,13 +36,8 @@ export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnMod
 
   async process(job: Job<Ring>): Promise<void> {
     await answered(job);
-    // Errors stay here: the queue would keep their messages, which may quote a row. The sweep comes again.
-    try {
-      await this.processing.run();
-      await this.sessions.run();
-    } catch (error) {
-      this.log.warn({ msg: 'the refreshing of sessions was interrupted', ...errorTrace(error) });
-    }
+    await this.processing.run();
+    await this.sessions.run();
   }
 
   async onModuleDestroy(): Promise<void> {
