@@ -113,7 +113,7 @@ async function cancelledSomewhere(random: SeededRandom): Promise<void> {
   const begun = mirror.arrivals();
   const override = { body: { override: ['deletes', 'providerRemovals'] } };
   await service.call('POST', `/v1/imports/${plan.id}/apply`, override);
-  await arrived(mirror, begun + Math.floor(random.fraction() * 55));
+  await arrived(mirror, begun + Math.floor(random.fraction() * 50));
   const steered = await steer(service, plan.id, 'cancel');
   if (steered.status === 409) return; // it had ended
   const atCancel = await createsGranted(mirror);

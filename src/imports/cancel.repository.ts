@@ -1,8 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 
-/** Of the idle people, by their ids, those whom this round still holds, with their rows. */
-const IDLE = `r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.id = r.person_id AND p.id = ANY($2) AND p.held_by = $1`;
+/** People whom a round may take back, and the rows that want them, one beside the other. */
+interface Idle {
+  people: string[];
+  rows: number[];
+}
+
+/**
+ * Idle people with their rows, by keys alone: the planner knows nothing yet of an import that was applied a moment ago,
+ * and would look through all its rows for each of them.
+ */
+const IDLE = `unnest($2::uuid[], $3::int[]) AS idle(id, row_no) JOIN import_rows r ON r.import_id = $1 AND r.row_no = idle.row_no`;
+
+/** Those of them whom this round has not let go. */
+const HELD = 'p.id = idle.id AND p.held_by = $1';
 
 /** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
 const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
@@ -53,37 +65,37 @@ export class CancelRepository {
    * Found once for the whole round, and locked: whoever becomes idle between two of its statements would be passed over
    * by the one and let go on by the other.
    */
-  private async lockIdle(tx: PoolClient, importId: string): Promise<string[]> {
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT p.id FROM import_rows r JOIN people p ON p.id = r.person_id AND p.wanted_at = r.person_wanted_at
+  private async lockIdle(tx: PoolClient, importId: string): Promise<Idle> {
+    const { rows } = await tx.query<{ id: string; rowNo: number }>(
+      `SELECT p.id, r.row_no AS "rowNo" FROM import_rows r JOIN people p ON p.id = r.person_id AND p.wanted_at = r.person_wanted_at
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.held_by = $1 AND p.state <> 'deleted'
          AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())
        ORDER BY p.id FOR UPDATE OF p`,
       [importId],
     );
-    return rows.map((row) => row.id);
+    return { people: rows.map(({ id }) => id), rows: rows.map(({ rowNo }) => rowNo) };
   }
 
   /**
    * Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next
    * round, and with it the providers whom it alone names.
    */
-  private async letOn(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
+  private async letOn(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     await tx.query(
       `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
          AND (lease_until IS NULL OR lease_until < clock_timestamp())`,
       [importId],
     );
     await tx.query(
-      `UPDATE people p SET held_by = NULL FROM import_rows r WHERE ${IDLE} AND NOT EXISTS (
+      `UPDATE people p SET held_by = NULL FROM ${IDLE} WHERE ${HELD} AND NOT EXISTS (
          SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
          WHERE cp.provider_id = p.id AND c.held_by = $1)`,
-      [importId, idle],
+      [importId, idle.people, idle.rows],
     );
   }
 
   /** The changed wish is another than the row's, so that these rows are skipped afterwards. */
-  private async giveBack(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
+  private async giveBack(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE people p SET held_by = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
          profile_hash = decode(r.was->>'profileHash', 'base64'),
@@ -91,10 +103,10 @@ export class CancelRepository {
          fault = r.was->>'fault', review = r.was->>'review', checked_absent_at = NULL,
          wanted_at = clock_timestamp() + interval '1 millisecond', step = NULL, due_at = clock_timestamp(),
          state = CASE WHEN (r.was->>'wanted')::boolean THEN 'pending' ELSE 'deleting' END::person_state
-       FROM import_rows r
-       WHERE ${IDLE} AND r.was IS NOT NULL AND ((r.was->>'wanted')::boolean OR p.platform_user_id IS NULL)
+       FROM ${IDLE}
+       WHERE ${HELD} AND r.was IS NOT NULL AND ((r.was->>'wanted')::boolean OR p.platform_user_id IS NULL)
        RETURNING p.id`,
-      [importId, idle],
+      [importId, idle.people, idle.rows],
     );
     const ids = rows.map((row) => row.id);
     await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
@@ -109,11 +121,11 @@ export class CancelRepository {
   }
 
   /** A client whom the import created keeps the list that the platform has: the rest of it was not sent. */
-  private async keepLists(tx: PoolClient, importId: string, idle: string[]): Promise<void> {
+  private async keepLists(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE people p SET held_by = NULL, step = NULL, due_at = clock_timestamp() FROM import_rows r
-       WHERE ${IDLE} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
-      [importId, idle],
+      `UPDATE people p SET held_by = NULL, step = NULL, due_at = clock_timestamp() FROM ${IDLE}
+       WHERE ${HELD} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
+      [importId, idle.people, idle.rows],
     );
     const ids = rows.map((row) => row.id);
     await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
@@ -128,17 +140,17 @@ export class CancelRepository {
   }
 
   /** A provider whom somebody else's client names is not forgotten: it goes on, and its row with it. */
-  private async forgetNew(tx: PoolClient, importId: string, idle: string[], kind: string): Promise<void> {
+  private async forgetNew(tx: PoolClient, importId: string, idle: Idle, kind: string): Promise<void> {
     await tx.query(
       `WITH forgotten AS (
-         DELETE FROM people p USING import_rows r WHERE ${IDLE} AND ${UNSENT} AND p.kind = $3::person_kind
+         DELETE FROM people p USING ${IDLE} WHERE ${HELD} AND ${UNSENT} AND p.kind = $4::person_kind
            AND NOT EXISTS (SELECT 1 FROM client_providers cp WHERE cp.provider_id = p.id)
          RETURNING p.id),
        lists AS (DELETE FROM client_providers WHERE client_id IN (SELECT id FROM forgotten)),
        released AS (DELETE FROM email_claims WHERE person_id IN (SELECT id FROM forgotten) RETURNING fingerprint)
        UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released
        WHERE p.email_fingerprint = released.fingerprint AND p.error_code = 'email-taken'`,
-      [importId, idle, kind],
+      [importId, idle.people, idle.rows, kind],
     );
   }
 }

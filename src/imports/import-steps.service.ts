@@ -124,14 +124,15 @@ export class ImportSteps implements OnModuleInit {
     for (const id of await this.imports.underWay()) {
       const startedAt = this.clock.monotonicMs();
       if (startedAt < (this.countAgainAt.get(id) ?? 0)) continue;
-      const ended = await this.count(id);
+      const isLarge = await this.count(id);
       const now = this.clock.monotonicMs();
       // Counting a large import takes its time: never more than a small share of it.
-      if (ended) this.countAgainAt.delete(id);
-      else this.countAgainAt.set(id, now + (now - startedAt) * COUNT_REST);
+      if (isLarge) this.countAgainAt.set(id, now + (now - startedAt) * COUNT_REST);
+      else this.countAgainAt.delete(id);
     }
   }
 
+  /** @returns whether as much is left to count as there was: of a cancelled import a round leaves little */
   private async count(importId: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const record = await this.imports.lockUnderWay(tx, importId);
@@ -141,12 +142,12 @@ export class ImportSteps implements OnModuleInit {
       // One that is applied at this moment may name a provider who would be taken back.
       if (isCancelled && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
       const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
-      if (pending > 0) return false;
+      if (pending > 0) return pending === wasPending;
       const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
       if (state === 'cancelled') await this.cancelling.release(tx, record.id);
       await this.imports.end(tx, record.id, state);
       this.log.log({ msg: 'import finished', import: record.id, state });
-      return true;
+      return false;
     });
   }
 
