@@ -410,6 +410,23 @@ it('without states in the contract nothing is polled, and the answer after the w
   expect(other.arrivals('getComplianceJob')).toBe(2);
 });
 
+it('a 403 for one job alone strikes that job, and keeps no other from its look-up (trap 15)', async () => {
+  const env = { COMPLIANCE_REFRESH_AFTER_SECONDS: '0.2', COMPLIANCE_REFRESH_EVERY_SECONDS: '0.5' };
+  const other = await newMirror({ platform: { stepMs: 0 }, env });
+  const running = await other.start();
+  const { body: refused } = await post([file()], {}, running);
+  const match = { jobId: refused.jobId ?? '' };
+  other.trouble({ operation: 'getComplianceJob', kind: 'forbid', count: null, match });
+  await post([file()], {}, running);
+  const client = new pg.Client({ connectionString: other.database.url });
+  await client.connect();
+  await until('it is taken for its own', async () => {
+    const { rows } = await client.query('SELECT strikes FROM compliance_jobs WHERE id = $1', [refused.id]);
+    return rows[0].strikes > 0;
+  });
+  await client.end();
+}, 60_000);
+
 it('whatever is killed and cut, no request is submitted twice: each stands once at the platform or waits for a person', async () => {
   const REQUESTS = 40;
   const other = await newMirror({ platform: { stepMs: 0 } });
@@ -453,7 +470,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     if (state === 'Submitted') expect(made).toContain(names[at]);
   }
   await client.end();
-}, 60_000);
+}, 120_000);
 
 it('501: what the contract does not tell, with the settings', async () => {
   const bare = await mirror.start({

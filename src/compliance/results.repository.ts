@@ -36,7 +36,7 @@ export class ResultsRepository {
 
   /** Leases the job that is due for longest, or answers undefined. */
   async takeTurn(): Promise<ResultTurn | undefined> {
-    const { rows } = await this.database.pool.query<Omit<ResultTurn, 'refusedAt'>>(
+    const { rows } = await this.database.pool.query<ResultTurn>(
       `UPDATE compliance_jobs SET lease_token = gen_random_uuid(),
          lease_until = clock_timestamp() + $1 * interval '1 millisecond'
        WHERE id = (
@@ -44,10 +44,10 @@ export class ResultsRepository {
          WHERE due_at <= clock_timestamp() AND job_id IS NOT NULL
            AND (lease_until IS NULL OR lease_until < clock_timestamp())
          ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING id, job_id AS "jobId", lease_token AS "leaseToken", state, strikes`,
+       RETURNING id, job_id AS "jobId", lease_token AS "leaseToken", state, strikes, refused_at AS "refusedAt"`,
       [LEASE_MS],
     );
-    return rows[0] && { ...rows[0], refusedAt: null };
+    return rows[0];
   }
 
   /** When the next job is due that nobody works on; undefined when none is. */
@@ -81,8 +81,8 @@ export class ResultsRepository {
     }
     const canWait = found === 'running' || heardMeanwhile;
     await tx.query(
-      `UPDATE compliance_jobs SET fetched_at = $2, fault = NULL, strikes = 0, lease_token = NULL, lease_until = NULL,
-         due_at = $3 WHERE id = $1`,
+      `UPDATE compliance_jobs SET fetched_at = $2, fault = NULL, strikes = 0, refused_at = NULL, lease_token = NULL,
+         lease_until = NULL, due_at = $3 WHERE id = $1`,
       [turn.id, row.now, heardMeanwhile ? row.now : canWait ? nextPoll(row.since, row.now, this.shortestMs) : null],
     );
   }
@@ -92,7 +92,8 @@ export class ResultsRepository {
       `UPDATE compliance_jobs SET state = $2, result = $3, fetched_at = clock_timestamp(),
          ended_at = coalesce(ended_at, clock_timestamp()),
          news_at = CASE WHEN state IN ('Completed', 'Failed') THEN news_at ELSE clock_timestamp() END,
-         fault = NULL, strikes = 0, lease_token = NULL, lease_until = NULL, due_at = NULL, updated_at = clock_timestamp()
+         fault = NULL, strikes = 0, refused_at = NULL, lease_token = NULL, lease_until = NULL, due_at = NULL,
+         updated_at = clock_timestamp()
        WHERE id = $1`,
       [id, end, this.seal.sealResult(id, raw)],
     );
@@ -110,6 +111,7 @@ export class ResultsRepository {
   async storeFault({ id, leaseToken }: ResultTurn, { code, waitMs, strike }: FetchFault): Promise<void> {
     await this.database.pool.query(
       `UPDATE compliance_jobs SET fault = $3, strikes = strikes + $4, lease_token = NULL, lease_until = NULL,
+         refused_at = CASE WHEN $3 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
          due_at = clock_timestamp() + $5 * interval '1 millisecond'
        WHERE id = $1 AND lease_token = $2`,
       [id, leaseToken, code, strike ? 1 : 0, waitMs],

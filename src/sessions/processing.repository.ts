@@ -61,6 +61,7 @@ export class ProcessingRepository {
       lease_token: string;
       wanted_generation: number;
       strikes: number;
+      refused_at: Date | null;
       session_generation: number | null;
       answers: number | null;
     }>(
@@ -72,7 +73,7 @@ export class ProcessingRepository {
            WHERE due_at <= clock_timestamp() AND (lease_until IS NULL OR lease_until < clock_timestamp())
            ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
          RETURNING *)
-       SELECT taken.processing_id, taken.lease_token, taken.wanted_generation, taken.strikes,
+       SELECT taken.processing_id, taken.lease_token, taken.wanted_generation, taken.strikes, taken.refused_at,
          sessions.wanted_generation AS session_generation, sessions.answers
        FROM taken LEFT JOIN sessions ON sessions.id = taken.session`,
       [LEASE_MS],
@@ -84,7 +85,7 @@ export class ProcessingRepository {
         leaseToken: row.lease_token,
         generation: row.wanted_generation,
         strikes: row.strikes,
-        refusedAt: null,
+        refusedAt: row.refused_at,
         ticket: { generation: row.session_generation ?? 0, answers: row.answers ?? 0 },
       }
     );
@@ -107,7 +108,7 @@ export class ProcessingRepository {
     }
     await tx.query(
       `UPDATE processing_sessions SET session = coalesce($2, session), answer = $3, fetched_generation = $4, fault = $5,
-         strikes = 0, lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp(),
+         strikes = 0, refused_at = NULL, lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp(),
          due_at = CASE WHEN wanted_generation > $4 THEN clock_timestamp() + $6 * interval '1 millisecond' END
        WHERE processing_id = $1`,
       [
@@ -124,7 +125,7 @@ export class ProcessingRepository {
   /** Stores that the platform does not know a processing id; the next event about it makes another look-up. */
   async storeGone({ processingId, leaseToken, generation }: ProcessingTurn): Promise<void> {
     await this.database.pool.query(
-      `UPDATE processing_sessions SET fault = 'gone', strikes = 0, fetched_generation = $3,
+      `UPDATE processing_sessions SET fault = 'gone', strikes = 0, refused_at = NULL, fetched_generation = $3,
          lease_token = NULL, lease_until = NULL,
          due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $4 * interval '1 millisecond' END
        WHERE processing_id = $1 AND lease_token = $2`,
@@ -135,6 +136,7 @@ export class ProcessingRepository {
   async storeFault({ processingId, leaseToken }: ProcessingTurn, { code, waitMs, strike }: FetchFault): Promise<void> {
     await this.database.pool.query(
       `UPDATE processing_sessions SET fault = $3, strikes = strikes + $4, lease_token = NULL, lease_until = NULL,
+         refused_at = CASE WHEN $3 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
          due_at = clock_timestamp() + $5 * interval '1 millisecond'
        WHERE processing_id = $1 AND lease_token = $2`,
       [processingId, leaseToken, code, strike ? 1 : 0, waitMs],
