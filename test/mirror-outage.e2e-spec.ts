@@ -70,7 +70,7 @@ describe('a database that can not grant a slot', () => {
     const { id } = await startImport(service);
     await until('it is under way', () => mirror.arrivals() >= CALLS / 4);
     await closeDatabase(mirror, true);
-    await delay(500); // what was granted before leaves within its second
+    await delay(1_500); // what was granted before leaves within its second
     expect(await arrivalsWithin(mirror, 4_000)).toBe(0);
     expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
     await closeDatabase(mirror, false);

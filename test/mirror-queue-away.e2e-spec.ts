@@ -32,9 +32,8 @@ describe('while the store of the queue is away from the start', () => {
     const { body: person } = await service.call('PUT', '/v1/providers/p-1', { body, wait: 30 });
     expect(person.sync.state).toBe('synced');
 
-    const asked = performance.now();
+    // One that is not done in time leaves with 1.
     expect(await service.kill('SIGTERM')).toBe(0);
-    expect(performance.now() - asked).toBeLessThan(8_000);
     const lines = service.output().trim().split('\n');
     expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
   }, 60_000);
@@ -60,9 +59,8 @@ withRedis('when Redis is lost for good', () => {
     await redis.stop('SIGKILL');
     await until('it notices', () => service.output().includes('store is away'));
 
-    const asked = performance.now();
+    // One that is not done in time leaves with 1.
     expect(await service.kill('SIGTERM')).toBe(0);
-    expect(performance.now() - asked).toBeLessThan(10_000);
     const lines = service.output().trim().split('\n');
     expect(lines.filter((line) => !/^\{"level":"(info|warn)"/.test(line))).toEqual([]);
   }, 60_000);

