@@ -1,5 +1,6 @@
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import type { PersonView } from '../src/people/person-view.js';
+import type { Trace } from '../src/people/trace.service.js';
 import { type Mirror, type Service, useMirrors } from './support/service.js';
 import { until } from './support/until.js';
 
@@ -97,6 +98,18 @@ describe('an answer that is lost', () => {
     );
     expect(calls).toEqual(['deleteUser', 'deleteUser']);
   });
+});
+
+test('a deletion without an answer is no creation without one, to whoever traces it', async () => {
+  await put('clients/traced-delete');
+  mirror.trouble({ operation: 'deleteUser', kind: 'commit-then-cut', match: { partnerUserId: 'traced-delete' } });
+  await remove('clients/traced-delete', 0);
+  const who = { kind: 'client', externalId: 'traced-delete' };
+  const trace = await until('it got no answer', async () => {
+    const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
+    return body.history[0]?.outcome === 'unknown-outcome' || body.history[0]?.status === 404 ? body : undefined;
+  });
+  expect(trace.known.unsettledCreate).toBeNull();
 });
 
 describe('a client without an email whose create got no answer', () => {

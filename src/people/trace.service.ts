@@ -72,10 +72,7 @@ export class TraceService {
       },
       known: {
         platformUserId: person.platformUserId,
-        unsettledCreate: person.attempt && {
-          hasEmail: person.attempt.email !== null,
-          lookUpAt: person.attempt.lookUpAt.toISOString(),
-        },
+        unsettledCreate: unsettledCreate(person.attempt),
         checkedAbsentAt: person.checkedAbsentAt?.toISOString() ?? null,
         appliedProviders: person.appliedProviders,
         emailClaim: person.email === null ? null : around.claim,
@@ -85,6 +82,12 @@ export class TraceService {
       history,
     };
   }
+}
+
+/** A list or a deletion may be open, too; those are sent again, and need nobody to look. */
+function unsettledCreate(attempt: Person['attempt']): Trace['known']['unsettledCreate'] {
+  if (attempt?.operation !== 'createProvider' && attempt?.operation !== 'createClient') return null;
+  return { hasEmail: attempt.email !== null, lookUpAt: attempt.lookUpAt.toISOString() };
 }
 
 function explain(step: Step, person: Person): Trace['nextStep'] {
