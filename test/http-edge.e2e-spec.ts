@@ -126,7 +126,9 @@ class EdgeController {
 @Module({
   imports: [HttpModule],
   controllers: [EdgeController],
-  providers: [{ provide: Env, useValue: { WEBHOOK_BODY_LIMIT: 2_000, hasRole: () => true } }],
+  providers: [
+    { provide: Env, useValue: { WEBHOOK_BODY_LIMIT: 2_000, PUBLIC_URL: 'https://notes.example', hasRole: () => true } },
+  ],
   exports: [Env],
 })
 class EdgeModule {}
@@ -432,6 +434,7 @@ describe('the HTTP edge', () => {
   test('the API describes itself, readable with assets of its own', async () => {
     const document = (await call('/openapi.json')).json;
     expect(document.paths['/edge/json'].post).toBeDefined();
+    expect(document.servers).toEqual([{ url: 'https://notes.example' }]);
     const page = await (await fetch(`${base}/docs`)).text();
     const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] as string);
     expect(assets.length).toBeGreaterThan(3);

@@ -1,5 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { Env } from '../config/env.js';
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
 asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
@@ -7,14 +8,15 @@ asynchronous call wait until it is settled. Every POST that creates takes an \`I
 
 /** Describes every route from its decorators. */
 export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
+  const { PUBLIC_URL: address } = app.get(Env);
   const about = new DocumentBuilder()
     .setTitle('notebridge')
     .setDescription(ABOUT)
     .setVersion('1')
     .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key' })
-    .addSecurityRequirements('bearer')
-    .build();
-  return SwaggerModule.createDocument(app, about, {
+    .addSecurityRequirements('bearer');
+  if (address !== undefined) about.addServer(address);
+  return SwaggerModule.createDocument(app, about.build(), {
     operationIdFactory: (controller, method) => `${controller.replace(/Controller$/, '')}.${method}`,
   });
 }
