@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
+import { RequestOutcomesRepository } from '../src/sessions/request-outcomes.repository.js';
+import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 import type { CallOptions } from './support/sessions-app.js';
@@ -302,6 +305,17 @@ describe('an answer that is lost', () => {
     const again = await create(wish);
     expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:session-unsettled' });
     expect(app.arrivals('createSession')).toBe(before + 1);
+  });
+
+  it('and comes when another attempt has taken its place changes nothing', async () => {
+    const { id } = await lost();
+    const former = { session: id, token: randomUUID() };
+    const outcomes = app.service.app.get(RequestOutcomesRepository);
+    await outcomes.accepted(former, 'session-of-the-former');
+    await outcomes.rejected(former, 'no');
+    await app.service.app.get(SessionRequestsRepository).putOff(former, 'late', 0);
+    expect(await app.show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
+    expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });
 
   it('an id of ours finds the session when the EHR gave no appointment', async () => {

@@ -44,6 +44,11 @@ describe('before a call leaves', () => {
 });
 
 describe('what an answer settles', () => {
+  test('unknown: an earlier create says nothing about the one that followed', () => {
+    const later = granted(nobody, create, '2');
+    expect(answered(later, create, { kind: 'unknown' }, { lookUpAt: retryAt })).toBe(later);
+  });
+
   test('absent: the wanted email may be created', () => {
     expect(answered(nobody, check, { kind: 'absent' })).toMatchObject({ checkedAbsentAt: now, attempt: null });
   });

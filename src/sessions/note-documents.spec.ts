@@ -73,6 +73,11 @@ describe('documents of a session', () => {
     expect(changes.readable).toBe(false);
   });
 
+  test('a document that disappears is a change to whoever reads the notes', () => {
+    expect(records.store([document('dap', 'one')]).readable).toBe(true);
+    expect(records.store([document('dap', 'one')]).readable).toBe(false);
+  });
+
   test('a document that disappears is superseded once, and comes back with its revision (trap 12)', () => {
     expect(records.store([document('soap', 'one')]).superseded).toEqual(['ours-dap-0']);
     expect(records.store([document('soap', 'one')]).superseded).toEqual([]);
