@@ -14,6 +14,7 @@ import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
 import { isFirst } from './order-lock.js';
 import { PlanRepository } from './plan.repository.js';
+import { RowCellsRepository } from './row-cells.repository.js';
 import { TallyRepository } from './tally.repository.js';
 
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
@@ -55,6 +56,7 @@ export class ImportSteps implements OnModuleInit {
     private readonly applying: ApplyRepository,
     private readonly tallies: TallyRepository,
     private readonly cancelling: CancelRepository,
+    private readonly cells: RowCellsRepository,
     private readonly doorbell: Doorbell,
     private readonly sweep: Sweep,
     private readonly clock: Clock,
@@ -145,6 +147,7 @@ export class ImportSteps implements OnModuleInit {
       if (pending > 0) return pending === wasPending;
       const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
       if (state === 'cancelled') await this.cancelling.release(tx, record.id);
+      await this.cells.forget(tx, record.id, { mayBeRetried: state === 'completed' });
       await this.imports.end(tx, record.id, state);
       this.log.log({ msg: 'import finished', import: record.id, state });
       return false;

@@ -36,7 +36,7 @@ export class PlanRepository {
       await this.deletes.spareNamed(tx, record.id);
     }
     await this.forecast.foresee(tx, record.id);
-    await this.cells.keepRejected(tx, record.id);
+    await this.cells.forget(tx, record.id, { mayBeRetried: true });
   }
 
   private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {

@@ -13,7 +13,8 @@ export class RetryRepository {
   ) {}
 
   /**
-   * Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on.
+   * Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on. A client
+   * whose provider is gone meanwhile is rejected, with its original cells (`RowCellsRepository.forget`).
    *
    * @returns false when there is nothing of it: the import stays as it is
    */

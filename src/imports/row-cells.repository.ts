@@ -24,7 +24,19 @@ export interface SealedCells {
 
 type SealedBlock = Omit<SealedCells, 'lastRow'>;
 
-/** The cells of an import's rows: kept until the plan is made, and after it for rejected rows only. */
+/** A row `r` of the block `c` of the import $1. */
+const IN_BLOCK = 'r.import_id = $1 AND r.row_no BETWEEN c.first_row AND c.last_row';
+
+/**
+ * A row `r` stands in the file of rejected rows or, while $2 says that its import may be retried, may come to stand
+ * there: planned anew, a client is rejected when a provider whom its row names is gone by then. A provider names nobody,
+ * a double was rejected by the first plan, and a client without a list got the default provider or was rejected, too.
+ */
+const IS_SHOWN = `(r.outcome = 'rejected' OR $2::boolean AND r.kind = 'client' AND (
+  r.outcome IN ('pending', 'failed', 'needsReview')
+  OR r.outcome = 'skipped' AND r.code = 'changed-since-plan' AND r.planned <> 'delete'))`;
+
+/** The cells of an import's rows: of all until the plan is made, after it of those that are or may yet be rejected. */
 @Injectable()
 export class RowCellsRepository {
   constructor(
@@ -58,44 +70,43 @@ export class RowCellsRepository {
     return rows[0] && this.open(importId, rows[0]);
   }
 
-  /** Forgets the cells of every row that was not rejected, a block at a time. */
-  async keepRejected(tx: PoolClient, importId: string): Promise<void> {
+  /**
+   * Forgets the cells that no file of rejected rows will show, a block at a time.
+   *
+   * @param mayBeRetried false: the import has ended for good, so that no more of its rows are going to be rejected
+   */
+  async forget(tx: PoolClient, importId: string, { mayBeRetried }: { mayBeRetried: boolean }): Promise<void> {
+    // A subquery with a limit goes by the index, however little the planner knows of rows that were just written.
     await tx.query(
-      `DELETE FROM import_cells WHERE import_id = $1 AND first_row NOT IN (
-         SELECT (SELECT c.first_row FROM import_cells c WHERE c.import_id = $1 AND c.first_row <= r.row_no
-           ORDER BY c.first_row DESC LIMIT 1)
-         FROM import_rows r WHERE r.import_id = $1 AND r.outcome = 'rejected')`,
-      [importId],
+      `DELETE FROM import_cells c WHERE c.import_id = $1 AND (
+         SELECT true FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN} ORDER BY r.row_no LIMIT 1) IS NULL`,
+      [importId, mayBeRetried],
     );
-    for (let after = 0, block = await this.next(tx, importId, 0); block; block = await this.next(tx, importId, after)) {
-      after = block.firstRow;
-      await this.keep(tx, importId, block);
-    }
+    const { rows } = await tx.query<{ firstRow: number }>(
+      `SELECT first_row AS "firstRow" FROM import_cells c WHERE c.import_id = $1 AND (
+         SELECT true FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN} IS NOT TRUE ORDER BY r.row_no LIMIT 1)`,
+      [importId, mayBeRetried],
+    );
+    for (const { firstRow } of rows) await this.forgetOthers(tx, importId, firstRow, mayBeRetried);
   }
 
-  private async next(
-    tx: PoolClient,
-    importId: string,
-    after: number,
-  ): Promise<(SealedBlock & { rejected: number[] }) | undefined> {
-    const { rows } = await tx.query<SealedBlock & { rejected: number[] }>(
+  private async forgetOthers(tx: PoolClient, importId: string, firstRow: number, mayBeRetried: boolean): Promise<void> {
+    const { rows } = await tx.query<SealedBlock & { shown: number[] }>(
       `SELECT first_row AS "firstRow", sealed, ARRAY(
-         SELECT row_no FROM import_rows r WHERE r.import_id = $1 AND r.row_no BETWEEN c.first_row AND c.last_row
-           AND r.outcome = 'rejected') AS rejected
-       FROM import_cells c WHERE import_id = $1 AND first_row > $2 ORDER BY first_row LIMIT 1`,
-      [importId, after],
+         SELECT r.row_no FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN}) AS shown
+       FROM import_cells c WHERE c.import_id = $1 AND c.first_row = $3`,
+      [importId, mayBeRetried, firstRow],
     );
-    return rows[0];
-  }
-
-  private async keep(tx: PoolClient, importId: string, block: SealedBlock & { rejected: number[] }): Promise<void> {
-    const rejected = new Set(block.rejected);
-    const kept = new Map([...this.open(importId, block)].filter(([rowNo]) => rejected.has(rowNo)));
-    await tx.query('UPDATE import_cells SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
-      importId,
-      block.firstRow,
-      this.sealAt(importId, block.firstRow, kept),
-    ]);
+    for (const { shown, ...sealed } of rows) {
+      const block = this.open(importId, sealed);
+      const kept = new Map(shown.flatMap((rowNo) => entryOf(block, rowNo)));
+      if (kept.size === block.size) continue;
+      await tx.query('UPDATE import_cells SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
+        importId,
+        firstRow,
+        this.sealAt(importId, firstRow, kept),
+      ]);
+    }
   }
 
   private sealAt(importId: string, firstRow: number, cells: CellsBlock): Buffer {
@@ -105,6 +116,11 @@ export class RowCellsRepository {
   private open(importId: string, { firstRow, sealed }: SealedBlock): CellsBlock {
     return new Map(JSON.parse(this.vault.open(placeOf(importId, firstRow), sealed)) as [number, RowCells][]);
   }
+}
+
+function entryOf(block: CellsBlock, rowNo: number): [number, RowCells][] {
+  const cells = block.get(rowNo);
+  return cells ? [[rowNo, cells]] : [];
 }
 
 function placeOf(importId: string, firstRow: number): SealedPlace {
