@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { DeletesRepository } from './deletes.repository.js';
 import { ImportsRepository } from './imports.repository.js';
+import { namingRows } from './naming-rows.js';
 
 /** The rows that change what is wanted of a person, while they are pending. */
 const WISHES = `planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
@@ -73,8 +74,7 @@ export class ApplyRepository {
          EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
        UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
-       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND NOT r.applied
-         AND r.providers && (SELECT array_agg(external_id) FROM gone)`,
+       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('gone', 'NOT r.applied')})`,
       [importId],
     );
   }

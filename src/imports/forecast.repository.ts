@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { namingRows } from './naming-rows.js';
 
 /** Foresees who will wait for a human being's word, so that a plan says it beforehand. */
 @Injectable()
@@ -43,9 +44,8 @@ export class ForecastRepository {
          SELECT external_id FROM planned WHERE planned = 'needs-review'
          UNION SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
            AND external_id NOT IN (SELECT external_id FROM planned))
-       UPDATE import_rows SET planned = 'needs-review', calls_min = 0, calls_max = 0
-       WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND planned IN ('create-or-link', 'provider-change')
-         AND providers && (SELECT array_agg(external_id) FROM stuck)`,
+       UPDATE import_rows r SET planned = 'needs-review', calls_min = 0, calls_max = 0
+       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('stuck', `r.planned IN ('create-or-link', 'provider-change')`)})`,
       [importId],
     );
   }

@@ -4,6 +4,7 @@ import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
 import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
+import { namingRows } from './naming-rows.js';
 import { rejection } from './read/rejection.js';
 import { ReferencesRepository } from './references.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
@@ -74,12 +75,9 @@ export class PlanRepository {
        unknown AS (
          SELECT external_id FROM named
          EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted),
-       naming AS (
-         SELECT r.row_no FROM import_rows r CROSS JOIN unnest(r.providers) AS one(provider) JOIN unknown u ON u.external_id = one.provider
-         WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending')
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
        UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'providers', hint = $3
-       WHERE r.import_id = $1 AND r.row_no IN (SELECT row_no FROM naming)`,
+       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('unknown', 'true')})`,
       [importId, code, hint],
     );
   }
