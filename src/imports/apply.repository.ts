@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { DeletesRepository } from './deletes.repository.js';
+import { FAIR_ORDER } from './fair-order.js';
 import { ImportsRepository } from './imports.repository.js';
 import { namingRows } from './naming-rows.js';
 
@@ -92,16 +93,21 @@ export class ApplyRepository {
     );
   }
 
+  /**
+   * The moments, to the microsecond, are those of the insertions: people go in the order in which they are inserted here,
+   * and clients who wait meanwhile come back into it (`WakesRepository.clientsOf`).
+   */
   private async wantPeople(tx: PoolClient, importId: string, kind: string): Promise<void> {
     await tx.query(
-      `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state, due_at)
+      `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
+         wanted_at, due_at)
        SELECT gen_random_uuid(), kind, external_id, profile, profile_hash, email_fingerprint, 'bulk', 'pending',
-         clock_timestamp() + row_no * interval '1 microsecond'
+         clock_timestamp(), clock_timestamp()
        FROM import_rows WHERE import_id = $1 AND kind = $2::person_kind AND outcome = 'pending' AND NOT applied AND ${WISHES}
-       ORDER BY row_no
+       ORDER BY ${FAIR_ORDER}
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = clock_timestamp(), held_by = NULL,
+         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = excluded.wanted_at, held_by = NULL,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint

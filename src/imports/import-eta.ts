@@ -39,8 +39,8 @@ const EVEN_ODDS = 0.5;
  * The seconds that an import still takes: calls left × pace, the stalls of a full window, the last answers, and the
  * count that finds the end. It knows of no other load.
  *
- * How many of the people not checked yet are on the platform already is taken from those who were, by kind. Before
- * there are any, providers are assumed to be new; clients follow their providers, for a client can be there only where
+ * How many of the people not checked yet are on the platform already is taken from those who were, by kind: a fair
+ * sample, since people go in an order that is independent of the file's (`fair-order.ts`). Before there are any, providers are assumed to be new; clients follow their providers, for a client can be there only where
  * its provider was.
  */
 export function etaSeconds(work: RemainingWork, tempo: CallTempo): number {

@@ -1,5 +1,6 @@
 import { achievedPaceMs } from '../platform/call-forecast.js';
 import { type CallLimit, type CallWindow, earliest, nextBulkAt } from '../platform/call-pace.js';
+import { fairPlace } from './fair-order.js';
 import { type CheckedPeople, COUNT_EVERY_MS, etaSeconds } from './import-eta.js';
 
 /** Somebody to be mirrored: what is known beforehand, and what only the check tells. */
@@ -37,7 +38,9 @@ const SAMPLE_MS = 2_000;
 interface Part extends Somebody {
   /** Calls that were answered. */
   done: number;
-  dueAt: number;
+  /** Where it stands among its kind. */
+  place: number;
+  isDue: boolean;
   underWay: boolean;
 }
 
@@ -48,8 +51,8 @@ interface Call {
 }
 
 /**
- * Replays an import as the mirror makes it, with its own rules for slots: whoever is due first goes first, whoever began
- * goes on before others begin, and a client is due once all its providers are there.
+ * Replays an import as the mirror makes it, with its own rules for slots: providers go before clients, each kind in the
+ * order that is independent of the file's, and a client is due once all its providers are there.
  *
  * @returns what the estimate said all along
  */
@@ -82,9 +85,14 @@ class Replay {
   private bulkNextAt: Date | null = null;
 
   constructor(private readonly run: Run) {
-    this.parts = run.people.map((person) => ({ ...person, done: 0, dueAt: 0, underWay: false }));
-    for (const part of this.parts) if (part.kind === 'client') part.dueAt = Number.POSITIVE_INFINITY;
-    this.due = this.parts.filter(({ kind }) => kind === 'provider');
+    this.parts = run.people.map((person, at) => ({
+      ...person,
+      done: 0,
+      place: fairPlace(at + 1),
+      isDue: person.kind === 'provider',
+      underWay: false,
+    }));
+    this.due = this.parts.filter(({ isDue }) => isDue).sort(byPlace);
     this.open = new Set(this.parts);
   }
 
@@ -157,11 +165,11 @@ class Replay {
 
   private wakeClients(): void {
     for (const part of this.open) {
-      if (part.kind === 'provider' || Number.isFinite(part.dueAt)) continue;
-      if (part.providers.some((at) => this.open.has(this.parts[at] as Part))) continue;
-      part.dueAt = this.now;
+      if (part.isDue || part.providers.some((at) => this.open.has(this.parts[at] as Part))) continue;
+      part.isDue = true;
       this.due.push(part);
     }
+    this.due.sort(byPlace);
   }
 
   private window(): CallWindow {
@@ -187,6 +195,10 @@ class Replay {
     const unsure = asked.filter((part) => part.done === 0 && callsOf({ ...part, isThere: false }) > fewest(part));
     return { unchecked: unsure.length, linked, absent: seen.length - linked };
   }
+}
+
+function byPlace(left: Part, right: Part): number {
+  return left.kind === right.kind ? left.place - right.place : left.kind === 'provider' ? -1 : 1;
 }
 
 /** Calls that somebody takes: check, create, and the list, which a create has set to the first provider alone. */

@@ -5,12 +5,13 @@ import type { PoolClient } from 'pg';
 @Injectable()
 export class WakesRepository {
   /**
-   * Wakes the clients that wait for a provider which was mirrored just now, or were given another; their lane stays.
+   * Wakes the clients that wait for a provider which was mirrored just now, or were given another; their lane stays. Who
+   * waited goes where it would have gone without waiting, else an import's clients would go provider by provider.
    * Those that are pending are woken, too: one of them may be about to wait, in a commit that overlaps with this one.
    */
   async clientsOf(tx: PoolClient, providerId: string): Promise<void> {
     await tx.query(
-      `UPDATE people SET due_at = least(due_at, clock_timestamp()), step = NULL
+      `UPDATE people SET due_at = least(due_at, CASE WHEN state = 'waiting' THEN wanted_at ELSE clock_timestamp() END), step = NULL
        WHERE id IN (SELECT client_id FROM client_providers WHERE provider_id = $1) AND (state IN ('waiting', 'pending') OR
          state = 'synced' AND NOT applied_providers @> (SELECT ARRAY[platform_user_id] FROM people WHERE id = $1))`,
       [providerId],
