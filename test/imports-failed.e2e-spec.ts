@@ -3,7 +3,11 @@ import { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
 import { ImportsRepository } from '../src/imports/imports.repository.js';
+import { importIs, rowsOf } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { ADMIN_KEY, useMirrors } from './support/service.js';
+
+const newMirror = useMirrors();
 
 const FAULT = { code: 'interrupted', detail: 'The upload broke off.' };
 
@@ -30,7 +34,8 @@ describe('an import fails once, and only while it is where the fault found it', 
        VALUES ($1, 'clients', 'upsert', false, $2, 'admin', CASE WHEN $3 THEN now() END, $4)`,
       [id, state, staged, applyWanted],
     );
-    for (let time = 0; time < 2; time++) await database.transaction((tx) => imports[fail](tx, id, FAULT));
+    for (let time = 0; time < 2; time++)
+      await database.transaction(async (tx) => void (await imports[fail](tx, id, FAULT)));
     const after = await imports.find(id);
     const told = await database.pool.query('SELECT 1 FROM feed_events WHERE subject = $1', [`imports/${id}`]);
     return [after?.state, after?.errorCode, told.rowCount];
@@ -51,4 +56,41 @@ describe('an import fails once, and only while it is where the fault found it', 
       expect(await failed(fail, state, staged, wanted)).toEqual(outcome);
     },
   );
+});
+
+test('of an import that could not be planned only the rejected rows are kept, and those behind it go on', async () => {
+  const mirror = await newMirror();
+  const service = await mirror.start();
+  const database = new Database(mirror.database.url);
+  const count = async (table: string) => (await database.pool.query(`SELECT 1 FROM ${table}`)).rowCount;
+  // A fault of the data that comes again each time, in the middle of the plan.
+  await database.pool.query(`
+    CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'out of range' USING ERRCODE = '22003'; END $$;
+    CREATE TRIGGER fault BEFORE UPDATE ON import_rows FOR EACH ROW WHEN (NEW.external_id = 'c-bad') EXECUTE FUNCTION fault()`);
+  const person = (resourceType: string, id: string) => ({
+    resourceType,
+    id,
+    name: [{ given: ['A'], family: id }],
+    telecom: [{ system: 'email', value: `${id}@example.org` }],
+  });
+  const fhir = (name: string, ...resources: object[]) => ({
+    name: `${name}.ndjson`,
+    type: 'application/fhir+ndjson',
+    content: resources.map((one) => JSON.stringify(one)).join('\n'),
+  });
+  const bad = { ...person('Patient', 'c-bad'), generalPractitioner: [{ reference: 'Practitioner/p-1' }] };
+  const { id } = await service.startImport('kind=fhir', [
+    fhir('a', person('Practitioner', 'p-1'), bad, { resourceType: 'Patient', id: 'c-nameless' }),
+  ]);
+  const failed = await importIs(service, id, 'failed');
+  expect([failed.error?.code, await count('import_facts')]).toEqual(['plan-failed', 0]);
+  expect(await rowsOf(service, id, 'outcome=rejected')).toMatchObject([{ externalId: 'c-nameless' }]);
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const csv = await (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text();
+  expect(csv).toContain('client,c-nameless,');
+  await service
+    .startImport('kind=fhir', [fhir('b', person('Practitioner', 'p-1'))])
+    .then((next) => importIs(service, next.id, 'completed'));
+  expect([await count('import_facts'), await count('import_cells')]).toEqual([0, 1]);
+  await database.onApplicationShutdown();
 });

@@ -91,7 +91,9 @@ export class ImportSteps implements OnModuleInit {
       if (begun.id === undefined || !isOwnFault(error)) throw error;
       this.log.error({ msg: 'an import could not be planned', import: begun.id, code: (error as DatabaseError).code });
       const id = begun.id;
-      await this.database.transaction((tx) => this.imports.failPlan(tx, id, UNPLANNED));
+      await this.database.transaction(async (tx) => {
+        if (await this.imports.failPlan(tx, id, UNPLANNED)) await this.plans.giveUp(tx, id);
+      });
       return true;
     }
   }

@@ -92,9 +92,13 @@ export class ImportsRepository {
     await this.fail(tx, id, error, BEING_READ);
   }
 
-  /** Ends an import that could not be planned or applied; one with which another worker succeeded goes on. */
-  async failPlan(tx: PoolClient, id: string, error: ImportFault): Promise<void> {
-    await this.fail(tx, id, error, TO_PREPARE);
+  /**
+   * Ends an import that could not be planned or applied; one with which another worker succeeded goes on.
+   *
+   * @returns whether it ended
+   */
+  async failPlan(tx: PoolClient, id: string, error: ImportFault): Promise<boolean> {
+    return this.fail(tx, id, error, TO_PREPARE);
   }
 
   /** Imports that are being read by nobody any more. @param silentMs milliseconds without a sign of life */
@@ -122,11 +126,14 @@ export class ImportsRepository {
     return rows;
   }
 
-  /** The import whose turn it is to be planned or applied, in the order in which they were read to their ends. */
+  /**
+   * The import whose turn it is to be planned or applied, in the order in which they were read to their ends. One that is
+   * being steered at this moment is waited for: passed over, it would be applied after those behind it.
+   */
   async nextToPrepare(tx: PoolClient): Promise<ImportRecord | undefined> {
     const { rows } = await tx.query<ImportRecord>(
       `SELECT ${RECORD} FROM imports WHERE ${TO_PREPARE}
-       ORDER BY staged_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+       ORDER BY staged_at LIMIT 1 FOR UPDATE`,
     );
     return rows[0];
   }
@@ -223,11 +230,12 @@ export class ImportsRepository {
     return rows;
   }
 
-  private async fail(tx: PoolClient, id: string, { code, detail }: ImportFault, where: string): Promise<void> {
+  private async fail(tx: PoolClient, id: string, { code, detail }: ImportFault, where: string): Promise<boolean> {
     const { rowCount } = await tx.query(
       `UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1 AND ${where}`,
       [id, code, detail],
     );
     if (rowCount === 1) await this.end(tx, id, 'failed');
+    return rowCount === 1;
   }
 }

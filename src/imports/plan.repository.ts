@@ -40,6 +40,12 @@ export class PlanRepository {
     await this.cells.forget(tx, record.id, { mayBeRetried: true });
   }
 
+  /** Forgets what was kept for the plan of an import that can't be planned; what is wrong with its rows can be shown still. */
+  async giveUp(tx: PoolClient, importId: string): Promise<void> {
+    await this.references.forget(tx, importId);
+    await this.cells.forget(tx, importId, { mayBeRetried: false });
+  }
+
   private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('duplicate-id');
     await tx.query(

@@ -39,7 +39,12 @@ export class ReferencesRepository {
        WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = lists.client AND r.outcome = 'pending'`,
       [record.id, PROVIDERS_MAX],
     );
-    await tx.query('DELETE FROM import_facts WHERE import_id = $1', [record.id]);
+    await this.forget(tx, record.id);
+  }
+
+  /** Forgets the facts of an import. */
+  async forget(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query('DELETE FROM import_facts WHERE import_id = $1', [importId]);
   }
 
   /** References may also mean providers that an earlier import or a PUT named. */

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { Database } from '../src/database/database.js';
+import { Feed } from '../src/feed/feed.js';
+import { FeedRepository } from '../src/feed/feed.repository.js';
+import { ImportsRepository } from '../src/imports/imports.repository.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { until } from './support/until.js';
+
+describe('an import whose turn it is, and which is being steered at that moment', () => {
+  let home: TestDatabase;
+  let database: Database;
+  let imports: ImportsRepository;
+
+  beforeEach(async () => {
+    home = await freshDatabase();
+    database = new Database(home.url);
+    imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
+  });
+
+  afterEach(async () => {
+    await database.onApplicationShutdown();
+    await home.drop();
+  });
+
+  async function planned(): Promise<string> {
+    const id = randomUUID();
+    await database.pool.query(
+      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
+       VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', clock_timestamp(), true)`,
+      [id],
+    );
+    return id;
+  }
+
+  /** Which import's turn it is found to be by somebody who asks while the first one is steered. */
+  async function nextWhile(first: string, steering: string): Promise<string | undefined> {
+    const steerer = await database.pool.connect();
+    await steerer.query('BEGIN');
+    await steerer.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [first]);
+    const next = database.transaction(async (tx) => (await imports.nextToPrepare(tx))?.id);
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    const isAnswered = { yes: false };
+    void next.finally(() => {
+      isAnswered.yes = true;
+    });
+    await until('it waits or answers', async () => isAnswered.yes || (await database.pool.query(waits)).rowCount === 1);
+    await steerer.query(steering, [first]);
+    await steerer.query('COMMIT');
+    steerer.release();
+    return next;
+  }
+
+  test('is waited for: the one behind it does not overtake it', async () => {
+    const [first] = [await planned(), await planned()];
+    expect(await nextWhile(first, 'UPDATE imports SET overrides = overrides WHERE id = $1')).toBe(first);
+  });
+
+  test('leaves its turn to the one behind it, when it was cancelled', async () => {
+    const [first, second] = [await planned(), await planned()];
+    expect(await nextWhile(first, `UPDATE imports SET state = 'cancelled' WHERE id = $1`)).toBe(second);
+  });
+});
