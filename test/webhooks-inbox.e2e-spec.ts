@@ -227,6 +227,13 @@ describeOnBothBackends('the inbox', (backend) => {
     await sql.query("UPDATE webhook_deliveries SET state = 'dead' WHERE id = (SELECT min(id) FROM webhook_deliveries)");
     const stale = await api<{ type: string; count: number }>('/replay', { ...selection, plan: counted.plan });
     expect([stale.status, stale.json.type, stale.json.count]).toEqual([409, 'urn:notebridge:problem:plan-changed', 5]);
+
+    const inbox = async () =>
+      (await sql.query('SELECT id, state, due_at, processed_at FROM webhook_deliveries ORDER BY id')).rows;
+    const before = await inbox();
+    const fewer = await api<{ count: number }>('/replay', { ...selection, plan: { ...counted.plan, count: 4 } });
+    expect([fewer.status, fewer.json.count]).toEqual([409, 5]);
+    expect(await inbox()).toEqual(before);
   });
 
   test('a selection is narrowed by event type and time, and is never replayed without its count', async () => {
