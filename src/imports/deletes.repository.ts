@@ -70,9 +70,9 @@ export class DeletesRepository {
          FROM import_rows r
          WHERE r.import_id = $1 AND r.kind = $2::person_kind AND r.planned = 'delete' AND r.outcome = 'pending' AND NOT r.applied
            AND p.id = r.person_id
-         RETURNING p.id, p.wanted_at)
+         RETURNING r.row_no, p.wanted_at)
        UPDATE import_rows r SET person_wanted_at = gone.wanted_at FROM gone
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND r.person_id = gone.id`,
+       WHERE r.import_id = $1 AND r.row_no = gone.row_no`,
       [importId, kind],
     );
   }
