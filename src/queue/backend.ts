@@ -1,8 +1,9 @@
-import { createPostgresBackend, type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bullmq';
+import { type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bullmq';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { Env } from '../config/env.js';
 import { SESSION_OPTIONS } from '../database/database.js';
+import { createPatientPostgresBackend } from './postgres-backend.js';
 import { QUEUE_NAMES } from './queue-names.js';
 
 /** Connections to PostgreSQL that one queue or one worker may hold when BullMQ runs on it. */
@@ -17,7 +18,7 @@ export function workerOptions(env: BackendEnv): QueueOptions {
     setDefaultBackendFactory();
     return { connection: { url: env.REDIS_URL, maxRetriesPerRequest: null } as Connection, prefix: env.QUEUE_PREFIX };
   }
-  setDefaultBackendFactory(createPostgresBackend);
+  setDefaultBackendFactory(createPatientPostgresBackend);
   // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.
   const pool = { connectionString: env.DATABASE_URL, max: POSTGRES_CONNECTIONS, options: SESSION_OPTIONS };
   return { connection: pool as unknown as Connection, prefix: env.QUEUE_PREFIX };
