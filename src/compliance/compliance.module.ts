@@ -10,6 +10,7 @@ import { JobsRepository } from './jobs.repository.js';
 import { JobsHeardRepository } from './jobs-heard.repository.js';
 import { ResultRefresher } from './result-refresher.js';
 import { ResultsRepository } from './results.repository.js';
+import { SubmissionOutcomes } from './submission-outcomes.js';
 import { Submissions } from './submissions.js';
 
 /** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events tell. */
@@ -19,6 +20,7 @@ import { Submissions } from './submissions.js';
   providers: [
     ComplianceService,
     Submissions,
+    SubmissionOutcomes,
     ComplianceSeal,
     JobsRepository,
     ResultsRepository,

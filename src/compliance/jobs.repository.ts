@@ -35,6 +35,9 @@ interface Link {
   token: string | null;
 }
 
+/** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
+export type Linked = 'linked' | 'taken' | 'settled';
+
 /** Jobs that were submitted here, and what became of their submissions. */
 @Injectable()
 export class JobsRepository {
@@ -103,13 +106,17 @@ export class JobsRepository {
     return rows[0];
   }
 
-  /** Stores the platform's id for a submission. @returns false when another submission holds it */
+  /**
+   * Stores the platform's id for a submission, unless that was done, or a person has settled it meanwhile.
+   *
+   * @returns false when another submission holds the platform's id
+   */
   async accepted({ id, token }: Attempt, jobId: string): Promise<boolean> {
-    return this.take({ id, jobId, token });
+    return (await this.take({ id, jobId, token })) !== 'taken';
   }
 
-  /** Settles an unknown submission by a person's word. @returns false when another submission holds the platform's id */
-  async link(id: string, jobId: string): Promise<boolean> {
+  /** Settles an unknown submission by a person's word. */
+  async link(id: string, jobId: string): Promise<Linked> {
     return this.take({ id, jobId, token: null });
   }
 
@@ -146,31 +153,37 @@ export class JobsRepository {
    * Gives a job the platform's id. A row that only an event made for that id gives its end and its untold news to the
    * job and goes; when the event comes at the same moment, the transaction is run again and finds it.
    */
-  private async take(link: Link): Promise<boolean> {
+  private async take(link: Link): Promise<Linked> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.database.transaction((tx) => this.takeOnce(tx, link));
-        return true;
+        return await this.database.transaction((tx) => this.takeOnce(tx, link));
       } catch (error) {
         if ((error as { code?: string }).code !== TAKEN) throw error;
-        if (tries === LINK_TRIES) return false;
+        if (tries === LINK_TRIES) return 'taken';
       }
     }
   }
 
-  private async takeOnce(tx: PoolClient, { id, jobId, token }: Link): Promise<void> {
+  private async takeOnce(tx: PoolClient, { id, jobId, token }: Link): Promise<Linked> {
+    const { rowCount } = await tx.query(
+      `SELECT FROM compliance_jobs
+       WHERE id = $1 AND CASE WHEN $2::uuid IS NULL THEN ${UNSETTLED}
+                              ELSE lease_token = $2 AND state IN ('Requested', 'Unknown') END
+       FOR UPDATE`,
+      [id, token],
+    );
+    if (rowCount === 0) return 'settled';
     const { rows } = await tx.query<{ state: string; ended_at: Date; news_at: Date | null }>(
       `DELETE FROM compliance_jobs WHERE job_id = $1 AND id <> $2 AND submitted_at IS NULL
        RETURNING state, ended_at, news_at`,
       [jobId, id],
     );
     const [heard] = rows;
-    const { rowCount } = await tx.query(
+    await tx.query(
       `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, strikes = 0,
          lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp(),
          due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
-       WHERE id = $1 AND CASE WHEN $7::uuid IS NULL THEN ${UNSETTLED}
-                              ELSE lease_token = $7 AND state IN ('Requested', 'Unknown') END`,
+       WHERE id = $1`,
       [
         id,
         jobId,
@@ -178,10 +191,9 @@ export class JobsRepository {
         heard?.ended_at ?? null,
         heard?.news_at ?? null,
         this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000,
-        token,
       ],
     );
-    if (rowCount === 0) throw new Error('A compliance job was settled by somebody else meanwhile.');
+    return 'linked';
   }
 
   private async end(id: string, token: string, state: string, fault: string | null): Promise<void> {

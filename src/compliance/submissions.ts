@@ -11,6 +11,7 @@ import { type ComplianceRequest, submissionOf } from './compliance-request.js';
 import { ComplianceSeal } from './compliance-seal.js';
 import { isUnsettled, type JobRow } from './job-row.js';
 import { type Attempt, JobsRepository } from './jobs.repository.js';
+import { SubmissionOutcomes } from './submission-outcomes.js';
 
 /**
  * Submits jobs. The intent is committed before the call leaves, so a submission of which nothing more is known stands
@@ -21,6 +22,7 @@ export class Submissions {
   constructor(
     private readonly platform: ComplianceClient,
     private readonly jobs: JobsRepository,
+    private readonly outcomes: SubmissionOutcomes,
     private readonly seal: ComplianceSeal,
     private readonly doorbell: Doorbell,
     private readonly clock: Clock,
@@ -30,7 +32,8 @@ export class Submissions {
   /**
    * Submits a job, unless an earlier run of the same request may have.
    *
-   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
+   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it; 503 `outcome-held`:
+   *   the database is away, and what the platform answered will stand under the job's id
    */
   async submit(id: string, request: ComplianceRequest): Promise<JobRow> {
     const attempt = await this.jobs.begin(id, this.seal.sealRequest(id, request));
@@ -57,24 +60,39 @@ export class Submissions {
         const detail = "To link, name the platform's id of the job in jobId.";
         throw new Problem(422, 'job-id-needed', detail, { pointer: '/jobId' });
       }
-      if (!(await this.jobs.link(id, jobId))) throw jobTaken();
+      const outcome = await this.jobs.link(id, jobId);
+      if (outcome === 'taken') throw jobTaken();
+      if (outcome === 'settled') throw wrongState(await this.row(id));
       this.ringSoon('linked');
     }
     return this.row(id);
   }
 
   /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
-  private async perform(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown') {
+  private perform(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown'): Promise<void> {
+    return this.outcomes.follow(this.send(attempt, request, whenRefused));
+  }
+
+  private async send(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown'): Promise<void> {
+    const job = attempt.id;
     try {
       const { jobId } = await this.platform.submitComplianceJob(submissionOf(request));
-      if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
-      this.ringSoon('submitted');
+      const isKept = await this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
+      if (!isKept) throw outcomeHeld(job);
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
-      if (error.kind === 'unknown-outcome') return this.jobs.unknown(attempt);
-      await this.jobs.refused(attempt, whenRefused, error.kind);
-      throw platformProblem(error, 'this compliance job');
+      const { kind } = error;
+      if (kind !== 'unknown-outcome') {
+        await this.outcomes.keep({ job }, () => this.jobs.refused(attempt, whenRefused, kind));
+        throw platformProblem(error, 'this compliance job');
+      }
+      if (!(await this.outcomes.keep({ job }, () => this.jobs.unknown(attempt)))) throw outcomeHeld(job);
     }
+  }
+
+  private async accepted(attempt: Attempt, jobId: string): Promise<void> {
+    if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
+    this.ringSoon('submitted');
   }
 
   private ringSoon(reason: string): void {
@@ -96,6 +114,13 @@ function wrongState({ state }: JobRow): Problem {
   const detail =
     'Only a job that the platform did not answer for, or does not know, can be resolved; look at its state.';
   return new Problem(409, 'wrong-state', detail, { extensions: { state } });
+}
+
+/** Without Retry-After: whoever sent it again by itself, without an Idempotency-Key, would submit a second job. */
+function outcomeHeld(job: string): Problem {
+  const detail =
+    'The platform has dealt with this job, and the database is away: what came of it will stand under the id in job; look there later, it must not be sent again without the same Idempotency-Key.';
+  return new Problem(503, 'outcome-held', detail, { extensions: { job } });
 }
 
 function jobTaken(): Problem {

@@ -13,7 +13,8 @@ const LONGEST_PAUSE_MS = 500;
  * however long that takes.
  *
  * @param store must bear to be run again
- * @throws what `store` threw, when the database is there and has refused it for two minutes
+ * @param pause between two tries; rejects to give up
+ * @throws what `store` threw, when the database is there and has refused it for two minutes; or what `pause` did
  */
 export async function holdOn<T>(
   store: () => Promise<T>,

@@ -1,0 +1,167 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { ComplianceJobView } from '../src/compliance/job-view.js';
+import { type CommitProxy, startCommitProxy } from './support/commit-proxy.js';
+import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { until } from './support/until.js';
+
+/** Milliseconds of the platform for a submission: enough to take the database away before it answers. */
+const ANSWER_MS = 1_000;
+
+const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
+
+interface Held {
+  type: string;
+  detail: string;
+  job: string;
+}
+
+// Before the hooks of the mirrors, which drop the database.
+afterAll(async () => {
+  await sql?.end();
+  await database?.close();
+  await commits?.close();
+});
+const newMirror = useMirrors();
+let mirror: Mirror;
+let database: TcpProxy;
+let commits: CommitProxy;
+let isAway = false;
+let sql: pg.Client;
+
+beforeAll(async () => {
+  mirror = await newMirror({ platform: { stepMs: 60_000 } });
+  sql = new pg.Client({ connectionString: mirror.database.url });
+  await sql.connect();
+  database = await startTcpProxy(portOf(mirror.database.url));
+  commits = await startCommitProxy(portOf(mirror.database.url));
+});
+afterEach(() => mirror.simulator.state.faults.order([]));
+
+const portOf = (url: string) => Number(new URL(url).port);
+
+/** A process that reaches its database through a proxy. */
+function startBehind({ port }: { port: number }): Promise<Service> {
+  const url = new URL(mirror.database.url);
+  url.port = String(port);
+  return mirror.start({ DATABASE_URL: url.toString() });
+}
+
+interface Submitted<Body> {
+  status: number;
+  headers: Headers;
+  body: Body;
+}
+
+/** @param files by their URLs, instead of a PDF */
+async function submit<Body>(service: Service, key?: string, files?: object[]): Promise<Submitted<Body>> {
+  const form = new FormData();
+  form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'visit.pdf');
+  const response = await fetch(`${service.url}/v1/compliance/jobs`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${ADMIN_KEY}`,
+      ...(files && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { 'idempotency-key': key }),
+    },
+    body: files ? JSON.stringify({ files }) : form,
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
+
+/** Submits, and takes the database away while the platform works on its answer. @returns when it is away */
+async function submitAsItGoes(
+  service: Service,
+  key?: string,
+  files?: object[],
+): Promise<{ answering: Promise<Submitted<Held>> }> {
+  await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
+  mirror.trouble({ operation: 'submitComplianceJob', kind: 'slow', ms: ANSWER_MS });
+  const before = mirror.arrivals('submitComplianceJob');
+  const answering = submit<Held>(service, key, files);
+  answering.catch(() => undefined); // seen by whoever awaits it
+  await until('the platform has the submission', () => mirror.arrivals('submitComplianceJob') > before);
+  isAway = true;
+  await database.cut();
+  return { answering };
+}
+
+/** The database is back; connections that it has already stay. */
+async function comeBack(): Promise<void> {
+  if (isAway) await database.restore();
+  isAway = false;
+}
+
+const kept = async () => {
+  const { rows } = await sql.query<{ id: string; state: string; job_id: string | null }>(
+    'SELECT id, state, job_id FROM compliance_jobs ORDER BY created_at DESC LIMIT 1',
+  );
+  return rows[0];
+};
+
+describe('a database that is away when the platform answers a submission', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startBehind(database);
+  }, 90_000);
+  afterEach(comeBack);
+
+  it('for long: the caller gets the id under which the outcome will stand, and it stands there by itself', async () => {
+    const { answering } = await submitAsItGoes(service, 'held-1');
+    const { status, headers, body } = await answering;
+    expect([status, body.type]).toEqual([503, 'urn:notebridge:problem:outcome-held']);
+    expect(body.detail).toMatch(/not be sent again/);
+    // A client that waits and sends the request again by itself would submit a second job.
+    expect(headers.get('retry-after')).toBeNull();
+    await comeBack();
+    const answered = await until('its outcome is kept', async () => {
+      const row = await kept();
+      return row?.state === 'Submitted' ? row : undefined;
+    });
+    expect(answered).toEqual({ id: body.job, state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
+    // The key is held for its lease, as after a crash.
+    await sql.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second'");
+    const again = await submit<ComplianceJobView>(service, 'held-1');
+    expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.job, answered.job_id]);
+    expect(platformJobs()).toHaveLength(1);
+  }, 90_000);
+
+  it('for a moment: the caller hears nothing of it', async () => {
+    const { answering } = await submitAsItGoes(service);
+    await delay(ANSWER_MS + 500);
+    await comeBack();
+    const { status, body } = await answering;
+    expect([status, body]).toMatchObject([201, { state: 'Submitted', jobId: platformJobs().at(-1)?.jobId }]);
+  }, 60_000);
+
+  it('a refusal is told all the same, and kept when it is back', async () => {
+    const files = [{ id: 'a', url: 'https://files.example.org/a.pdf' }];
+    const { answering } = await submitAsItGoes(service, undefined, files);
+    const { status, body } = await answering;
+    expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+    await comeBack();
+    await until('it is kept', async () => (await kept())?.state === 'Rejected');
+  }, 60_000);
+
+  it('while the service stops: it leaves when the outcome is kept', async () => {
+    const { answering } = await submitAsItGoes(service);
+    await delay(ANSWER_MS + 500);
+    const stopped = service.kill('SIGTERM');
+    await delay(1_500);
+    await comeBack();
+    await stopped;
+    await answering.catch(() => undefined);
+    expect(await kept()).toMatchObject({ state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
+  }, 60_000);
+});
+
+it('a commit whose confirmation is lost is no fault: the outcome is stored once more', async () => {
+  const service = await startBehind(commits);
+  commits.loseCommitAfter('UPDATE compliance_jobs SET job_id');
+  const { status, body } = await submit<ComplianceJobView>(service);
+  expect([commits.lost(), status, body.state, body.jobId]).toEqual([1, 201, 'Submitted', platformJobs().at(-1)?.jobId]);
+  await service.kill('SIGTERM');
+}, 60_000);
