@@ -28,6 +28,11 @@ test('what Nest tells of modules and routes at each start is for debugging; its 
   expect(lines.map(({ level }) => level)).toEqual(['debug', 'error']);
 });
 
+test('an error that ends the start is for debugging: main prints its sentence', () => {
+  const { lines } = logged((logger) => logger.error(new Error('DATA_KEYS lacks the key k1'), 'ExceptionHandler'));
+  expect(lines.map(({ level }) => level)).toEqual(['debug']);
+});
+
 test('an error keeps its kind and its place and loses what hangs on it', () => {
   const error = Object.assign(new TypeError('x is not a function'), { config: { headers: 'secret' }, row: 'Jane' });
   const { text, lines } = logged((logger) => logger.error(error, 'Room'));

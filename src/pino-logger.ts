@@ -50,6 +50,9 @@ const OF_THE_FRAMEWORK = new Set([
   'RouterExplorer',
 ]);
 
+/** What logs an error that ends the start; whoever started hears its sentence from `main`. */
+const OF_A_REFUSED_START = 'ExceptionHandler';
+
 /** Nest's LoggerService over a pino instance: the same one that Fastify logs with. */
 export class PinoLogger implements LoggerService {
   constructor(private readonly pino: Pino) {}
@@ -59,7 +62,7 @@ export class PinoLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    this.write('error', message, rest);
+    this.write(rest.at(-1) === OF_A_REFUSED_START ? 'debug' : 'error', message, rest);
   }
 
   warn(message: unknown, ...rest: unknown[]): void {

@@ -1,7 +1,9 @@
 import pg from 'pg';
+import type { ProblemDetails } from '../src/http/problem.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import type { Trace } from '../src/people/trace.service.js';
 import type { SessionView } from '../src/sessions/session-view.js';
+import { usePrograms } from './support/processes.js';
 import { type Service, useMirrors } from './support/service.js';
 import { until } from './support/until.js';
 
@@ -17,6 +19,7 @@ async function query(url: string, sql: string) {
 
 describe('a data key that was dropped too early', () => {
   const newMirror = useMirrors();
+  const startProgram = usePrograms();
 
   test('shows in health and log; nothing is sent or decided about whom it sealed, until it is back', async () => {
     const mirror = await newMirror();
@@ -46,6 +49,14 @@ describe('a data key that was dropped too early', () => {
     });
     const traced = await until('the turn is over', async () => {
       const who = { kind: 'client', externalId: 'c-1' };
+      const asked = await service.call<ProblemDetails>('GET', '/v1/clients/c-1');
+      expect([asked.status, asked.body]).toMatchObject([
+        503,
+        {
+          type: 'urn:notebridge:problem:data-key-missing',
+          detail: expect.stringMatching(/DATA_KEYS lacks the key k2/),
+        },
+      ]);
       const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
       return body.history[0]?.outcome ? body : undefined;
     });
@@ -69,5 +80,25 @@ describe('a data key that was dropped too early', () => {
       const { body } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
       return body.sessionId !== null;
     });
+  }, 60_000);
+
+  test('that sealed what no start can do without: one sentence, and nothing else', async () => {
+    const mirror = await newMirror();
+    const service = await mirror.start({ DATA_KEYS: K1 });
+    expect(await service.kill('SIGTERM')).toBe(0);
+    const program = await startProgram({
+      file: 'dist/src/main.js',
+      env: {
+        PLATFORM_BASE_URL: mirror.simulator.url,
+        PLATFORM_API_KEY: 'simulator-api-key',
+        PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-tests',
+        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        DATABASE_URL: mirror.database.url,
+        DATA_KEYS: K2,
+        PORT: '0',
+      },
+    });
+    expect(await program.ended()).toBe(1);
+    expect(program.output()).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*\n$/);
   }, 60_000);
 });
