@@ -23,7 +23,14 @@ describe('the environment of the simulator', () => {
     ['SIMULATOR_CALLS_PER_MINUTE', '-1'],
     ['SIMULATOR_LATENCY_MS', '1000-20'],
     ['SIMULATOR_SEED', 'x'],
-  ])('%s=%s is refused by name', (name, value) => {
-    expect(() => optionsFrom({ [name]: value })).toThrow(name);
+    ['SIMULATOR_PORT', '70000'],
+    ['SIMULATOR_PORT', '1.5'],
+    ['SIMULATOR_CALLS_PER_MINUTE', '0'],
+    ['SIMULATOR_WINDOW_SECONDS', 'Infinity'],
+    ['SIMULATOR_WEBHOOK_URL', 'localhost'],
+    ['SIMULATOR_WEBHOOK_URL', 'localhost:3000/webhooks/platform'],
+    ['SIMULATOR_PUBLIC_URL', 'ftp://x'],
+  ])('%s=%s is refused in one sentence that says what is allowed', (name, value) => {
+    expect(() => optionsFrom({ [name]: value })).toThrow(new RegExp(`^${name} must be [^.]*[^.\\n]*\\.`));
   });
 });

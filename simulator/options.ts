@@ -22,35 +22,58 @@ export function settingsOf(options: SimulatorOptions): Settings {
   return changedSettings(DEFAULT_SETTINGS, options.settings ?? {});
 }
 
+/** The least number of calls, and of seconds, of a limit. */
+const LEAST = 1;
+
 /** Reads SIMULATOR_… variables. @throws Error that names a variable that can't be read. */
-export function optionsFrom(env: Readonly<Record<string, string | undefined>>): SimulatorOptions {
+export function optionsFrom(env: Variables): SimulatorOptions {
   const settings: Partial<Settings> = {
-    callsPerWindow: numberIn(env, 'SIMULATOR_CALLS_PER_MINUTE') ?? DEFAULT_SETTINGS.callsPerWindow,
-    windowSeconds: numberIn(env, 'SIMULATOR_WINDOW_SECONDS') ?? DEFAULT_SETTINGS.windowSeconds,
+    callsPerWindow: numberIn(env, 'SIMULATOR_CALLS_PER_MINUTE', LEAST) ?? DEFAULT_SETTINGS.callsPerWindow,
+    windowSeconds: numberIn(env, 'SIMULATOR_WINDOW_SECONDS', LEAST) ?? DEFAULT_SETTINGS.windowSeconds,
     stepMs: numberIn(env, 'SIMULATOR_STEP_MS') ?? DEFAULT_SETTINGS.stepMs,
     latencyMs: rangeIn(env, 'SIMULATOR_LATENCY_MS') ?? DEFAULT_SETTINGS.latencyMs,
-    webhookUrl: env.SIMULATOR_WEBHOOK_URL ?? DEFAULT_SETTINGS.webhookUrl,
+    webhookUrl: urlIn(env, 'SIMULATOR_WEBHOOK_URL') ?? DEFAULT_SETTINGS.webhookUrl,
     webhookSecret: env.SIMULATOR_WEBHOOK_SECRET ?? DEFAULT_SETTINGS.webhookSecret,
   };
   return {
     host: env.SIMULATOR_HOST,
-    port: numberIn(env, 'SIMULATOR_PORT') ?? 4010,
+    port: portIn(env, 'SIMULATOR_PORT') ?? 4010,
     apiKey: env.SIMULATOR_API_KEY,
-    publicUrl: env.SIMULATOR_PUBLIC_URL,
+    publicUrl: urlIn(env, 'SIMULATOR_PUBLIC_URL'),
     seed: numberIn(env, 'SIMULATOR_SEED'),
     settings,
   };
 }
 
-function numberIn(env: Readonly<Record<string, string | undefined>>, name: string): number | undefined {
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** @param least it may be */
+function numberIn(env: Variables, name: string, least = 0): number | undefined {
   const text = env[name];
   if (text === undefined || text === '') return undefined;
   const value = Number(text);
-  if (!(value >= 0)) throw new Error(`${name} must be a number that is not negative.`);
+  if (!(value >= least && Number.isFinite(value))) throw new Error(`${name} must be a number, ${least} or more.`);
   return value;
 }
 
-function rangeIn(env: Readonly<Record<string, string | undefined>>, name: string): RangeMs | undefined {
+function portIn(env: Variables, name: string): number | undefined {
+  const port = numberIn(env, name);
+  if (port !== undefined && !(Number.isInteger(port) && port <= 65_535)) {
+    throw new Error(`${name} must be a port from 1 to 65535, or 0 for a free one.`);
+  }
+  return port;
+}
+
+function urlIn(env: Variables, name: string): string | undefined {
+  const text = env[name];
+  if (text === undefined || text === '') return undefined;
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new Error(`${name} must be a URL such as http://127.0.0.1:3000/webhooks/platform.`);
+  }
+  return text;
+}
+
+function rangeIn(env: Variables, name: string): RangeMs | undefined {
   const text = env[name];
   if (text === undefined || text === '') return undefined;
   const [, min, max = min] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
