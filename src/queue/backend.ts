@@ -68,12 +68,14 @@ async function checkRedis(url: string): Promise<string | undefined> {
     await redis.connect();
     const policy = /maxmemory_policy:(\S+)/.exec(await redis.info('memory'))?.[1];
     if (policy && policy !== 'noeviction') {
-      throw new Error(`Redis runs with maxmemory-policy ${policy}; set it to noeviction, otherwise it drops jobs.`);
+      throw new Error(
+        `Redis runs with maxmemory-policy ${policy} (REDIS_URL says where): set it to noeviction, otherwise it drops jobs.`,
+      );
     }
     return undefined;
   } catch (error) {
     if (error instanceof Error && error.message.startsWith('Redis runs')) throw error;
-    return 'Redis can not be reached now; work is kept in PostgreSQL and goes on when it is back.';
+    return 'Redis can not be reached where REDIS_URL says; work is kept in PostgreSQL and goes on when it is back.';
   } finally {
     redis.disconnect();
   }

@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
 import { type Health, HealthIndicator } from '../http/health-indicator.js';
-import type { QueueName, Ring } from './queue-names.js';
+import { QUEUE_STORE, type QueueName, type Ring } from './queue-names.js';
 
 /** Delayed rings are rounded up to this many milliseconds, so that many wishes for one moment become one job. */
 const ROUNDING_MS = 25;
@@ -68,7 +68,7 @@ export class Doorbell implements OnModuleDestroy {
   @HealthIndicator('queue')
   async health(): Promise<Health> {
     if (!this.brokenSince && (await this.storeAnswers())) return { status: 'ok' };
-    const reason = 'The store of the queue can not be reached: work goes on by the sweeps, more slowly.';
+    const reason = `The store of the queue (${QUEUE_STORE}) can not be reached: work goes on by the sweeps, more slowly.`;
     return {
       status: 'degraded',
       reason,
@@ -102,7 +102,7 @@ export class Doorbell implements OnModuleDestroy {
     if (now < (this.silentUntil.get(name) ?? 0)) return;
     this.silentUntil.set(name, now + QUIET_MS);
     this.log.warn(
-      `the queue ${name} can not be rung (${error instanceof Error ? error.name : 'unknown'}); the sweep goes on`,
+      `the queue ${name} can not be rung (${error instanceof Error ? error.name : 'unknown'}): look at ${QUEUE_STORE}; the sweep goes on`,
     );
   }
 }

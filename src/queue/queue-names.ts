@@ -22,3 +22,6 @@ export interface Ring {
   reason: string;
   id?: string;
 }
+
+/** For sentences: the settings that say where the store is. Their values may hold passwords. */
+export const QUEUE_STORE = 'REDIS_URL, or DATABASE_URL without it';

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Worker } from 'bullmq';
+import { QUEUE_STORE } from './queue-names.js';
 
 /** Milliseconds between two log lines about the same worker: its store may be away for long. */
 const QUIET_MS = 10_000;
@@ -18,5 +19,5 @@ export function logFailures(worker: Worker): void {
     log.warn({ msg: what, error: error.name, code, at: error.stack?.split('\n').slice(1, 6) });
   };
   worker.on('failed', (_job, error) => complain('an activation failed; the sweep rings again', error));
-  worker.on('error', (error) => complain('the queue’s store is away or failing', error));
+  worker.on('error', (error) => complain(`the queue’s store (${QUEUE_STORE}) is away or failing`, error));
 }
