@@ -1,8 +1,15 @@
-import { type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
 
 interface Report {
   status: string;
   checks: Record<string, { status: string; reason?: string }>;
+}
+
+/** What `/metrics` says of workers; undefined when nothing. */
+async function heartbeatAge(api: Service): Promise<number | undefined> {
+  const answer = await fetch(`${api.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+  const [, seconds] = /^notebridge_heartbeat_age_seconds\{role="worker"\} (\S+)$/m.exec(await answer.text()) ?? [];
+  return seconds === undefined ? undefined : Number(seconds);
 }
 
 describe('processes of one role each', () => {
@@ -18,7 +25,9 @@ describe('processes of one role each', () => {
     const alone = await api.call<Report>('GET', '/health/ready');
     expect([alone.status, alone.body.status]).toEqual([200, 'degraded']);
     expect(alone.body.checks.worker?.reason).toContain('No worker was alive');
+    expect(await heartbeatAge(api)).toBeUndefined();
     await mirror.start({ ROLES: 'worker' });
+    expect(await heartbeatAge(api)).toBeLessThan(30);
     const { body } = await api.call<Report>('GET', '/health/ready');
     expect([body.status, body.checks.worker?.status]).toEqual(['ok', 'ok']);
   });

@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } fr
 import { Env } from '../config/env.js';
 import { errorTrace } from '../http/error-trace.js';
 import { type Health, HealthIndicator } from '../http/health-indicator.js';
+import { Metrics } from '../http/metrics.js';
 import { Sweep } from '../queue/sweep.js';
 import { HeartbeatRepository } from './heartbeat.repository.js';
 
@@ -10,6 +11,8 @@ const BEAT_MS = 10_000;
 
 /** Seconds without a beat after which no worker counts as alive: two beats may be lost. */
 const SILENT_SECONDS = 30;
+
+const HELP = `Seconds since any process of the role was last alive; beyond ${SILENT_SECONDS} none is, and what is asked for waits: alert on that and on its absence`;
 
 const NO_WORKER: Health = {
   status: 'degraded',
@@ -25,7 +28,15 @@ export class WorkerHeartbeat implements OnModuleInit, OnApplicationBootstrap {
     private readonly env: Env,
     private readonly heartbeat: HeartbeatRepository,
     private readonly sweep: Sweep,
-  ) {}
+    metrics: Metrics,
+  ) {
+    // A gauge without a label would be 0 when there is no value.
+    metrics.gauge('heartbeat_age_seconds', HELP, ['role'], async (gauge) => {
+      const age = await this.heartbeat.age();
+      gauge.reset();
+      if (age !== null) gauge.set({ role: 'worker' }, age);
+    });
+  }
 
   onModuleInit(): void {
     this.sweep.every(BEAT_MS, 'heartbeat', () => this.heartbeat.beat());
