@@ -213,6 +213,24 @@ test('the doctor explains itself, and takes no word that means nothing, without 
   for (const { output } of [help, typo]) expect(output).not.toContain('Settings');
 });
 
+test('the doctor names DATA_DIR when the embedded database could not be kept there', async () => {
+  const env = { PLATFORM_BASE_URL: mirror.simulator.url, PLATFORM_API_KEY: 'k', PLATFORM_WEBHOOK_SECRET: 'secret' };
+  const inTheWay = path.join(file('a-file', 'x'), 'data');
+  const program = await start(['doctor'], { ...env, ADMIN_API_KEY: ADMIN_KEY, DATA_DIR: inTheWay });
+  expect(await program.ended()).toBe(1);
+  expect(program.output()).toMatch(/✗ Disk .*a-file.data can not be used \(a file stands in its way\): set DATA_DIR/);
+});
+
+test('the version is that of the package', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(await notebridge('--version')).toEqual({ code: 0, output: `${version}\n` });
+});
+
+test('a wait that is no number of seconds is refused before anything is asked for', async () => {
+  const { code, output } = await notebridge('resolve', 'client', 'c1', 'retry', '--wait', 'abc');
+  expect([code, output]).toEqual([1, expect.stringContaining('Say whole seconds, 0 to 60.')]);
+});
+
 test('the doctor finds everything well without spending a call of the limit', async () => {
   const before = mirror.arrivals();
   const program = await start(['doctor'], {

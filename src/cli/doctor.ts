@@ -12,10 +12,10 @@ import { storeChecks } from './doctor/store-checks.js';
 /** Reads the environment as the service does, and looks at everything that it names. */
 async function examine(): Promise<void> {
   if (existsSync('.env')) process.loadEnvFile('.env');
-  const { checks, settings, dataDir } = checksToMake();
+  const { checks, settings, machine } = checksToMake();
   let isWell = settings.state !== 'faulty';
   console.log(findingLines('Settings', settings));
-  for (const { name, look } of [...machineChecks(dataDir), ...checks]) {
+  for (const { name, look } of [...machine, ...checks]) {
     const finding = await Promise.resolve().then(look).catch(faultOf);
     isWell &&= finding.state !== 'faulty';
     console.log(findingLines(name, finding));
@@ -24,7 +24,7 @@ async function examine(): Promise<void> {
 }
 
 /** Without settings of its own, this clone's demo is looked at. */
-function checksToMake(): { settings: Finding; checks: Check[]; dataDir: string } {
+function checksToMake(): { settings: Finding; checks: Check[]; machine: Check[] } {
   const client = readClientEnv();
   const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
   try {
@@ -36,10 +36,10 @@ function checksToMake(): { settings: Finding; checks: Check[]; dataDir: string }
     return {
       settings: { state: 'ok', what },
       checks: [...storeChecks(env), ...platformChecks(env, url)],
-      dataDir: env.DATA_DIR,
+      machine: machineChecks(env.DATA_DIR, !env.DATABASE_URL),
     };
   } catch (error) {
-    return { settings: faultOf(error), checks: [], dataDir: client.dataDir };
+    return { settings: faultOf(error), checks: [], machine: machineChecks(client.dataDir, false) };
   }
 }
 

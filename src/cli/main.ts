@@ -11,6 +11,7 @@ import { addKeysCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
 import { addRefreshCommand } from './refresh.command.js';
 import { addRequestCommands } from './requests.command.js';
+import { version } from './version.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
@@ -21,6 +22,7 @@ async function main(): Promise<void> {
   const api = new Api(() => connectionFrom(readClientEnv()));
   const program = new Command('notebridge')
     .description(ABOUT)
+    .version(version())
     .executableDir(__dirname)
     .showHelpAfterError('(see --help)');
   addImportCommand(program, api);

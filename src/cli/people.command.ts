@@ -6,6 +6,7 @@ import { type Api, type Page, segment } from './api.js';
 import { CliFault } from './cli-fault.js';
 import { personLines, personRow, traceLines } from './person-lines.js';
 import { table } from './table.js';
+import { waitSeconds } from './wait-seconds.js';
 
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
@@ -19,7 +20,7 @@ interface PeopleOptions {
 
 interface ResolveOptions {
   user?: string;
-  wait: string;
+  wait: number;
   json?: boolean;
 }
 
@@ -62,7 +63,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
       ]),
     )
     .option('--user <platformUserId>', 'the user to link to')
-    .option('--wait <seconds>', 'how long to wait for the outcome', '20')
+    .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
     .option('--json', 'print what the service answers')
     .action((kind: PersonKind, externalId: string, action: string, options: ResolveOptions) =>
       resolve(api, kind, externalId, action, options),
@@ -104,8 +105,6 @@ async function resolve(
     throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
   }
   const body = { action, ...(user !== undefined && { platformUserId: user }) };
-  const person = await api.post<PersonView>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, {
-    wait: Number(wait) || 0,
-  });
+  const person = await api.post<PersonView>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, { wait });
   console.log(json ? JSON.stringify(person, null, 2) : personLines(person));
 }

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { dataFolderFault, makeDataFolder } from './data-folder.js';
+import { checkDataFolder, dataFolderFault, makeDataFolder } from './data-folder.js';
 
 describe('the data folder', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'data-folder-'));
@@ -20,9 +20,14 @@ describe('the data folder', () => {
   ])('is refused in a sentence that names it and DATA_DIR when a file stands there, %s', (_, name) => {
     writeFileSync(path.join(root, 'file'), '');
     const folder = path.join(root, name);
-    expect(() => makeDataFolder(folder)).toThrow(
-      `The data folder ${folder} can not be used (a file stands in its way): set DATA_DIR to a folder that you may write to.`,
-    );
+    const sentence = `The data folder ${folder} can not be used (a file stands in its way): set DATA_DIR to a folder that you may write to.`;
+    expect(() => makeDataFolder(folder)).toThrow(sentence);
+    expect(() => checkDataFolder(folder)).toThrow(sentence);
+  });
+
+  it('is not made by looking whether it could be', () => {
+    checkDataFolder(path.join(root, 'c/d'));
+    expect(existsSync(path.join(root, 'c'))).toBe(false);
   });
 
   it.each(['EACCES', 'EPERM', 'EROFS'])('of another user or on a disk that takes nothing (%s): likewise', (code) => {

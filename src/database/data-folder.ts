@@ -1,4 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import path from 'node:path';
 
 const WHY: Record<string, string> = {
   EACCES: 'it or the folder above is not yours to write',
@@ -17,10 +18,30 @@ const WHY: Record<string, string> = {
 export function makeDataFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    checkFolder(folder);
   } catch (error) {
     throw new Error(dataFolderFault(folder, error), { cause: error });
   }
+}
+
+/**
+ * Looks whether the folder can be used, or made, without making it: whoever looks may be another user than the service.
+ *
+ * @throws {Error} the sentence of `dataFolderFault`
+ */
+export function checkDataFolder(folder: string): void {
+  let place = path.resolve(folder);
+  while (!existsSync(place)) place = path.dirname(place);
+  try {
+    checkFolder(place);
+  } catch (error) {
+    throw new Error(dataFolderFault(folder, error), { cause: error });
+  }
+}
+
+function checkFolder(folder: string): void {
+  if (!statSync(folder).isDirectory()) throw Object.assign(new Error(`${folder} is a file`), { code: 'ENOTDIR' });
+  accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
 }
 
 /** Says why a data folder can't be used, and which setting to mend. @param error of the file system */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { checkDataFolder } from '../../database/data-folder.js';
 import { byteSize } from '../duration.js';
 import type { Check, Finding } from './finding.js';
 
@@ -10,11 +11,16 @@ const OLDEST_NODE = [20, 19] as const;
 /** Bytes; PostgreSQL stops committing when its disk is full. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 
-/** The versions and the disk of this machine. @param dataDir where the embedded database keeps its data */
-export function machineChecks(dataDir: string): Check[] {
+/**
+ * The versions and the disk of this machine.
+ *
+ * @param dataDir where the embedded database keeps its data
+ * @param isUsed whether there is one
+ */
+export function machineChecks(dataDir: string, isUsed: boolean): Check[] {
   return [
     { name: 'Node', look: () => nodeFinding(process.versions.node) },
-    { name: 'Disk', look: () => diskFinding(path.resolve(dataDir)) },
+    { name: 'Disk', look: () => diskFinding(path.resolve(dataDir), isUsed) },
   ];
 }
 
@@ -30,7 +36,8 @@ export function nodeFinding(version: string): Finding {
   };
 }
 
-async function diskFinding(folder: string): Promise<Finding> {
+async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
+  if (isUsed) checkDataFolder(folder);
   let place = folder;
   while (!existsSync(place)) place = path.dirname(place);
   const { bavail, bsize } = await statfs(place);
