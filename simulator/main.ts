@@ -1,5 +1,6 @@
 import { buildSimulator } from './app.js';
 import { optionsFrom } from './options.js';
+import { startFault } from './start-fault.js';
 
 /** Starts the simulator from the environment and prints one line of JSON once it listens. */
 async function main(): Promise<void> {
@@ -10,8 +11,7 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: Error & { code?: string }) => {
-  const toDo = '; stop what listens there, or set SIMULATOR_PORT to a free port.';
-  console.error(error.code === 'EADDRINUSE' ? error.message + toDo : error.message);
+main().catch((error: Error) => {
+  console.error(startFault(error));
   process.exit(1);
 });
