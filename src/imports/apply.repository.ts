@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { DeletesRepository } from './deletes.repository.js';
 import { FAIR_ORDER } from './fair-order.js';
 import { ImportsRepository } from './imports.repository.js';
-import { namingRows } from './naming-rows.js';
+import { namesOneOf } from './names-one-of.js';
 
 /** The rows that change what is wanted of a person, while they are pending. */
 const WISHES = `planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
@@ -31,7 +31,7 @@ export class ApplyRepository {
     await this.wantLists(tx, importId);
     await this.deletes.apply(tx, importId);
     await this.settle(tx, importId);
-    await this.analyse(tx);
+    await this.imports.analyse(tx);
   }
 
   private async lockPeople(tx: PoolClient, importId: string): Promise<void> {
@@ -64,19 +64,21 @@ export class ApplyRepository {
 
   /** A provider who was there when the plan was made may be gone: then its clients' lists would be others than planned. */
   private async skipMissing(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(
-      `WITH named AS (
-         SELECT DISTINCT unnest(providers) AS external_id FROM import_rows
-         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND NOT applied),
-       gone AS (
-         SELECT external_id FROM named
+    const { rows } = await tx.query<{ externalId: string }>(
+      `SELECT external_id AS "externalId" FROM (
+         SELECT unnest(providers) AS external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND NOT applied
          EXCEPT SELECT external_id FROM import_rows
            WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending' AND planned <> 'delete'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
-       UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
-         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
-       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('gone', 'NOT r.applied')})`,
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted) AS gone`,
       [importId],
+    );
+    if (rows.length === 0) return;
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
+         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND NOT r.applied AND ${namesOneOf('$2')}`,
+      [importId, rows.map(({ externalId }) => externalId)],
     );
   }
 
@@ -171,15 +173,5 @@ export class ApplyRepository {
       `UPDATE import_rows SET applied = true WHERE import_id = $1 AND outcome IN ('pending', 'updated') AND NOT applied`,
       [importId],
     );
-  }
-
-  /** Tells the planner of the people who came: it would take them for a few until PostgreSQL looks by itself. */
-  private async analyse(tx: PoolClient): Promise<void> {
-    await tx.query('SET LOCAL default_statistics_target = 10');
-    await tx.query(
-      'ANALYZE people (kind, state, lane, due_at, held_by, wanted, wanted_at, error_code, attempt_call_id)',
-    );
-    await tx.query('ANALYZE client_providers');
-    await tx.query('ANALYZE import_rows (outcome, applied, person_id)');
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { namingRows } from './naming-rows.js';
+import { namesOneOf } from './names-one-of.js';
 
 /** Foresees who will wait for a human being's word, so that a plan says it beforehand. */
 @Injectable()
@@ -36,17 +36,21 @@ export class ForecastRepository {
 
   /** A client can't follow a provider who does not get there. */
   private async clientsOfStuckProviders(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(
+    const { rows } = await tx.query<{ externalId: string }>(
       `WITH planned AS (
          SELECT external_id, planned FROM import_rows
-         WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'needs-review', 'unchanged')),
-       stuck AS (
-         SELECT external_id FROM planned WHERE planned = 'needs-review'
-         UNION SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
-           AND external_id NOT IN (SELECT external_id FROM planned))
-       UPDATE import_rows r SET planned = 'needs-review', calls_min = 0, calls_max = 0
-       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('stuck', `r.planned IN ('create-or-link', 'provider-change')`)})`,
+         WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'needs-review', 'unchanged'))
+       SELECT external_id AS "externalId" FROM planned WHERE planned = 'needs-review'
+       UNION (SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
+         EXCEPT SELECT external_id FROM planned)`,
       [importId],
+    );
+    if (rows.length === 0) return;
+    await tx.query(
+      `UPDATE import_rows r SET planned = 'needs-review', calls_min = 0, calls_max = 0
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending'
+         AND r.planned IN ('create-or-link', 'provider-change') AND ${namesOneOf('$2')}`,
+      [importId, rows.map(({ externalId }) => externalId)],
     );
   }
 }

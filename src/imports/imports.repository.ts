@@ -148,12 +148,17 @@ export class ImportsRepository {
   }
 
   /**
-   * Tells the planner of the rows that were read, without which it takes an import for a few of them. A sample of 3,000
-   * rows will do; sealed columns are never compared, and would cost more than all others.
+   * Tells the planner of the rows that were read, and of people who came or changed many at once: without that it takes
+   * them for a few, and looks through all of one for each of the other. A sample of 3,000 rows will do; sealed columns
+   * are never compared, and would cost more than all others.
    */
   async analyse(tx: PoolClient): Promise<void> {
     await tx.query('SET LOCAL default_statistics_target = 10');
-    await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned)');
+    await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned, applied, person_id)');
+    await tx.query(
+      'ANALYZE people (id, kind, external_id, state, wanted, wanted_at, lane, due_at, held_by, error_code)',
+    );
+    await tx.query('ANALYZE client_providers');
   }
 
   /** Imports whose rows may still change. */

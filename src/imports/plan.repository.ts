@@ -4,7 +4,7 @@ import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
 import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
-import { namingRows } from './naming-rows.js';
+import { namesOneOf } from './names-one-of.js';
 import { rejection } from './read/rejection.js';
 import { ReferencesRepository } from './references.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
@@ -73,18 +73,20 @@ export class PlanRepository {
   }
 
   private async rejectUnknownProviders(tx: PoolClient, importId: string): Promise<void> {
+    const { rows } = await tx.query<{ externalId: string }>(
+      `SELECT external_id AS "externalId" FROM (
+         SELECT unnest(providers) AS external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
+         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
+         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted) AS unknown`,
+      [importId],
+    );
+    if (rows.length === 0) return;
     const { code, hint } = rejection('unknown-provider');
     await tx.query(
-      `WITH named AS (
-         SELECT DISTINCT unnest(providers) AS external_id FROM import_rows
-         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'),
-       unknown AS (
-         SELECT external_id FROM named
-         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted)
-       UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'providers', hint = $3
-       WHERE r.import_id = $1 AND r.row_no IN (${namingRows('unknown', 'true')})`,
-      [importId, code, hint],
+      `UPDATE import_rows r SET outcome = 'rejected', code = $3, field = 'providers', hint = $4
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND ${namesOneOf('$2')}`,
+      [importId, rows.map(({ externalId }) => externalId), code, hint],
     );
   }
 
