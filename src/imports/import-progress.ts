@@ -5,8 +5,9 @@ import { waitUntil } from '../http/wait-until.js';
 import type { ImportView } from './import-view.js';
 import { ImportsService } from './imports.service.js';
 
-/** Milliseconds between two looks for a watcher. */
+/** Milliseconds between two looks for a watcher; and the least rest after one, in times of what it took. */
 const LOOK_MS = 500;
+const LOOK_REST = 10;
 
 /** Milliseconds after which a silent stream sends a comment, so that nothing between closes it. */
 const SILENCE_MS = 15_000;
@@ -31,6 +32,7 @@ export class ImportProgress {
 
   private async *events(first: ImportView, signal: AbortSignal): AsyncGenerator<string> {
     let view = first;
+    let tookMs = 0;
     let sent = '';
     let sentAt = performance.now();
     for (;;) {
@@ -40,8 +42,10 @@ export class ImportProgress {
       if (data !== sent || performance.now() - sentAt > SILENCE_MS) sentAt = performance.now();
       sent = data;
       if (signal.aborted || ['completed', 'cancelled', 'failed'].includes(view.state)) return;
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await delay(Math.max(LOOK_MS, tookMs * LOOK_REST), undefined, { signal }).catch(() => undefined);
+      const begunAt = performance.now();
       view = await this.imports.show(first.id);
+      tookMs = performance.now() - begunAt;
     }
   }
 }

@@ -82,7 +82,7 @@ export class ImportSteps implements OnModuleInit {
     while (await this.prepareNext()) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
   }
 
-  /** An import that can't be planned, whatever the reason, fails by itself: those behind it go on. */
+  /** An import whose rows the database refuses would do so again: it fails by itself, and those behind it go on. */
   private async prepareNext(): Promise<boolean> {
     const begun: { id?: string } = {};
     try {
