@@ -40,8 +40,8 @@ const EVEN_ODDS = 0.5;
  * count that finds the end. It knows of no other load.
  *
  * How many of the people not checked yet are on the platform already is taken from those who were, by kind: a fair
- * sample, since people go in an order that is independent of the file's (`fair-order.ts`). Before there are any, providers are assumed to be new; clients follow their providers, for a client can be there only where
- * its provider was.
+ * sample, since people go in an order that is independent of the file's (`fair-order.ts`). Before there are any,
+ * providers are assumed to be new; clients follow their providers, for a client can be there only where its provider was.
  */
 export function etaSeconds(work: RemainingWork, tempo: CallTempo): number {
   const pastCountMs = COUNT_EVERY_MS / 2;
