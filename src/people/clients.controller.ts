@@ -1,22 +1,23 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Put, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { AuditedRead } from '../access/audit.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
-import type { Page } from '../http/page.js';
 import { PreferWait } from '../http/prefer.js';
 import { ExternalIdParam } from './external-id.pipe.js';
-import { ClientDto, ClientProvidersDto, PeopleQuery, ResolveDto } from './people.dto.js';
+import { ClientDto, ClientProvidersDto } from './people.dto.js';
 import { PeopleService } from './people.service.js';
-import { answerWith, listPage } from './people-answers.js';
+import { answerWith } from './people-answers.js';
+import { PersonController } from './person.controller.js';
 import { PersonView } from './person-view.js';
 
 /** Clients: the patients of the EHR. */
 @ApiTags('people')
 @Controller('v1/clients')
-export class ClientsController {
-  constructor(private readonly people: PeopleService) {}
+export class ClientsController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'client');
+  }
 
   @Put(':externalId')
   @ApiOperation({ summary: 'Sets what a client is to be' })
@@ -49,56 +50,5 @@ export class ClientsController {
   ): Promise<PersonView> {
     const view = await this.people.putClientProviders(externalId, dto.providers);
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
-  }
-
-  @Get(':externalId')
-  @ApiOperation({ summary: 'One client, and where the mirroring stands' })
-  @Scopes('people:read')
-  @AuditedRead()
-  @ApiOkResponse({ type: PersonView })
-  async get(
-    @ExternalIdParam() externalId: string,
-    @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
-  ): Promise<PersonView> {
-    return this.people.show({ kind: 'client', externalId }, wait, signal);
-  }
-
-  @Get()
-  @ApiOperation({ summary: 'Clients that are not deleted, by state if asked' })
-  @Scopes('people:read')
-  @AuditedRead()
-  async list(@Query() query: PeopleQuery): Promise<Page<PersonView>> {
-    return listPage(this.people, 'client', query);
-  }
-
-  @Delete(':externalId')
-  @ApiOperation({ summary: 'Deletes a client here and on the platform' })
-  @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: 'Deleted' })
-  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not deleted on the platform yet' })
-  async remove(
-    @ExternalIdParam() externalId: string,
-    @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<PersonView> {
-    const view = await this.people.remove({ kind: 'client', externalId });
-    return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'deleted');
-  }
-
-  @Post(':externalId/resolve')
-  @ApiOperation({ summary: 'Settles by a human being what the service could not' })
-  @HttpCode(200)
-  @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView })
-  async resolve(
-    @ExternalIdParam() externalId: string,
-    @Body() dto: ResolveDto,
-    @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
-  ): Promise<PersonView> {
-    const view = await this.people.resolve({ kind: 'client', externalId }, dto.action, dto.platformUserId);
-    return this.people.awaitSettled(view, wait, signal);
   }
 }

@@ -97,10 +97,11 @@ export class TurnRepository {
     return { turn: null, again: window.now };
   }
 
-  /** Whether somebody is due who is not being served. */
+  /** Whether somebody is due who is not being served. Both lanes are named, so that the index of moments is used. */
   async someoneIsDue(): Promise<boolean> {
     const { rows } = await this.database.pool.query<{ due: boolean }>(
-      `SELECT EXISTS (SELECT 1 FROM people WHERE due_at <= now() AND held_by IS NULL AND (lease_until IS NULL OR lease_until < now())) AS due`,
+      `SELECT EXISTS (SELECT 1 FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND held_by IS NULL
+         AND (lease_until IS NULL OR lease_until < now())) AS due`,
     );
     return rows[0]?.due ?? false;
   }

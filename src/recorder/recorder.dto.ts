@@ -1,15 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
-import { EXTERNAL_ID_MAX, isExternalId } from '../people/person-rules.js';
+import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
+import { IsExternalId } from '../people/people.dto.js';
 import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/wire-types.js';
 
 /** Characters; longer addresses break in browsers. */
 const REDIRECT_MAX = 2_000;
-
-function IsExternalId(): PropertyDecorator {
-  const message = `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`;
-  return ValidateBy({ name: 'isExternalId', validator: { validate: isExternalId, defaultMessage: () => message } });
-}
 
 /** `POST /v1/recorder/recoveries` */
 export class RecoveryDto {
