@@ -12,8 +12,8 @@ import { until } from './support/until.js';
 const READERS = 2;
 /** Where a planner is held until it is killed: before the plan, in the middle of applying it, and near its end. */
 const HELD_AT = ['import_rows', 'people', 'client_providers'];
-/** Kills of anybody while calls are made: with the others, fifty of one import on the backend without more to install. */
-const KILLS = { PostgreSQL: Number(process.env.ROUNDS ?? 45), Redis: Number(process.env.ROUNDS ?? 10) };
+/** Kills of anybody while calls are made: with the others fifty of one import on PostgreSQL, which needs no more to run. */
+const KILLS = { PostgreSQL: Number(process.env.ROUNDS ?? 45), Redis: Number(process.env.ROUNDS ?? 20) };
 /** What all chance comes from. */
 const SEED = Number(process.env.SEED ?? 20_261_121);
 
