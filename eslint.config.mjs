@@ -39,8 +39,9 @@ const walls = {
 };
 const always = [
   {
-    regex: '^\\.{1,2}/(.*/)?(simulator|demo|bench|test)/',
-    message: 'src/ is the product: it knows nothing of the simulator, the demo, the benchmark or the tests.',
+    regex: '^\\.{1,2}/(.*/)?(simulator|demo|bench|harness|faults|test)/',
+    message:
+      'src/ is the product: it knows nothing of the simulator, the demo, the benchmark, the fault runs or the tests.',
   },
 ];
 const named = [
@@ -112,7 +113,7 @@ export default [
     }),
   },
   {
-    files: ['src/**/*.ts', 'simulator/**/*.ts', 'demo/**/*.ts'],
+    files: ['src/**/*.ts', 'simulator/**/*.ts', 'demo/**/*.ts', 'harness/**/*.ts', 'faults/**/*.ts'],
     ignores: ['**/*.spec.ts'],
     rules: { 'max-lines': ['error', { max: 300 }] },
   },

@@ -4,6 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
+/** What all chance in the suites comes from; every worker inherits it. */
+process.env.SEED ??= '20261121';
+
 const json = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
 const { exclude: _, ...swc } = json('./.swcrc');
 const commonjs = { swcrc: false, module: { type: 'commonjs', strict: true } };
@@ -36,14 +39,16 @@ const base = {
 };
 
 export default {
-  testTimeout: 60_000,
+  // Ends a hang, and judges nothing: a slow machine is far below it.
+  testTimeout: 900_000,
+  reporters: ['default', '<rootDir>/scripts/replay-reporter.mjs'],
   // Most suites wait more than they work; each of them has services and connections of its own, so not too many at once.
   maxWorkers: Math.min(availableParallelism(), 4),
   projects: [
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['src', 'simulator', 'demo', 'bench'].map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
+      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults'].map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
     },
     {
       ...base,

@@ -31,6 +31,7 @@ const commands = {
   simulator: (args) => compiled('dist/simulator/main.js', 'The simulator', onlyKnown(args)),
   demo: (args) => compiled('dist/demo/main.js', 'The demo', onlyKnown(args, '--once')),
   bench: (args) => compiled('dist/bench/main.js', 'The benchmark', args),
+  faults: (args) => compiled('dist/faults/main.js', 'The fault run', args),
   test: (args) => foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]),
   check: async () => (await import('./check.mjs')).check(),
   migration: async (args) => (await import('./migration/command.mjs')).migration(args),

@@ -15,7 +15,7 @@ const hash = (...texts) =>
   texts.reduce((sum, text) => sum.update(text).update('\0'), createHash('sha256')).digest('hex');
 
 /** The folders whose TypeScript is compiled into dist/. */
-const COMPILED = ['src', 'simulator', 'demo', 'bench'];
+const COMPILED = ['src', 'simulator', 'demo', 'bench', 'harness', 'faults'];
 
 /** Does every step that is due. Safe to be called by several commands at once. */
 export async function setUp() {

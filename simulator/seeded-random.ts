@@ -18,6 +18,11 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** A whole number from 0 to one below `count`. */
+  below(count: number): number {
+    return Math.floor(this.fraction() * count);
+  }
+
   /** A number in [min, max], for delays in milliseconds. */
   between([min, max]: readonly [number, number]): number {
     return min + this.fraction() * (max - min);

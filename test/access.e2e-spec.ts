@@ -18,6 +18,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { IsString } from 'class-validator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { until } from '../harness/until.js';
 import { AccessModule } from '../src/access/access.module.js';
 import { AuditedRead } from '../src/access/audit.interceptor.js';
 import { Caller, type Principal } from '../src/access/caller.js';
@@ -38,7 +39,6 @@ import { Sweep } from '../src/queue/sweep.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 import { VaultModule } from '../src/vault/vault.module.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 
 const ADMIN = 'the-first-administrator-key';
 

@@ -1,8 +1,9 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { ImportView } from '../src/imports/import-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { dumpOf } from './support/database-dump.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 const UUID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
 const cursor = (...key: unknown[]) => Buffer.from(JSON.stringify(key)).toString('base64url');
@@ -31,7 +32,7 @@ beforeAll(async () => {
   service = await mirror.start();
   await service.call('PUT', '/v1/providers/p-1', {
     body: { email: 'ada@clinic.example', firstName: 'Ada', lastName: 'Osei' },
-    wait: 30,
+    wait: 60,
   });
 });
 
@@ -47,7 +48,7 @@ async function audited(action: string): Promise<AuditEntry[]> {
 
 async function planned(id: string): Promise<void> {
   await until('the import is planned', async () => {
-    const { body } = await service.call<ImportView>('GET', `/v1/imports/${id}`, { wait: 5 });
+    const { body } = await service.call<ImportView>('GET', `/v1/imports/${id}`, { wait: 60 });
     return body.state === 'planned';
   });
 }
@@ -74,7 +75,7 @@ describe('a value that the database can not take is the fault of whoever sent it
     mirror.trouble({ operation: 'createClient', kind: 'commit-then-cut', match: { partnerUserId: 'lost' } });
     await service.call('PUT', '/v1/clients/lost', {
       body: { firstName: 'Noor', lastName: 'Haddad', providers: ['p-1'] },
-      wait: 30,
+      wait: 60,
     });
     const body = { action: 'link', platformUserId: 'a\0b' };
     expect(await ask('POST', '/v1/clients/lost/resolve', body)).toEqual([400, 'bad-value']);

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { until } from '../harness/until.js';
 import { Database } from '../src/database/database.js';
 import { ORDER_LOCK } from '../src/imports/order-lock.js';
 import { RetentionRepository } from '../src/operations/retention.repository.js';
@@ -14,7 +15,6 @@ import {
   rowsOf,
 } from './support/bulk.js';
 import { useMirrors } from './support/service.js';
-import { until } from './support/until.js';
 
 const newMirror = useMirrors();
 

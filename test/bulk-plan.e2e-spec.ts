@@ -1,3 +1,4 @@
+import { type Service, sumOfOutcomes } from '../harness/service.js';
 import type { ImportView } from '../src/imports/import-view.js';
 import {
   clientLine,
@@ -11,7 +12,7 @@ import {
   rowsOf,
   surprises,
 } from './support/bulk.js';
-import { type Mirror, type Service, sumOfOutcomes, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 interface ProblemBody {
   type: string;
@@ -114,10 +115,10 @@ describe('a dry run', () => {
     const plan = await planned(service, 'kind=clients&dryRun=true', [
       clientsCsv([...many(3, 'c').map((id) => clientLine(id, ['p-2'])), clientLine('c-4', ['p-1'])]),
     ]);
-    await service.call('PUT', '/v1/clients/c-2/providers', { body: { providers: ['p-3'] }, wait: 10 });
+    await service.call('PUT', '/v1/clients/c-2/providers', { body: { providers: ['p-3'] }, wait: 60 });
     await service.call('PUT', '/v1/clients/c-4', {
       body: { firstName: 'Cleo', lastName: 'New', providers: ['p-3'] },
-      wait: 10,
+      wait: 60,
     });
     await apply(service, plan.id);
     await service.importEnded(plan.id);

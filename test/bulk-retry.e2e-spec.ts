@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { ImportFile, Service } from '../harness/service.js';
 import {
   clientLine,
   clientsCsv,
@@ -9,7 +10,7 @@ import {
   providersCsv,
   rowsOf,
 } from './support/bulk.js';
-import { ADMIN_KEY, type ImportFile, type Mirror, type Service, useMirrors } from './support/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 
@@ -24,7 +25,7 @@ const rejectedOf = async (service: Service, id: string): Promise<string[]> => {
   return (await (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text()).split('\r\n');
 };
 
-const gone = (service: Service, path: string) => service.call('DELETE', `/v1/${path}`, { wait: 10 });
+const gone = (service: Service, path: string) => service.call('DELETE', `/v1/${path}`, { wait: 60 });
 
 const wards = (lines: string[]): ImportFile => ({
   name: 'clients.csv',
@@ -90,8 +91,8 @@ test('no other row is rejected by a retry: neither a provider’s, nor one witho
     clientsCsv([clientLine('c-1', []), clientLine('c-1', ['p-1'])]),
   ]);
   const person = { firstName: 'Any', lastName: 'Body' };
-  await service.call('PUT', '/v1/providers/p-2', { body: { ...person, email: 'p-2@example.org' }, wait: 10 });
-  await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-2'] }, wait: 10 });
+  await service.call('PUT', '/v1/providers/p-2', { body: { ...person, email: 'p-2@example.org' }, wait: 60 });
+  await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-2'] }, wait: 60 });
   const outcomes = async () => (await rowsOf(service, plan.id)).map(({ outcome, code }) => [outcome, code]);
   const doubles = ['rejected', 'duplicate-id'];
   const skipped = ['skipped', 'changed-since-plan'];

@@ -51,7 +51,7 @@ test('whoever changes between reading and planning is compared again', async () 
   const { id } = await service.startImport('kind=clients', files);
   const body = { email: 'p-1@example.org', firstName: 'Pia', lastName: 'Renamed' };
   await service.call('PUT', '/v1/providers/p-1', { body });
-  await service.call('PUT', '/v1/clients/c-2/providers', { body: { providers: ['p-1'] }, wait: 10 });
+  await service.call('PUT', '/v1/clients/c-2/providers', { body: { providers: ['p-1'] }, wait: 60 });
   await holder.end();
   await importIs(service, id, 'completed');
   const rows = await rowsOf(service, id);

@@ -1,7 +1,7 @@
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import { SOAP, texts, useArrivingSessions } from './support/arriving-sessions.js';
-import { usePrograms } from './support/processes.js';
+import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY } from './support/sessions-app.js';
 import { callSimulator } from './support/simulator-call.js';
 

@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Program } from './support/processes.js';
-import { usePrograms } from './support/processes.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import type { Program } from '../harness/program.js';
+import type { Service } from '../harness/service.js';
+import { usePrograms } from './support/programs.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 const startProgram = usePrograms();

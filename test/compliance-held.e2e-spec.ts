@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
+import type { Service } from '../harness/service.js';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
+import { until } from '../harness/until.js';
 import type { ComplianceJobView } from '../src/compliance/job-view.js';
-import { type CommitProxy, startCommitProxy } from './support/commit-proxy.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
-import { until } from './support/until.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds of the platform for a submission: enough to take the database away before it answers. */
 const ANSWER_MS = 1_000;
@@ -106,7 +107,7 @@ describe('a database that is away when the platform answers a submission', () =>
   let service: Service;
   beforeAll(async () => {
     service = await startBehind(database);
-  }, 90_000);
+  });
   afterEach(comeBack);
 
   it('for long: the caller gets the id under which the outcome will stand, and it stands there by itself', async () => {
@@ -127,7 +128,7 @@ describe('a database that is away when the platform answers a submission', () =>
     const again = await submit<ComplianceJobView>(service, 'held-1');
     expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.job, answered.job_id]);
     expect(platformJobs()).toHaveLength(1);
-  }, 90_000);
+  });
 
   it('for a moment: the caller hears nothing of it', async () => {
     const { answering } = await submitAsItGoes(service);
@@ -135,7 +136,7 @@ describe('a database that is away when the platform answers a submission', () =>
     await comeBack();
     const { status, body } = await answering;
     expect([status, body]).toMatchObject([201, { state: 'Submitted', jobId: platformJobs().at(-1)?.jobId }]);
-  }, 60_000);
+  });
 
   it('a refusal is told all the same, and kept when it is back', async () => {
     const files = [{ id: 'a', url: 'https://files.example.org/a.pdf' }];
@@ -144,7 +145,7 @@ describe('a database that is away when the platform answers a submission', () =>
     expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
     await comeBack();
     await until('it is kept', async () => (await kept())?.state === 'Rejected');
-  }, 60_000);
+  });
 
   it('while the service stops: it leaves when the outcome is kept', async () => {
     const { answering } = await submitAsItGoes(service);
@@ -155,7 +156,7 @@ describe('a database that is away when the platform answers a submission', () =>
     await stopped;
     await answering.catch(() => undefined);
     expect(await kept()).toMatchObject({ state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
-  }, 60_000);
+  });
 });
 
 it('a commit whose confirmation is lost is no fault: the outcome is stored once more', async () => {
@@ -164,4 +165,4 @@ it('a commit whose confirmation is lost is no fault: the outcome is stored once 
   const { status, body } = await submit<ComplianceJobView>(service);
   expect([commits.lost(), status, body.state, body.jobId]).toEqual([1, 201, 'Submitted', platformJobs().at(-1)?.jobId]);
   await service.kill('SIGTERM');
-}, 60_000);
+});

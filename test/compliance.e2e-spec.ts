@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { ComplianceJob } from '../simulator/compliance/compliance-job.js';
 import { complianceView } from '../simulator/compliance/compliance-job.js';
 import { finishJob } from '../simulator/compliance/compliance-routes.js';
@@ -8,9 +10,8 @@ import type { ComplianceJobView } from '../src/compliance/job-view.js';
 import type { FeedEvent } from '../src/feed/feed-event.js';
 import type { Page } from '../src/http/page.js';
 import { dumpOf } from './support/database-dump.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 import { contractFile } from './support/sessions-app.js';
-import { until } from './support/until.js';
 
 interface ProblemBody {
   type: string;
@@ -191,7 +192,7 @@ describe('the result', () => {
       const job = platformJob(body.jobId);
       job.willFail = willFail;
       finishJob(mirror.simulator.state, job);
-      const shown = await show(body.id, 20);
+      const shown = await show(body.id, 60);
       expect(shown).toMatchObject({ state, error: null, result: JSON.parse(JSON.stringify(complianceView(job))) });
       await told(body.jobId);
       expect(await news(body.jobId)).toEqual([
@@ -215,7 +216,7 @@ describe('the result', () => {
     const job = platformJob(body.jobId);
     finishJob(mirror.simulator.state, job);
     await hurry();
-    expect(await show(body.id, 20)).toMatchObject({ state: 'Completed', result: { jobId: body.jobId } });
+    expect(await show(body.id, 60)).toMatchObject({ state: 'Completed', result: { jobId: body.jobId } });
     await told(body.jobId);
     listen(true);
     mirror.simulator.state.deliveries.send({ eventType: 'COMPLIANCE_JOB_COMPLETED', payload: { jobId } });
@@ -242,7 +243,7 @@ describe('the result', () => {
     await mirror.simulator.state.deliveries.settled();
     const { status, body } = await answering;
     expect([status, body.jobId]).toEqual([201, job.jobId]);
-    expect(await show(body.id, 20)).toMatchObject({ state: 'Completed', result: { jobId: job.jobId } });
+    expect(await show(body.id, 60)).toMatchObject({ state: 'Completed', result: { jobId: job.jobId } });
     await told(job.jobId);
     expect(await news(job.jobId)).toEqual([{ type: 'compliance.completed', subject: `compliance/jobs/${body.id}` }]);
     const { rows } = await sql.query('SELECT count(*)::int AS jobs FROM compliance_jobs WHERE job_id = $1', [
@@ -261,7 +262,7 @@ describe('the result', () => {
   it('is kept sealed', async () => {
     const { body } = await post([file()]);
     finishJob(mirror.simulator.state, platformJob(body.jobId));
-    expect(JSON.stringify((await show(body.id, 20)).result)).toMatch('Found on page');
+    expect(JSON.stringify((await show(body.id, 60)).result)).toMatch('Found on page');
     const dump = await dumpOf(mirror.database.url);
     expect(dump.includes('Found on page') || dump.includes(Buffer.from('Found on page').toString('hex'))).toBe(false);
   });
@@ -301,14 +302,14 @@ describe('a submission without an answer', () => {
     finishJob(mirror.simulator.state, onPlatform);
     const linked = await resolve(job.id, { action: 'link', jobId: onPlatform.jobId });
     expect([linked.status, linked.body.jobId]).toEqual([200, onPlatform.jobId]);
-    expect(await show(job.id, 20)).toMatchObject({ state: 'Completed', result: { jobId: onPlatform.jobId } });
+    expect(await show(job.id, 60)).toMatchObject({ state: 'Completed', result: { jobId: onPlatform.jobId } });
   });
 
   it('that was linked to a job that the platform does not know can be linked again', async () => {
     const [job, onPlatform] = await unknownJob();
     await resolve(job.id, { action: 'link', jobId: 'mistyped' });
     await hurry();
-    const lost = await show(job.id, 20);
+    const lost = await show(job.id, 60);
     expect([lost.state, lost.jobId, lost.error?.code]).toEqual(['Submitted', 'mistyped', 'gone']);
     const linked = await resolve(job.id, { action: 'link', jobId: onPlatform.jobId });
     expect(linked.body).toMatchObject({ state: 'Submitted', jobId: onPlatform.jobId, error: null });
@@ -385,7 +386,7 @@ it('the end of a job that nobody submitted here is told and its result is there'
   mirror.simulator.state.complianceJobs.set(strange.jobId, strange);
   finishJob(mirror.simulator.state, strange);
   await told('elsewhere-1');
-  expect(await show('elsewhere-1', 20)).toMatchObject({
+  expect(await show('elsewhere-1', 60)).toMatchObject({
     state: 'Completed',
     files: [],
     result: { jobId: 'elsewhere-1' },
@@ -425,7 +426,7 @@ it('a 403 for one job alone strikes that job, and keeps no other from its look-u
     return rows[0].strikes > 0;
   });
   await client.end();
-}, 60_000);
+});
 
 it('whatever is killed and cut, no request is submitted twice: each stands once at the platform or waits for a person', async () => {
   const REQUESTS = 40;
@@ -470,7 +471,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     if (state === 'Submitted') expect(made).toContain(names[at]);
   }
   await client.end();
-}, 120_000);
+});
 
 it('501: what the contract does not tell, with the settings', async () => {
   const bare = await mirror.start({

@@ -1,11 +1,12 @@
 import pg from 'pg';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { ProblemDetails } from '../src/http/problem.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import type { Trace } from '../src/people/trace.service.js';
 import type { SessionView } from '../src/sessions/session-view.js';
-import { usePrograms } from './support/processes.js';
-import { type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { usePrograms } from './support/programs.js';
+import { useMirrors } from './support/service.js';
 
 const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
 const SOAP = '11111111-1111-4111-8111-111111111111';
@@ -26,7 +27,7 @@ describe('a data key that was dropped too early', () => {
     const stopped = async (service: Service) => expect(await service.kill('SIGTERM')).toBe(0);
     const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
     let service = await mirror.start({ DATA_KEYS: K1 });
-    await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 20 });
+    await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 60 });
     await stopped(service);
 
     // A client without an email: had its creation left without an answer, only a person could tell what became of it.
@@ -74,13 +75,13 @@ describe('a data key that was dropped too early', () => {
 
     service = await mirror.start({ DATA_KEYS: `${K3},${K2},${K1}` });
     await until('it goes on', () => mirror.usersOf('c-1').length === 1);
-    expect((await service.call('GET', '/v1/clients/c-1', { wait: 10 })).body.sync.state).toBe('synced');
+    expect((await service.call('GET', '/v1/clients/c-1', { wait: 60 })).body.sync.state).toBe('synced');
     await until('the session is asked for', () => mirror.arrivals('createSession') === 1);
     await until('its id is known', async () => {
       const { body } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
       return body.sessionId !== null;
     });
-  }, 60_000);
+  });
 
   test('that sealed what no start can do without: one sentence, and nothing else', async () => {
     const mirror = await newMirror();
@@ -100,5 +101,5 @@ describe('a data key that was dropped too early', () => {
     });
     expect(await program.ended()).toBe(1);
     expect(program.output()).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*\n$/);
-  }, 60_000);
+  });
 });

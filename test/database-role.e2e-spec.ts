@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { usePrograms } from './support/processes.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { usePrograms } from './support/programs.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const PASSWORD = 'password-of-the-tests';
 
@@ -35,14 +36,14 @@ describe('a service whose role owns nothing', () => {
     await sql(url, `CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
     const env = { DATABASE_URL: as(url, role, PASSWORD), DATABASE_OWNER_URL: url };
     [service] = await Promise.all([mirror.start(env), mirror.start({ ...env, ROLES: 'worker' })]);
-  }, 60_000);
+  });
 
   // Its rights went with the database.
   afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
 
   it('mirrors people on queues in PostgreSQL', async () => {
     const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
-    const { body: person } = await service.call('PUT', '/v1/providers/p-1', { body, wait: 30 });
+    const { body: person } = await service.call('PUT', '/v1/providers/p-1', { body, wait: 60 });
     expect(person.sync.state).toBe('synced');
     const { body: health } = await service.call<{ status: string }>('GET', '/health/ready');
     expect(health.status).toBe('ok');

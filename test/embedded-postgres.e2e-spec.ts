@@ -1,10 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
+import { dataOf, killPostmaster, postmasterOf } from '../harness/postmaster.js';
+import type { Program } from '../harness/program.js';
+import { until } from '../harness/until.js';
 import { processIdentity } from '../src/database/embedded-postgres-process.js';
-import { dataOf, killPostmaster, postmasterOf } from './support/postmaster.js';
-import { type Program, usePrograms } from './support/processes.js';
-import { until } from './support/until.js';
+import { usePrograms } from './support/programs.js';
 
 interface Holder {
   readonly program: Program;

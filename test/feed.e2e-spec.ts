@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Database } from '../src/database/database.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
-import { usePrograms } from './support/processes.js';
+import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
 
-const SEED = Number(process.env.SEED ?? 20261121);
+const SEED = Number(process.env.SEED);
 const WRITERS = 8;
 const EVENTS_EACH = 120;
 const KILLS = 6;
@@ -52,7 +52,7 @@ describe(`the change feed (SEED=${SEED})`, () => {
             args: [service.url, ADMIN_KEY, file, way],
           });
           if (round < KILLS) await delay(100 + random.fraction() * 300);
-          else await until('everything is read', () => read().length >= committed.size && writing === 0, 30_000);
+          else await until('everything is read', () => read().length >= committed.size && writing === 0);
           await reader.kill('SIGKILL');
         }
       };

@@ -5,12 +5,12 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { setUp } from '../scripts/setup.mjs';
-import { findRedisServer, startRedis } from './support/redis-server.mjs';
 
 const require = createRequire(import.meta.url);
 
 export default async function setup() {
   await setUp();
+  const { findRedisServer, startRedis } = require('../dist/harness/redis-server.js');
   const redisServer = process.env.TEST_REDIS_URL ? undefined : findRedisServer();
   if (!redisServer && !process.env.TEST_REDIS_URL) complainAboutRedis();
   const leftovers = await import('./support/leftovers.mjs'); // needs the compiled code

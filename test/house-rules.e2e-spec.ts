@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { usePrograms } from './support/processes.js';
+import { usePrograms } from './support/programs.js';
 
 const used = (imported: string) => `import { x } from '${imported}';\nexport const y = x;`;
 

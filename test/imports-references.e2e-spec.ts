@@ -15,7 +15,7 @@ import { ProfileSeal } from '../src/people/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
-const SEED = Number(process.env.SEED ?? 20_261_121);
+const SEED = Number(process.env.SEED);
 const RUNS = Number(process.env.RUNS ?? 300);
 
 const CLIENTS = ['c-1', 'c-2', 'c-3'];
@@ -134,4 +134,4 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
     { seed: SEED, numRuns: RUNS },
   );
   expect(seen.lists).toBeGreaterThan(RUNS / 50);
-}, 60_000);
+});

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { type ImportFile, type Service, sumOfOutcomes } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { Page } from '../src/http/page.js';
 import type { ImportRowView } from '../src/imports/import-rows.service.js';
 import type { ImportView } from '../src/imports/import-view.js';
 import type { PersonView } from '../src/people/person-view.js';
-import { type ImportFile, type Mirror, type Service, sumOfOutcomes, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 import { describeWithSharedData } from './support/shared-data.js';
-import { until } from './support/until.js';
 
 const newMirror = useMirrors();
 
@@ -45,11 +46,11 @@ const COMES_TO: Record<string, string[]> = {
 async function runAsPlanned(service: Service, query: string, files: ImportFile[]): Promise<ImportView> {
   const dry = await service.startImport(`${query}&dryRun=true`, files);
   await until('it is planned', async () => {
-    const { body } = await service.call<ImportView>('GET', `/v1/imports/${dry.id}`, { wait: 5 });
+    const { body } = await service.call<ImportView>('GET', `/v1/imports/${dry.id}`, { wait: 60 });
     return body.state === 'planned';
   });
   const { id } = await service.startImport(query, files);
-  const ended = await service.importEnded(id, 120_000);
+  const ended = await service.importEnded(id);
   const [planned, come] = [await rowsOf(service, dry.id), await rowsOf(service, id)];
   expect(come).toHaveLength(ended.counts.total);
   expect(sumOfOutcomes(ended)).toBe(ended.counts.total);
@@ -78,7 +79,7 @@ describeWithSharedData('the export synthea-10', (folder) => {
       const platformIds = providers.map((provider) => mirror.usersOf(provider)[0]?.userId);
       expect(mirror.usersOf(client)).toMatchObject([{ providerUserIds: platformIds }]);
     }
-  }, 90_000);
+  });
 });
 
 /** The same answer by other means: each client's providers by their last encounter. */
@@ -134,7 +135,7 @@ describeWithSharedData('the export synthea-1000', (folder) => {
       headers: { authorization: 'Bearer admin-key-of-the-tests' },
     });
     expect((await rejected.text()).trim().split('\n').length).toBeGreaterThan(1_144);
-  }, 150_000);
+  });
 
   test('with a default provider mirrors the patients, too', async () => {
     const provider = (await service.call<Page<PersonView>>('GET', '/v1/providers?state=synced&limit=1')).body.items[0];
@@ -142,7 +143,7 @@ describeWithSharedData('the export synthea-1000', (folder) => {
     expect(ended.counts).toMatchObject({ total: 1_979, created: 1_144, unchanged: 827, needsReview: 1, rejected: 7 });
     expect(mirror.simulator.state.users.list()).toHaveLength(827 + 1_144);
     expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
-  }, 150_000);
+  });
 
   test('imported once more makes no call at all', async () => {
     const provider = (await service.call<Page<PersonView>>('GET', '/v1/providers?state=synced&limit=1')).body.items[0];
@@ -150,5 +151,5 @@ describeWithSharedData('the export synthea-1000', (folder) => {
     const ended = await runAsPlanned(service, `kind=fhir&defaultProvider=${provider?.externalId}`, files());
     expect(ended.counts).toMatchObject({ total: 1_979, unchanged: 1_971, needsReview: 1, rejected: 7 });
     expect([mirror.arrivals() - before, ended.calls.made]).toEqual([0, 0]);
-  }, 90_000);
+  });
 });

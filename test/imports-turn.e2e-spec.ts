@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '../harness/until.js';
 import { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
 import { ImportsRepository } from '../src/imports/imports.repository.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {
   let home: TestDatabase;

@@ -1,12 +1,13 @@
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type ImportFile, type Service, sumOfOutcomes } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Page } from '../src/http/page.js';
 import type { PersonView } from '../src/people/person-view.js';
 import { describeOnBothBackends } from './support/backends.js';
-import { ADMIN_KEY, type ImportFile, type Mirror, type Service, sumOfOutcomes, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 /** Kills of who reads. */
 const READERS = 2;
@@ -15,7 +16,7 @@ const HELD_AT = ['import_rows', 'people', 'client_providers'];
 /** Kills of anybody while calls are made: with the others fifty of one import on PostgreSQL, which needs no more to run. */
 const KILLS = { PostgreSQL: Number(process.env.ROUNDS ?? 45), Redis: Number(process.env.ROUNDS ?? 20) };
 /** What all chance comes from. */
-const SEED = Number(process.env.SEED ?? 20_261_121);
+const SEED = Number(process.env.SEED);
 
 const PROVIDERS = 100;
 const CLIENTS = 200;
@@ -75,7 +76,7 @@ describeOnBothBackends(
       for (let kill = 0; kill < kills; kill++)
         await processes.killOneAfter(((kill + random.fraction()) * CALLS) / kills);
       await processes.fill();
-      const ended = await (await processes.api()).importEnded(id, 90_000);
+      const ended = await (await processes.api()).importEnded(id);
       await brokenOff(sql, id);
       await sql.end();
       const cut = await callsWithoutAnswer(mirror.database.url);
@@ -110,7 +111,7 @@ describeOnBothBackends(
       const strangers = users.list().filter(({ userId }) => ![...platformIds.values()].includes(userId));
       expect(strangers.length).toBeLessThanOrEqual(counts.needsReview);
       expect(mirror.simulator.state.arrivals.stats(60).userManagement.rateLimited).toBe(0);
-    }, 600_000);
+    });
   },
 );
 
@@ -166,7 +167,6 @@ async function brokenOff(sql: pg.Client, whole: string): Promise<void> {
   await until(
     'the uploads that broke off are given up',
     async () => (await others()).every(({ state }) => state !== 'staging'),
-    20_000,
   );
   const left = (await others()).map(({ state, code, rows }) => ({ state, code, rows }));
   expect(left).toEqual(Array(READERS).fill({ state: 'failed', code: 'interrupted', rows: 0 }));
@@ -201,7 +201,7 @@ class Processes {
 
   /** Kills one soon after so many calls have arrived at the platform: mostly while one is under way. */
   async killOneAfter(calls: number): Promise<void> {
-    await until(`${Math.ceil(calls)} calls have arrived`, () => this.mirror.arrivals() >= calls, 40_000);
+    await until(`${Math.ceil(calls)} calls have arrived`, () => this.mirror.arrivals() >= calls);
     await delay(this.random.fraction() * 60);
     if (this.running.length === 0) await Promise.race(this.starting);
     const [victim] = this.running.splice(Math.floor(this.random.fraction() * this.running.length), 1);

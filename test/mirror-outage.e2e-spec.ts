@@ -3,12 +3,13 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
+import { findRedisServer, type RedisServer, startRedis } from '../harness/redis-server.js';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import { type CommitProxy, startCommitProxy } from './support/commit-proxy.js';
-import { findRedisServer, type RedisServer, startRedis } from './support/redis-server.mjs';
-import { type Mirror, type Service, useMirrors, WEBHOOK_SECRET } from './support/service.js';
-import { until } from './support/until.js';
+import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 
 const newMirror = useMirrors();
 const folder = (name: string) => path.join(process.env.TEST_FOLDER ?? '', `${name}-${process.pid}`);
@@ -28,7 +29,7 @@ const arrivalsWithin = async (mirror: Mirror, ms: number) => {
 };
 
 async function completesByItself(mirror: Mirror, service: Service, id: string): Promise<void> {
-  const ended = await service.importEnded(id, 90_000);
+  const ended = await service.importEnded(id);
   expect([ended.state, ended.counts.created, ended.counts.total]).toEqual(['completed', PEOPLE, PEOPLE]);
   expect(mirror.simulator.state.users.list()).toHaveLength(PEOPLE);
   expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
@@ -60,7 +61,7 @@ withRedis('Redis, in the middle of an import', () => {
     expect((await service.call('DELETE', '/v1/providers/late')).status).toBeLessThan(300);
     redis = await startRedis(findRedisServer() ?? '', folder('redis'), redis.port);
     await completesByItself(mirror, service, id);
-  }, 150_000);
+  });
 });
 
 describe('a database that can not grant a slot', () => {
@@ -75,7 +76,7 @@ describe('a database that can not grant a slot', () => {
     expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
     await closeDatabase(mirror, false);
     await completesByItself(mirror, service, id);
-  }, 120_000);
+  });
 });
 
 describe('a database that keeps every connection of the API waiting', () => {
@@ -106,7 +107,7 @@ describe('a database that keeps every connection of the API waiting', () => {
     await Promise.all(waiting);
     expect([ready.status, ready.body.status, ready.body.checks.inbox?.status]).toEqual([200, 'degraded', 'ok']);
     expect(delivery.status).toBe(204);
-  }, 60_000);
+  });
 });
 
 describe('a database that dies while it commits a slot', () => {
@@ -120,16 +121,16 @@ describe('a database that dies while it commits a slot', () => {
     url.port = String(proxy.port);
     const service = await mirror.start({ DATABASE_URL: url.toString() });
     const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
-    expect((await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 10 })).body.sync.state).toBe(
+    expect((await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 60 })).body.sync.state).toBe(
       'synced',
     );
     proxy.loseCommitAfter('INSERT INTO platform_calls', 'createClient');
     // Without an email nobody could find out later whether the create was done.
     const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
-    const { body } = await service.call('PUT', '/v1/clients/c-1', { body: client, wait: 20 });
+    const { body } = await service.call('PUT', '/v1/clients/c-1', { body: client, wait: 60 });
     expect([proxy.lost(), body.sync.state, body.sync.error]).toEqual([1, 'synced', null]);
     expect(mirror.usersOf('c-1')).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 /** Closes a database to everybody, or opens it again. */

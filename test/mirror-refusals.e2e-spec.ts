@@ -1,8 +1,9 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { ArrivalStats } from '../simulator/gate/arrivals.js';
 import type { FaultRule } from '../simulator/gate/fault-rule.js';
 import type { Trace } from '../src/people/trace.service.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 
@@ -41,7 +42,7 @@ describe('a 403', () => {
 
     mirror.simulator.state.faults.clear();
     for (const externalId of ['k-1', 'k-2', 'k-3', 'k-4']) {
-      expect(await show(externalId, 20)).toMatchObject({ state: 'synced', error: null });
+      expect(await show(externalId, 60)).toMatchObject({ state: 'synced', error: null });
     }
     expect(mirror.arrivals('createProvider')).toBeLessThanOrEqual(creates + 5);
     expect((await health(service)).status).toBe('ok');
@@ -52,13 +53,13 @@ describe('a 403', () => {
     await put('own');
     await until('it is refused', async () => (await show('own')).error?.code === 'platform-unauthorized');
     for (const externalId of ['by-1', 'by-2']) await put(externalId);
-    for (const externalId of ['by-1', 'by-2']) expect((await show(externalId, 20)).state).toBe('synced');
-    expect(await show('own', 20)).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
+    for (const externalId of ['by-1', 'by-2']) expect((await show(externalId, 60)).state).toBe('synced');
+    expect(await show('own', 60)).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
     expect((await health(service)).status).toBe('ok');
-    expect((await put('after', 10)).sync.state).toBe('synced');
+    expect((await put('after', 60)).sync.state).toBe('synced');
 
     mirror.simulator.state.faults.clear();
-    const answer = await service.call('POST', '/v1/providers/own/resolve', { body: { action: 'retry' }, wait: 20 });
+    const answer = await service.call('POST', '/v1/providers/own/resolve', { body: { action: 'retry' }, wait: 60 });
     expect(answer.body.sync.state).toBe('synced');
   });
 });

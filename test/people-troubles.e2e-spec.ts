@@ -1,8 +1,9 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import type { PersonView } from '../src/people/person-view.js';
 import type { Trace } from '../src/people/trace.service.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 let mirror: Mirror;
@@ -15,13 +16,13 @@ beforeAll(async () => {
 });
 
 /** Puts a person and waits until it is settled or needs somebody. */
-async function put(path: string, more: object = {}, wait = 15): Promise<PersonView> {
+async function put(path: string, more: object = {}, wait = 60): Promise<PersonView> {
   const names = { firstName: 'Pia', lastName: 'Ruiz', ...(path.startsWith('clients') && { providers: ['home'] }) };
   return (await service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait })).body;
 }
 const get = async (path: string, wait = 0) => (await service.call('GET', `/v1/${path}`, { wait })).body;
-const remove = async (path: string, wait = 15) => (await service.call('DELETE', `/v1/${path}`, { wait })).body;
-const resolve = async (path: string, body: object, wait = 15) =>
+const remove = async (path: string, wait = 60) => (await service.call('DELETE', `/v1/${path}`, { wait })).body;
+const resolve = async (path: string, body: object, wait = 60) =>
   (await service.call('POST', `/v1/${path}/resolve`, { body, wait })).body;
 const verdict = ({ sync }: PersonView) => [sync.state, sync.error?.code ?? null];
 
@@ -50,7 +51,7 @@ describe('an answer that is lost', () => {
       const calls = await callsDuring(async () => {
         const first = await put(`providers/${externalId}`, { email: `${externalId}@example.org` }, 0);
         expect(first.sync.state).toBe('pending');
-        expect(verdict(await get(`providers/${externalId}`, 15))).toEqual(['synced', null]);
+        expect(verdict(await get(`providers/${externalId}`, 60))).toEqual(['synced', null]);
       });
       expect(calls).toEqual(['checkUser', 'createProvider', 'checkUser']);
       expect(mirror.usersOf(externalId)).toHaveLength(1);
@@ -83,7 +84,7 @@ describe('an answer that is lost', () => {
     mirror.trouble({ operation: 'setClientProviders', kind, match: { partnerUserId: `list-${kind}` } });
     const { body } = await service.call('PUT', `/v1/clients/list-${kind}/providers`, {
       body: { providers: [`second-${kind}`] },
-      wait: 15,
+      wait: 60,
     });
     expect(verdict(body)).toEqual(['synced', null]);
     const { platformUserId } = await get(`providers/second-${kind}`);
@@ -200,7 +201,7 @@ describe('one email for two people', () => {
     await put('clients/h-1', { email: 'heir@example.org' });
     await put('clients/h-2', { email: 'heir@example.org' });
     await remove('clients/h-1');
-    expect(verdict(await get('clients/h-2', 10))).toEqual(['synced', null]);
+    expect(verdict(await get('clients/h-2', 60))).toEqual(['synced', null]);
     expect(mirror.usersOf('h-2')).toHaveLength(1);
   });
 
@@ -215,7 +216,7 @@ describe('one email for two people', () => {
     await put('clients/s-1', { email: 'swap@example.org' }, 0);
     expect(verdict(await put('clients/s-2', { email: 'swap@example.org' }))).toEqual(['needs-review', 'email-taken']);
     expect(verdict(await put('clients/s-1', { email: 'swap-other@example.org' }))).toEqual(['synced', null]);
-    expect(verdict(await get('clients/s-2', 10))).toEqual(['synced', null]);
+    expect(verdict(await get('clients/s-2', 60))).toEqual(['synced', null]);
     expect(mirror.usersOf('s-1')).toMatchObject([{ email: 'swap-other@example.org' }]);
     expect(mirror.usersOf('s-2')).toMatchObject([{ email: 'swap@example.org' }]);
   });
@@ -274,7 +275,7 @@ describe('changes that meet a call in flight', () => {
     const lists = mirror.arrivals('setClientProviders');
     await change(['fl-a'], 0);
     await until('the list has arrived', () => mirror.arrivals('setClientProviders') > lists);
-    expect(verdict((await change(['fl-b', 'fl-a'], 15)).body)).toEqual(['synced', null]);
+    expect(verdict((await change(['fl-b', 'fl-a'], 60)).body)).toEqual(['synced', null]);
     const ids = [await get('providers/fl-b'), await get('providers/fl-a')].map(({ platformUserId }) => platformUserId);
     expect(mirror.usersOf('f-list')).toMatchObject([{ providerUserIds: ids }]);
   });

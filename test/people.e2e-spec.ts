@@ -1,8 +1,9 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { Page } from '../src/http/page.js';
 import type { PersonView } from '../src/people/person-view.js';
 import type { Trace } from '../src/people/trace.service.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 interface ProblemBody {
   type: string;
@@ -24,14 +25,14 @@ const ada = { email: 'Ada.Osei@example.org', firstName: 'Ada', lastName: 'Osei' 
 const provider = (externalId: string) => ({ email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 
 async function syncedProvider(externalId: string): Promise<PersonView> {
-  const answer = await service.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId), wait: 10 });
+  const answer = await service.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId), wait: 60 });
   expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
   return answer.body;
 }
 
 async function syncedClient(externalId: string, providers: string[], more: object = {}): Promise<PersonView> {
   const body = { firstName: 'Cleo', lastName: 'Adler', providers, ...more };
-  const answer = await service.call('PUT', `/v1/clients/${externalId}`, { body, wait: 10 });
+  const answer = await service.call('PUT', `/v1/clients/${externalId}`, { body, wait: 60 });
   expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
   return answer.body;
 }
@@ -70,7 +71,7 @@ describe('a provider', () => {
 
   test('may have an id with a slash, a blank and an accent in it', async () => {
     const path = `/v1/providers/${encodeURIComponent('dr/1 é')}`;
-    const answer = await service.call('PUT', path, { body: provider('slash'), wait: 10 });
+    const answer = await service.call('PUT', path, { body: provider('slash'), wait: 60 });
     expect([answer.status, answer.body.externalId]).toEqual([200, 'dr/1 é']);
     expect(userOf('dr/1 é')).toHaveLength(1);
     expect((await service.call('GET', path)).body.sync.state).toBe('synced');
@@ -78,7 +79,7 @@ describe('a provider', () => {
 
   test('that is deleted goes from the platform, and 200 says so once it is done', async () => {
     await syncedProvider('p-gone');
-    const answer = await service.call('DELETE', '/v1/providers/p-gone', { wait: 10 });
+    const answer = await service.call('DELETE', '/v1/providers/p-gone', { wait: 60 });
     expect([answer.status, answer.body.sync.state, answer.body.platformUserId]).toEqual([200, 'deleted', null]);
     expect(userOf('p-gone')).toEqual([]);
     const again = await service.call('DELETE', '/v1/providers/p-gone');
@@ -94,7 +95,7 @@ describe('a provider', () => {
     const { platformUserId } = await syncedProvider('p-vanished');
     const user = mirror.simulator.state.users.find(platformUserId ?? '');
     if (user) mirror.simulator.state.users.remove(user);
-    const answer = await service.call('DELETE', '/v1/providers/p-vanished', { wait: 10 });
+    const answer = await service.call('DELETE', '/v1/providers/p-vanished', { wait: 60 });
     expect([answer.status, answer.body.sync.state]).toEqual([200, 'deleted']);
   });
 
@@ -106,15 +107,15 @@ describe('a provider', () => {
     expect([status, body.type, body.clients]).toEqual([409, 'urn:notebridge:problem:provider-in-use', 2]);
     expect((await service.call('GET', '/v1/providers/p-named')).body.sync.state).toBe('synced');
 
-    await service.call('DELETE', '/v1/clients/c-names-1', { wait: 10 });
-    await service.call('DELETE', '/v1/clients/c-names-2', { wait: 10 });
-    expect((await service.call('DELETE', '/v1/providers/p-named', { wait: 10 })).status).toBe(200);
+    await service.call('DELETE', '/v1/clients/c-names-1', { wait: 60 });
+    await service.call('DELETE', '/v1/clients/c-names-2', { wait: 60 });
+    expect((await service.call('DELETE', '/v1/providers/p-named', { wait: 60 })).status).toBe(200);
     expect(userOf('p-named')).toEqual([]);
   });
 
   test('that was deleted and is wanted again is made again', async () => {
     const before = await syncedProvider('p-revived');
-    await service.call('DELETE', '/v1/providers/p-revived', { wait: 10 });
+    await service.call('DELETE', '/v1/providers/p-revived', { wait: 60 });
     const after = await syncedProvider('p-revived');
     expect(after.platformUserId).not.toBe(before.platformUserId);
     expect(userOf('p-revived')).toHaveLength(1);
@@ -124,7 +125,7 @@ describe('a provider', () => {
     await syncedProvider('p-renamed');
     const before = mirror.arrivals();
     const body = { ...provider('p-renamed'), lastName: 'Weiss', email: 'other@example.org' };
-    const answer = await service.call('PUT', '/v1/providers/p-renamed', { body, wait: 5 });
+    const answer = await service.call('PUT', '/v1/providers/p-renamed', { body, wait: 60 });
     expect([answer.status, answer.body.sync.state]).toEqual([200, 'synced']);
     expect(answer.body.sync.notPushable).toEqual(['email', 'lastName']);
     expect(answer.body.lastName).toBe('Weiss');
@@ -175,7 +176,7 @@ describe('a client', () => {
   test('gets a changed list replaced whole, also when only the primary is swapped', async () => {
     await syncedClient('c-swap', ['p-1', 'p-2']);
     for (const providers of [['p-2', 'p-1'], ['p-3'], ['p-1', 'p-2', 'p-3'], ['p-2', 'p-3']]) {
-      const answer = await service.call('PUT', '/v1/clients/c-swap/providers', { body: { providers }, wait: 10 });
+      const answer = await service.call('PUT', '/v1/clients/c-swap/providers', { body: { providers }, wait: 60 });
       expect([answer.status, answer.body.sync.state, answer.body.providers]).toEqual([200, 'synced', providers]);
       expect(userOf('c-swap')[0]?.providerUserIds).toEqual(await platformIds(...providers));
     }
@@ -214,7 +215,7 @@ describe('a client', () => {
       'waiting',
       'provider-not-mirrored',
     ]);
-    const later = await service.call('GET', '/v1/clients/c-waits', { wait: 10 });
+    const later = await service.call('GET', '/v1/clients/c-waits', { wait: 60 });
     expect(later.body.sync).toMatchObject({ state: 'synced', error: null });
     expect(userOf('c-waits')[0]?.providerUserIds).toEqual(await platformIds('p-slow', 'p-1'));
   });
@@ -222,14 +223,14 @@ describe('a client', () => {
   test('that is deleted goes from the platform and frees its providers', async () => {
     await syncedProvider('p-free');
     await syncedClient('c-free', ['p-free']);
-    expect((await service.call('DELETE', '/v1/clients/c-free', { wait: 10 })).status).toBe(200);
+    expect((await service.call('DELETE', '/v1/clients/c-free', { wait: 60 })).status).toBe(200);
     expect(userOf('c-free')).toEqual([]);
-    expect((await service.call('DELETE', '/v1/providers/p-free', { wait: 10 })).status).toBe(200);
+    expect((await service.call('DELETE', '/v1/providers/p-free', { wait: 60 })).status).toBe(200);
   });
 
   test('that was deleted has no list to replace until it is PUT again', async () => {
     await syncedClient('c-dead', ['p-1']);
-    await service.call('DELETE', '/v1/clients/c-dead', { wait: 10 });
+    await service.call('DELETE', '/v1/clients/c-dead', { wait: 60 });
     const { status } = await service.call('PUT', '/v1/clients/c-dead/providers', { body: { providers: ['p-2'] } });
     expect(status).toBe(404);
     const revived = await syncedClient('c-dead', ['p-2', 'p-1']);
@@ -244,7 +245,7 @@ describe('a client', () => {
     await service.call('PUT', '/v1/clients/c-left/providers', { body: { providers: ['p-1'] } });
     const removed = await service.call('DELETE', '/v1/providers/p-leaving');
     expect(removed.status).toBe(202);
-    expect((await service.call('GET', '/v1/providers/p-leaving', { wait: 10 })).body.sync.state).toBe('deleted');
+    expect((await service.call('GET', '/v1/providers/p-leaving', { wait: 60 })).body.sync.state).toBe('deleted');
     const of = (operation: string) =>
       mirror.simulator.state.arrivals.list().findLastIndex((arrival) => arrival.operation === operation);
     expect(of('deleteUser')).toBeGreaterThan(of('setClientProviders'));
@@ -302,7 +303,7 @@ describe('people are found again', () => {
   test('in pages by external id, without those deleted, and by state', async () => {
     const ids = ['l-1', 'l-2', 'l-3', 'l-4', 'l-5'];
     for (const externalId of ids) await syncedProvider(externalId);
-    await service.call('DELETE', '/v1/providers/l-3', { wait: 10 });
+    await service.call('DELETE', '/v1/providers/l-3', { wait: 60 });
     const seen: string[] = [];
     let cursor = '';
     do {
@@ -359,7 +360,7 @@ describe('Prefer: wait', () => {
     mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 1_800, match: { email: 'p-late@example.org' } });
     const answer = await service.call('PUT', '/v1/providers/p-late', { body: provider('p-late'), wait: 1 });
     expect([answer.status, answer.body.sync.state]).toEqual([202, 'pending']);
-    expect((await service.call('GET', '/v1/providers/p-late', { wait: 10 })).body.sync.state).toBe('synced');
+    expect((await service.call('GET', '/v1/providers/p-late', { wait: 60 })).body.sync.state).toBe('synced');
   });
 });
 
@@ -376,6 +377,6 @@ describe('without an apiKey in the contract', () => {
     expect(unconfigured.simulator.state.arrivals.list()).toEqual([]);
     await quiet.kill('SIGTERM');
     const configured = await unconfigured.start({ PLATFORM_CONTRACT: 'simulator/contract.json' });
-    expect((await configured.call('GET', '/v1/providers/p-1', { wait: 10 })).body.sync.state).toBe('synced');
+    expect((await configured.call('GET', '/v1/providers/p-1', { wait: 60 })).body.sync.state).toBe('synced');
   });
 });

@@ -1,6 +1,7 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-report.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 describe('who is on call', () => {
   const newMirror = useMirrors();

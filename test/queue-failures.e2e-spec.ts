@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { Queue } from 'bullmq';
+import { until } from '../harness/until.js';
 import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend.js';
 import { BoundedWorker } from '../src/queue/bounded-worker.js';
 import { type Ring, USER_MANAGEMENT_QUEUE } from '../src/queue/queue-names.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 
 describeOnBothBackends('an activation that fails', (backend) => {
   beforeAll(() => Logger.overrideLogger(false));

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { until } from '../harness/until.js';
 import { prepareQueueStore, workerOptions } from '../src/queue/backend.js';
 import { BoundedQueue } from '../src/queue/bounded-queue.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 
 const PREFIX = 'first-connection';
 
@@ -50,8 +50,8 @@ it('a worker whose first connection broke off leaves the process its time, and w
   worker.stdout?.on('data', (text: string) => {
     said += text;
   });
-  await until('it can do other things', () => said.includes('breathes;'), 15_000);
+  await until('it can do other things', () => said.includes('breathes;'));
   isBack = true;
   await queue.add('ring', {});
-  await until('it works', () => said.includes('works;'), 15_000);
-}, 40_000);
+  await until('it works', () => said.includes('works;'));
+});

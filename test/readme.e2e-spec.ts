@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import type { Service } from '../harness/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 const ROOT = path.resolve(__dirname, '..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');

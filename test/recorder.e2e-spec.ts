@@ -1,5 +1,6 @@
+import type { Service } from '../harness/service.js';
 import { dumpOf } from './support/database-dump.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 interface Opened {
   url: string;
@@ -23,10 +24,10 @@ beforeAll(async () => {
   service = await mirror.start();
   for (const id of ['p-1', 'p-2']) {
     const body = { email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
-    await service.call('PUT', `/v1/providers/${id}`, { body, wait: 20 });
+    await service.call('PUT', `/v1/providers/${id}`, { body, wait: 60 });
   }
   const body = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
-  await service.call('PUT', '/v1/clients/c-1', { body, wait: 20 });
+  await service.call('PUT', '/v1/clients/c-1', { body, wait: 60 });
 });
 
 const usual = { provider: 'p-1', client: 'c-1', variant: 'in-person' };

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerTo, beginUpload, peakMbDuring, residentMb, uploadBytes, writeBytes } from '../bench/big-upload.js';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 import { contractFile } from './support/sessions-app.js';
-import { until } from './support/until.js';
 
 interface ProblemBody {
   type: string;

@@ -1,4 +1,5 @@
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import type { Service } from '../harness/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 interface Report {
   status: string;

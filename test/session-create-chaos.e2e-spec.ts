@@ -1,17 +1,18 @@
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { Simulator } from '../simulator/app.js';
 import { readFaultRule } from '../simulator/gate/fault-rule.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import { describeOnBothBackends } from './support/backends.js';
-import { ADMIN_KEY, type Mirror, type Service, useMirrors } from './support/service.js';
+import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 import { callSimulator } from './support/simulator-call.js';
-import { until } from './support/until.js';
 
 /** Requests in one run, and what all chance comes from. */
 const ROUNDS = Number(process.env.ROUNDS ?? 36);
-const SEED = Number(process.env.SEED ?? 20_261_121);
+const SEED = Number(process.env.SEED);
 
 const CLIENTS_AT_ONCE = 6;
 const ROUNDS_PER_KILL = 6;
@@ -66,7 +67,7 @@ describeOnBothBackends(`${ROUNDS} requests whose answers are lost, of processes 
     const asking = Promise.all(Array.from({ length: CLIENTS_AT_ONCE }, ask));
     let kills = 0;
     for (let at = 2; at < ROUNDS; at += ROUNDS_PER_KILL) {
-      await until(`${at} requests were answered`, () => asked >= at, 90_000);
+      await until(`${at} requests were answered`, () => asked >= at);
       await delay(random.fraction() * 400);
       await crew.killOne();
       kills += 1;
@@ -82,18 +83,16 @@ describeOnBothBackends(`${ROUNDS} requests whose answers are lost, of processes 
       await until(
         'no request is on its way',
         async () => (await count(`SELECT count(*)::int FROM session_requests WHERE state = 'Requested'`)) === 0,
-        60_000,
       );
       // What the platform gave up while nobody listened comes after all: so no request may stand as unknown whose
       // session was made, for every event names the appointment and the provider.
-      await until('every session ended', () => state.sessions.list().every(({ nextStep }) => !nextStep), 60_000);
+      await until('every session ended', () => state.sessions.list().every(({ nextStep }) => !nextStep));
       await deliveries.settled();
       const again = await redeliver(mirror.simulator);
       expect(deliveries.list().filter(({ state: reached }) => reached !== 'delivered')).toEqual([]);
       await until(
         'no event is left',
         async () => (await count(`SELECT count(*)::int FROM webhook_deliveries WHERE due_at IS NOT NULL`)) === 0,
-        60_000,
       );
       const { rows: kept } = await sql.query<Kept>(
         `SELECT r.correlation_id AS appointment, r.state, r.body, s.session_id
@@ -128,7 +127,7 @@ describeOnBothBackends(`${ROUNDS} requests whose answers are lost, of processes 
     } finally {
       await sql.end();
     }
-  }, 900_000);
+  });
 });
 
 /** Processes on fixed ports, of which one is killed now and then and started again. */
@@ -153,7 +152,7 @@ class Crew {
 
   async mirrorProvider(): Promise<void> {
     const body = { email: 'pia@example.org', firstName: 'Pia', lastName: 'Ruiz' };
-    const answer = await (await this.running[0])?.call('PUT', '/v1/providers/p-1', { body, wait: 20 });
+    const answer = await (await this.running[0])?.call('PUT', '/v1/providers/p-1', { body, wait: 60 });
     expect(answer?.status).toBe(200);
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
@@ -8,7 +9,6 @@ import { SessionRequestsRepository } from '../src/sessions/session-requests.repo
 import type { SessionView } from '../src/sessions/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 import type { CallOptions } from './support/sessions-app.js';
-import { until } from './support/until.js';
 
 let app: RequestsApp;
 

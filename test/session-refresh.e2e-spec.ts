@@ -1,10 +1,10 @@
+import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/page.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { callSimulator } from './support/simulator-call.js';
-import { until } from './support/until.js';
 
 describeOnBothBackends('sessions are looked up', (backend) => {
   const world = useArrivingSessions(backend.env);

@@ -1,10 +1,10 @@
+import { until } from '../harness/until.js';
 import type { FaultKind, FaultRule } from '../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
-import { until } from './support/until.js';
 
 let app: RequestsApp;
 

@@ -1,10 +1,10 @@
+import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/page.js';
 import type { RevisionsView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { newSimulatedProvider } from './support/simulator-call.js';
-import { until } from './support/until.js';
 import { sessionEvent, signed } from './support/webhooks-app.js';
 
 const world = useArrivingSessions();

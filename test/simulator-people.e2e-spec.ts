@@ -1,6 +1,6 @@
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import type { ArrivalStats } from '../simulator/gate/arrivals.js';
-import { usePrograms } from './support/processes.js';
+import { usePrograms } from './support/programs.js';
 import { callSimulator, newSimulatedClient, newSimulatedProvider } from './support/simulator-call.js';
 
 const startProgram = usePrograms();

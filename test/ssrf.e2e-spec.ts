@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
 import net, { type AddressInfo, type Server } from 'node:net';
 import { Readable } from 'node:stream';
+import type { Service } from '../harness/service.js';
 import { Clock } from '../src/config/clock.js';
 import { validateEnv } from '../src/config/env.js';
 import { UploadStream } from '../src/platform/upload-stream.js';
 import { HOSTILE_ANSWERS, hostileUrls } from './support/hostile-urls.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 /** Counts who comes. */
 interface Trap {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { PersonView } from '../src/people/person-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import { type Mirror, type Service, useMirrors } from './support/service.js';
-import { until } from './support/until.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 let mirror: Mirror;
@@ -16,7 +17,7 @@ beforeAll(async () => {
 
 async function put(path: string, more: object = {}): Promise<PersonView> {
   const names = { firstName: 'Pia', lastName: 'Ruiz', ...(path.startsWith('clients') && { providers: ['home'] }) };
-  return (await service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait: 15 })).body;
+  return (await service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait: 60 })).body;
 }
 const get = async (path: string) => (await service.call('GET', `/v1/${path}`)).body;
 
@@ -93,7 +94,7 @@ describe('USER_CREATED', () => {
 
   test('told again after a deletion does not link the deleted user to whoever comes back', async () => {
     const first = await put('clients/revived');
-    await service.call('DELETE', '/v1/clients/revived', { wait: 15 });
+    await service.call('DELETE', '/v1/clients/revived', { wait: 60 });
     mirror.trouble({ operation: 'createClient', kind: 'commit-then-cut', match: { partnerUserId: 'revived' } });
     await put('clients/revived');
     await tell({ userId: first.platformUserId ?? '', externalUserId: 'revived', role: 'Client' });

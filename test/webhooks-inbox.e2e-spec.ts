@@ -1,11 +1,11 @@
 import { Injectable, Module } from '@nestjs/common';
 import pg from 'pg';
+import { until } from '../harness/until.js';
 import { Metrics } from '../src/http/metrics.js';
 import { EVENT_TYPES } from '../src/platform/wire-types.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/event-handlers.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 import {
   ADMIN_KEY,
   ScriptedFeature,

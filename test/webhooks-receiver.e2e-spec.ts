@@ -1,10 +1,10 @@
 import { createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
+import { until } from '../harness/until.js';
 import { Rejections } from '../src/webhooks/rejections.js';
 import { SignaturesHealth } from '../src/webhooks/signatures-health.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { until } from './support/until.js';
 import { ADMIN_KEY, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 describe('the receiver', () => {

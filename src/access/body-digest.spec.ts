@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { BodyDigest } from './body-digest.js';
 
-const seed = Number(process.env.SEED ?? 20_26);
+const seed = Number(process.env.SEED);
 
 function digest(body: Buffer, cuts: readonly number[], contentType?: string): string {
   const made = new BodyDigest(contentType);

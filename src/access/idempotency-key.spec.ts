@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Problem } from '../http/problem.js';
 import { canonicalJson, idempotencyKeyOf } from './idempotency-key.js';
 
-const seed = Number(process.env.SEED ?? 20_26);
+const seed = Number(process.env.SEED);
 
 test.each(['a', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'x'.repeat(255), 'with a space'])('%.20j is a key', (key) => {
   expect(idempotencyKeyOf(key)).toBe(key);

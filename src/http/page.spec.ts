@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { decodeCursor, encodeCursor, pageOf } from './page.js';
 import { Problem } from './problem.js';
 
-const seed = Number(process.env.SEED ?? 20_26);
+const seed = Number(process.env.SEED);
 
 test('a cursor gives back the key that it was made of', () => {
   fc.assert(

@@ -5,7 +5,7 @@ import { rawCells, rawText } from './read/raw-row.js';
 import { readAll } from './read/read-all.js';
 import { type RejectedLine, rejectedCsv } from './rejected-csv.js';
 
-const SEED = Number(process.env.SEED ?? 20261121);
+const SEED = Number(process.env.SEED);
 const COLUMNS = ['MRN', 'email', 'First name', 'Surname', 'Therapist', 'Room'];
 
 async function written(rows: RejectedLine[], columns = COLUMNS): Promise<string> {

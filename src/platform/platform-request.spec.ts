@@ -4,7 +4,7 @@ import { contractOf, FULL_CONTRACT } from './loopback-platform.spec-support.js';
 import type { OperationName } from './operations.js';
 import { type CallParameters, platformRequest } from './platform-request.js';
 
-const seed = Number(process.env.SEED ?? 20_26);
+const seed = Number(process.env.SEED);
 const platform = { base: 'https://platform.example/tenant/7', apiKey: 'k' };
 const full = contractOf(FULL_CONTRACT);
 const build = (operation: OperationName, parameters: CallParameters = {}, contract = full) =>

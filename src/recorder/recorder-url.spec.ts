@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { RecorderToken } from '../platform/recorder-token.js';
 import { recorderUrl, recoveryUrl } from './recorder-url.js';
 
-const seed = Number(process.env.SEED ?? 20261121);
+const seed = Number(process.env.SEED);
 const anyText = fc.string({ unit: 'grapheme', minLength: 1 });
 const query = (url: string) => Object.fromEntries(new URL(url).searchParams);
 

@@ -135,7 +135,7 @@ describe('notes as FHIR R4', () => {
       fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
         expect(faultsOf(notesAsFhir(sessionOf(), notesOf(lines), NOW))).toEqual([]);
       }),
-      { seed: Number(process.env.SEED ?? 20_261_121), numRuns: 500 },
+      { seed: Number(process.env.SEED), numRuns: 500 },
     );
   });
 });

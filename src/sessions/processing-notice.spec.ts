@@ -24,7 +24,7 @@ describe('a payload of which the spec shows nothing', () => {
         const ids = namedIds(payload);
         return Object.values(ids).every((id) => id === null || id.length > 0);
       }),
-      { seed: Number(process.env.SEED ?? 20_261_121) },
+      { seed: Number(process.env.SEED) },
     );
   });
 });

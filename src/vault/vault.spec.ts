@@ -4,7 +4,7 @@ import { Random } from '../config/random.js';
 import type { DataKey } from './sealed-text.js';
 import { Vault } from './vault.js';
 
-const seed = Number(process.env.SEED ?? 20_261_121);
+const seed = Number(process.env.SEED);
 const fingerprintKey = randomBytes(32);
 const key = (id: string): DataKey => ({ id, key: randomBytes(32) });
 const [k1, k2] = [key('k1'), key('k2')];

@@ -1,4 +1,5 @@
 import type { QueryResult } from 'pg';
+import { until } from '../../harness/until.js';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
@@ -9,7 +10,6 @@ import type { SessionView } from '../../src/sessions/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
-import { until } from './until.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';

@@ -1,9 +1,9 @@
+import type { ImportFile, Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/page.js';
 import type { ImportRowView } from '../../src/imports/import-rows.service.js';
 import type { ImportView } from '../../src/imports/import-view.js';
 import type { PersonView } from '../../src/people/person-view.js';
-import type { ImportFile, Service } from './service.js';
-import { until } from './until.js';
 
 /** A provider of the tests: an email of its own unless told. */
 export const providerLine = (id: string, email = `${id}@example.org`) => `${id},${email},Pia,${id}`;
@@ -62,13 +62,12 @@ export async function importIs(
   service: Service,
   id: string,
   state: ImportView['state'],
-  deadlineMs = 30_000,
 ): Promise<ImportView> {
   const look = async () => {
     const view = await importOf(service, id);
     return view.state === state ? view : undefined;
   };
-  return until(`the import is ${state}`, look, deadlineMs).catch((error) => {
+  return until(`the import is ${state}`, look).catch((error) => {
     const trouble = service
       .output()
       .split('\n')

@@ -3,7 +3,7 @@ import { inChunks } from './read-all.js';
 import { UnreadableFile } from './unreadable-file.js';
 import { utf8Text } from './utf8-text.js';
 
-const SEED = Number(process.env.SEED ?? 20261121);
+const SEED = Number(process.env.SEED);
 
 async function decode(bytes: Buffer, chunk?: number): Promise<string> {
   let text = '';

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import type { SeededRandom } from '../simulator/seeded-random.js';
+import { signWebhook } from '../src/platform/webhook-signature.js';
 
 /** The sender's patience with one answer, in milliseconds (spec, Limits). */
 const ANSWER_MS = 5_000;
@@ -30,12 +31,11 @@ export class WebhookSender {
 
   /**
    * @param ports of the receivers, behind what would be a load balancer
-   * @param pick a number below the one that is given
    */
   constructor(
     private readonly secret: string,
     private readonly ports: readonly number[],
-    private readonly pick: (below: number) => number,
+    private readonly random: SeededRandom,
   ) {}
 
   async deliver(body: string): Promise<Sent> {
@@ -43,7 +43,7 @@ export class WebhookSender {
     let timestamp = String(Date.now());
     for (const wait of [0, ...RETRY_MS]) {
       if (wait > 0) await delay(wait);
-      if (wait > 0 && this.pick(2) === 0) timestamp = String(Date.now());
+      if (wait > 0 && this.random.below(2) === 0) timestamp = String(Date.now());
       const signature = signWebhook(this.secret, timestamp, Buffer.from(body));
       if (sent.signatures.at(-1) !== signature) sent.signatures.push(signature);
       const { status, ms } = await this.inTurn(() => this.post(body, timestamp, signature));
@@ -73,7 +73,7 @@ export class WebhookSender {
 
   /** A load balancer passes over receivers that refuse the connection. */
   private async post(body: string, timestamp: string, signature: string): Promise<number> {
-    const first = this.pick(this.ports.length);
+    const first = this.random.below(this.ports.length);
     for (const offset of this.ports.keys()) {
       const port = this.ports[(first + offset) % this.ports.length] ?? 0;
       const status = await this.postTo(port, body, timestamp, signature);

@@ -2,56 +2,59 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { until } from './until.js';
 
+/** A process of its own. */
 export interface Program {
   readonly pid: number;
   /** Everything it printed so far, on both streams. */
   output(): string;
-  /** What `pattern` matches in the output, as soon as it does; fails when the program ends or the deadline passes. */
-  printed(pattern: RegExp, deadlineMs?: number): Promise<RegExpExecArray>;
-  /** Resolves when it has ended, after which its exit code is known (null: it was killed by a signal). */
+  /** What `pattern` matches in the output, as soon as it does; fails when the program ends first. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves when it has ended, to its exit code (null: a signal killed it). */
   kill(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Sends a signal and waits for nothing, such as SIGSTOP and SIGCONT. */
+  signal(signal: NodeJS.Signals): void;
   /** The exit code, when it ends by itself. */
   ended(): Promise<number | null>;
   send(line: string): void;
 }
 
+/** What is to be started. */
 export interface ProgramOptions {
   /** Relative to the project, such as `dist/src/main.js`. */
   readonly file: string;
-  readonly args?: string[];
+  readonly args?: readonly string[];
+  /** For Node itself, before the file. */
+  readonly nodeArgs?: readonly string[];
   /** Its whole environment, but for PATH, HOME and TMPDIR. */
   readonly env?: Record<string, string | undefined>;
   /** What it prints when it is ready; without it the program counts as ready at once. */
   readonly ready?: RegExp;
-  readonly deadlineMs?: number;
 }
 
-const root = path.resolve(__dirname, '../..');
 const LAST_LINES = 40;
 
-/** To be called once in a suite: the returned function starts programs, and whatever still runs dies with the suite. */
-export function usePrograms(): (options: ProgramOptions) => Promise<Program> {
-  const children = new Set<ChildProcess>();
-  afterAll(async () => {
-    for (const child of children) child.kill('SIGKILL');
-    await until('every program has ended', () => [...children].every(hasEnded));
-  });
-  return async (options) => {
+/** Starts programs, and ends whatever of them still runs. The working folder is the project's. */
+export class Programs {
+  private readonly children = new Set<ChildProcess>();
+
+  /** @throws Error with the last it printed, when it ends before it is ready */
+  async start({ file, args = [], nodeArgs = [], env, ready }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
-    const child = spawn(
-      process.execPath,
-      ['--enable-source-maps', path.join(root, options.file), ...(options.args ?? [])],
-      {
-        cwd: root,
-        env: { PATH, HOME, TMPDIR, ...options.env },
-        stdio: ['pipe', 'pipe', 'pipe'],
-      },
-    );
-    children.add(child);
-    const program = follow(child, options.file);
-    if (options.ready) await program.printed(options.ready, options.deadlineMs);
+    const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
+      env: { PATH, HOME, TMPDIR, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.children.add(child);
+    const program = follow(child, file);
+    void program.ended().then(() => this.children.delete(child));
+    if (ready) await program.printed(ready);
     return program;
-  };
+  }
+
+  async killAll(): Promise<void> {
+    for (const child of this.children) child.kill('SIGKILL');
+    await until('every program has ended', () => [...this.children].every(hasEnded));
+  }
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -68,17 +71,13 @@ function follow(child: ChildProcess, file: string): Program {
   return {
     pid: child.pid ?? 0,
     output: () => text,
-    async printed(pattern, deadlineMs = 30_000) {
+    async printed(pattern) {
       try {
-        return await until(
-          `${file} prints ${pattern}`,
-          () => {
-            const match = pattern.exec(text);
-            if (!match && hasEnded(child)) throw new Error(`${file} ended before it printed ${pattern}`);
-            return match;
-          },
-          deadlineMs,
-        );
+        return await until(`${file} prints ${pattern}`, () => {
+          const match = pattern.exec(text);
+          if (!match && hasEnded(child)) throw new Error(`${file} ended before it printed ${pattern}`);
+          return match;
+        });
       } catch (error) {
         const tail = text.split('\n').slice(-LAST_LINES).join('\n');
         throw new Error(`${(error as Error).message}. The last it printed:\n${tail}`);
@@ -87,6 +86,9 @@ function follow(child: ChildProcess, file: string): Program {
     kill(signal = 'SIGKILL') {
       child.kill(signal);
       return closed;
+    },
+    signal: (signal) => {
+      child.kill(signal);
     },
     ended: () => closed,
     send: (line) => {

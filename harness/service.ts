@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ImportView } from '../src/imports/import-view.js';
+import type { PersonView } from '../src/people/person-view.js';
+import type { Program } from './program.js';
+import { until } from './until.js';
+
+/** What the service answered; `body` is its JSON. */
+export interface Answer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface CallOptions {
+  readonly body?: unknown;
+  /** Seconds that the call may wait (Prefer: wait). */
+  readonly wait?: number;
+  /** Otherwise the administrator's. */
+  readonly key?: string;
+  readonly idempotencyKey?: string;
+}
+
+/** A file of an import. */
+export interface ImportFile {
+  readonly name: string;
+  readonly type: string;
+  readonly content: string | Buffer;
+}
+
+/** One process of the service. */
+export interface Service extends Program {
+  readonly url: string;
+  call<Body = PersonView>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
+  /** Uploads files as one import; the query without its question mark. */
+  startImport(query: string, files: ImportFile[]): Promise<ImportView>;
+  /** Waits until an import has ended. */
+  importEnded(id: string): Promise<ImportView>;
+}
+
+/** What a process of the service prints when it is ready; the group is its address. */
+export const READY = /"address":"([^"]+)"|"ready":true/;
+
+/** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
+const AGAIN_MS = 500;
+
+/** @param adminKey of ADMIN_API_KEY */
+export function serviceOf(program: Program, adminKey: string): Service {
+  const url = READY.exec(program.output())?.[1] ?? '';
+  const service: Service = {
+    ...program,
+    url,
+    async call<Body>(method: string, path: string, options: CallOptions = {}) {
+      const { body, wait, key = adminKey, idempotencyKey } = options;
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(wait !== undefined && { prefer: `wait=${wait}` }),
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      const text = await response.text();
+      // Never expected: the log says why.
+      if (response.status === 500) throw new Error(`${method} ${path}: ${text}\n${program.output().slice(-4_000)}`);
+      if (response.status === 503 && text.includes('problem:database-unavailable')) {
+        await delay(AGAIN_MS);
+        return service.call<Body>(method, path, options);
+      }
+      return { status: response.status, headers: response.headers, body: JSON.parse(text) as Body };
+    },
+    async startImport(query, files) {
+      const form = new FormData();
+      for (const { name, type, content } of files) {
+        const part = /^(providers|clients)\b/.exec(name)?.[0] ?? 'file';
+        form.append(part, new Blob([new Uint8Array(Buffer.from(content))], { type }), name);
+      }
+      const response = await fetch(`${url}/v1/imports?${query}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${adminKey}` },
+        body: form,
+      });
+      const text = await response.text();
+      if (response.status !== 202) throw new Error(`the import was answered ${response.status}: ${text}`);
+      return JSON.parse(text) as ImportView;
+    },
+    async importEnded(id) {
+      return until('the import has ended', async () => {
+        const { body } = await service.call<ImportView>('GET', `/v1/imports/${id}`, { wait: 1 });
+        return body.finishedAt ? body : undefined;
+      });
+    },
+  };
+  return service;
+}
+
+/** Adds up an import's outcomes; `deleted` stands outside the sum. */
+export function sumOfOutcomes({ counts }: Pick<ImportView, 'counts'>): number {
+  const { total: _, deleted: __, ...outcomes } = counts;
+  return Object.values(outcomes).reduce((sum, rows) => sum + rows, 0);
+}
