@@ -7,29 +7,39 @@ export interface TcpProxy {
   cut(): Promise<void>;
   /** The server hangs: connections stay and carry nothing, new ones are taken and carry nothing. */
   stall(): void;
-  /** The server is back at the same address. */
+  /** The server goes on after a stall: what was sent meanwhile arrives. */
+  resume(): void;
+  /** As after a failover: the connections of now stay and carry nothing for good, new ones reach the server. */
+  silence(): void;
+  /** The server is back at the same address, after `cut` or `stall`; old connections end. */
   restore(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** @param target port on 127.0.0.1 */
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
-  const sockets = new Set<Socket>();
+  const pairs = new Set<readonly [Socket, Socket]>();
   let stalled = false;
   let server: Server;
-  const keep = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+  const connectPair = ([client, upstream]: readonly [Socket, Socket]) => client.pipe(upstream).pipe(client);
+  const pausePair = (pair: readonly [Socket, Socket]) => {
+    for (const socket of pair) socket.unpipe().pause();
   };
   const serve = async (port: number) => {
     server = createServer((client) => {
       const upstream = connect(target, '127.0.0.1');
-      keep(client);
-      keep(upstream);
-      client.on('close', () => upstream.destroy());
-      upstream.on('close', () => client.destroy());
-      client.pipe(upstream).pipe(client);
-      if (stalled) for (const socket of [client, upstream]) socket.unpipe().pause();
+      const pair = [client, upstream] as const;
+      pairs.add(pair);
+      for (const [socket, other] of [pair, [upstream, client] as const]) {
+        socket
+          .on('error', () => {})
+          .on('close', () => {
+            other.destroy();
+            pairs.delete(pair);
+          });
+      }
+      if (stalled) pausePair(pair);
+      else connectPair(pair);
     });
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     const address = server.address();
@@ -37,7 +47,10 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   };
   const cut = async () => {
     const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
+    for (const [client, upstream] of pairs) {
+      client.destroy();
+      upstream.destroy();
+    }
     await closed;
   };
   const port = await serve(0);
@@ -46,7 +59,14 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     cut,
     stall: () => {
       stalled = true;
-      for (const socket of sockets) socket.unpipe().pause();
+      for (const pair of pairs) pausePair(pair);
+    },
+    resume: () => {
+      stalled = false;
+      for (const pair of pairs) connectPair(pair);
+    },
+    silence: () => {
+      for (const pair of pairs) pausePair(pair);
     },
     restore: async () => {
       stalled = false;

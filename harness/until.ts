@@ -9,14 +9,19 @@ const HANG_MS = 180_000;
  * Waits until `look` gives something truthy, and returns that.
  *
  * @param what says in the failure what was waited for
- * @throws Error when three minutes pass first
+ * @param hangMs milliseconds after which it is a hang, where three minutes may be too few
+ * @throws Error when they pass first
  */
-export async function until<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const giveUpAt = performance.now() + HANG_MS;
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  hangMs: number = HANG_MS,
+): Promise<NonNullable<T>> {
+  const giveUpAt = performance.now() + hangMs;
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (performance.now() > giveUpAt) throw new Error(`Waited ${HANG_MS / 1_000} s in vain until ${what}`);
+    if (performance.now() > giveUpAt) throw new Error(`Waited ${hangMs / 1_000} s in vain until ${what}`);
     await delay(POLL_MS);
   }
 }

@@ -30,10 +30,11 @@ export class WebhookSender {
   private underWay = 0;
 
   /**
+   * @param secret that signs whatever is sent from now on
    * @param ports of the receivers, behind what would be a load balancer
    */
   constructor(
-    private readonly secret: string,
+    private readonly secret: () => string,
     private readonly ports: readonly number[],
     private readonly random: SeededRandom,
   ) {}
@@ -44,7 +45,7 @@ export class WebhookSender {
     for (const wait of [0, ...RETRY_MS]) {
       if (wait > 0) await delay(wait);
       if (wait > 0 && this.random.below(2) === 0) timestamp = String(Date.now());
-      const signature = signWebhook(this.secret, timestamp, Buffer.from(body));
+      const signature = signWebhook(this.secret(), timestamp, Buffer.from(body));
       if (sent.signatures.at(-1) !== signature) sent.signatures.push(signature);
       const { status, ms } = await this.inTurn(() => this.post(body, timestamp, signature));
       sent.tries += 1;

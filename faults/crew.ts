@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../harness/free-port.js';
+import type { Service } from '../harness/service.js';
+import type { SeededRandom } from '../simulator/seeded-random.js';
+import type { Tally } from './tally.js';
+
+export type Roles = 'api' | 'worker' | 'api,worker';
+type Settings = Record<string, string | undefined>;
+
+/** Milliseconds until a process that ended is started again. */
+const AGAIN_MS = 100;
+
+/** One process at a fixed port, which is started again whenever it ends. */
+interface Member {
+  readonly roles: Roles;
+  readonly port: number;
+  settings: Settings;
+  service?: Service;
+  starting?: Promise<void>;
+}
+
+/** The processes of the service, watched by a supervisor such as an orchestrator. */
+export class Crew {
+  /** The last lines of processes that were ready and ended although nobody ended them. */
+  readonly leftByThemselves: string[] = [];
+  private readonly members: Member[] = [];
+  private dismissed = false;
+
+  constructor(
+    private readonly start: (settings: Settings) => Promise<Service>,
+    private readonly random: SeededRandom,
+    private readonly tally: Tally,
+  ) {}
+
+  /** Adds a process and does not wait for it. @param settings beside those that all have */
+  async add(roles: Roles, settings: Settings = {}): Promise<void> {
+    const member = { roles, port: await freePort(), settings };
+    this.members.push(member);
+    void this.supervise(member);
+  }
+
+  /** Resolves when every process is ready. */
+  async up(): Promise<void> {
+    for (const member of this.members) await this.supervise(member);
+  }
+
+  /** The addresses of the processes that serve HTTP to the outside, ready or not. */
+  get apis(): string[] {
+    return this.receivers.map((port) => `http://127.0.0.1:${port}`);
+  }
+
+  get receivers(): number[] {
+    return this.members.filter(({ roles }) => roles !== 'worker').map(({ port }) => port);
+  }
+
+  /** A process that serves the API, as soon as one is ready. */
+  async api(): Promise<Service> {
+    for (;;) {
+      for (const { roles, service } of this.members) if (roles !== 'worker' && service) return service;
+      await delay(AGAIN_MS);
+    }
+  }
+
+  /** Kills one of those that are ready with SIGKILL; of several one is left, as where they are on different hosts. */
+  async killOne(): Promise<void> {
+    const left = this.members.length > 1 ? 1 : 0;
+    let ready: Member[] = [];
+    while (ready.length <= left) {
+      ready = this.members.filter(({ service }) => service);
+      await delay(AGAIN_MS);
+    }
+    const member = ready[this.random.below(ready.length)] as Member;
+    const service = member.service as Service;
+    member.service = undefined;
+    await service.kill('SIGKILL');
+    this.tally.kills += 1;
+    void this.supervise(member);
+  }
+
+  /** Restarts one process after the other with other settings, as a rolling update does. */
+  async roll(change: Settings): Promise<void> {
+    for (const member of this.members) {
+      member.settings = { ...member.settings, ...change };
+      await this.supervise(member);
+      const service = member.service;
+      member.service = undefined;
+      await service?.kill('SIGTERM');
+      await this.supervise(member);
+    }
+  }
+
+  /** Asks everybody to stop. @returns the exit codes */
+  async stop(): Promise<(number | null)[]> {
+    await this.up();
+    this.dismissed = true;
+    const services = this.members.flatMap(({ service }) => service ?? []);
+    return Promise.all(services.map((service) => service.kill('SIGTERM')));
+  }
+
+  /** Starts nobody again; who runs is killed by whoever started the crew. */
+  dismiss(): void {
+    this.dismissed = true;
+  }
+
+  private async supervise(member: Member): Promise<void> {
+    while (!member.service && !this.dismissed) {
+      member.starting ??= this.startOnce(member).finally(() => {
+        member.starting = undefined;
+      });
+      await member.starting;
+    }
+  }
+
+  private async startOnce(member: Member): Promise<void> {
+    try {
+      const service = await this.start({ ROLES: member.roles, PORT: String(member.port), ...member.settings });
+      this.tally.starts += 1;
+      member.service = service;
+      void service.ended().then((code) => this.ended(member, service, code));
+    } catch {
+      await delay(AGAIN_MS); // its database is away just now
+    }
+  }
+
+  private ended(member: Member, service: Service, code: number | null): void {
+    if (member.service !== service || this.dismissed) return;
+    member.service = undefined;
+    this.leftByThemselves.push(`exit code ${code}: ${service.output().slice(-500)}`);
+    void this.supervise(member);
+  }
+}

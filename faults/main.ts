@@ -1,0 +1,62 @@
+import { availableParallelism, loadavg } from 'node:os';
+import { findRedisServer } from '../harness/redis-server.js';
+import { readOptions, replayCommand } from './options.js';
+import { type PlannedRun, planRuns } from './plan.js';
+import { type Outcome, runScenario } from './run-scenario.js';
+import type { Scenario } from './scenario.js';
+import { clockSkew } from './scenarios/clock-skew.js';
+import { importKills } from './scenarios/import-kills.js';
+import { lostAnswers } from './scenarios/lost-answers.js';
+import { platformFaults } from './scenarios/platform-faults.js';
+import { postgresFaults } from './scenarios/postgres-faults.js';
+import { receiverKills } from './scenarios/receiver-kills.js';
+import { redisFaults } from './scenarios/redis-faults.js';
+import { rotation } from './scenarios/rotation.js';
+import { table } from './table.js';
+
+/** What `npm run faults` does; `npm run faults -- --only import` does that alone. */
+const SCENARIOS: readonly Scenario[] = [
+  importKills,
+  receiverKills,
+  lostAnswers,
+  postgresFaults,
+  redisFaults,
+  clockSkew,
+  platformFaults,
+  rotation,
+];
+
+async function main(words: string[]): Promise<void> {
+  const names = SCENARIOS.map(({ name }) => name);
+  const options = readOptions(words, names, Math.floor(Math.random() * 1e9));
+  const redisServer = findRedisServer();
+  const plan = planRuns(SCENARIOS, options, redisServer !== undefined);
+  // What takes long on a machine that does other work says little: its load is told.
+  const load = loadavg()[0]?.toFixed(1);
+  console.log(
+    `${availableParallelism()} CPUs, load ${load} before the start, Node ${process.version}, seed ${options.seed}`,
+  );
+  if (!redisServer)
+    console.log('No redis-server is on the PATH: every queue runs on PostgreSQL, and scenario redis is left out.');
+  const replayOf = ({ scenario, share, queue }: PlannedRun) => replayCommand(scenario.name, options.seed, share, queue);
+  const done: { run: PlannedRun; outcome: Outcome }[] = [];
+  for (const run of plan) {
+    const { scenario, queue, ...rest } = run;
+    console.log(`\n${scenario.name}: ${scenario.says} (share ${run.share}, queues on ${queue})`);
+    const log = (line: string) => console.log(`  ${line}`);
+    const outcome = await runScenario(scenario, { ...rest, log, ...(queue === 'redis' && { redisServer }) });
+    done.push({ run, outcome });
+    for (const law of outcome.broken) console.log(`  ✗ ${law}`);
+    console.log(outcome.broken.length === 0 ? '  ✓ every law holds' : `  Replay: ${replayOf(run)}`);
+  }
+  console.log(`\n${table(done)}`);
+  const failed = done.filter(({ outcome }) => outcome.broken.length > 0);
+  for (const { run } of failed) console.log(`Replay: ${replayOf(run)}`);
+  console.log(`${done.length - failed.length} passed, ${failed.length} failed`);
+  if (failed.length > 0) process.exitCode = 1;
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

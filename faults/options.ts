@@ -1,0 +1,50 @@
+/** What a fault run is asked for. */
+export interface Options {
+  /** Names of scenarios, in the order in which they were named; none: all of them. */
+  readonly only: readonly string[];
+  /** What all chance comes from. */
+  readonly seed: number;
+  /** About how long the run may take on two cores; undefined: as long as it takes. */
+  readonly minutes?: number;
+  /** How much of each whole scenario is done, in (0, 1]; undefined: what the minutes allow. */
+  readonly share?: number;
+  /** Where the queues run; undefined: now here and now there, as the seed says. */
+  readonly queue?: 'postgres' | 'redis';
+}
+
+export const USAGE = `npm run faults -- [--minutes N | --share 0.1] [--only NAME[,NAME]] [--seed N] [--queue postgres|redis]`;
+
+const READERS: Record<string, (value: string) => Partial<Options> | undefined> = {
+  '--only': (value) => ({ only: value.split(',').filter(Boolean) }),
+  '--seed': (value) => (/^\d{1,15}$/.test(value) ? { seed: Number(value) } : undefined),
+  '--minutes': (value) =>
+    /^\d{1,3}(\.\d+)?$/.test(value) && Number(value) > 0 ? { minutes: Number(value) } : undefined,
+  '--share': (value) => (/^(0\.\d+|1)$/.test(value) && Number(value) > 0 ? { share: Number(value) } : undefined),
+  '--queue': (value) => (value === 'postgres' || value === 'redis' ? { queue: value } : undefined),
+};
+
+/**
+ * Reads the command line.
+ *
+ * @param seed where none is given
+ * @throws {Error} one sentence that names the word at fault
+ */
+export function readOptions(words: readonly string[], names: readonly string[], seed: number): Options {
+  let options: Options = { only: [], seed };
+  for (let at = 0; at < words.length; at += 2) {
+    const [name = '', value] = [words[at], words[at + 1]];
+    const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+    if (!read) throw new Error(`Unknown argument ${name}: ${USAGE}`);
+    const given = value === undefined ? undefined : read(value);
+    if (!given) throw new Error(`${name} can't be ${value ?? 'nothing'}: ${USAGE}`);
+    options = { ...options, ...given };
+  }
+  const stranger = options.only.find((name) => !names.includes(name));
+  if (stranger !== undefined) throw new Error(`There is no scenario ${stranger}; there are: ${names.join(', ')}.`);
+  return options;
+}
+
+/** The command that runs one scenario again as it was. */
+export function replayCommand(name: string, seed: number, share: number, queue: 'postgres' | 'redis'): string {
+  return `npm run faults -- --only ${name} --seed ${seed} --share ${share} --queue ${queue}`;
+}

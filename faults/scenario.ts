@@ -1,0 +1,15 @@
+import type { Wanted, World } from './world.js';
+
+/** One way in which things go wrong, with the work that must survive it. */
+export interface Scenario {
+  readonly name: string;
+  /** What goes wrong, in a few words. */
+  readonly says: string;
+  /** Minutes that the whole of it takes on two cores. */
+  readonly minutes: number;
+  /** Its faults are those of Redis. */
+  readonly needsRedis?: boolean;
+  readonly wanted?: Wanted;
+  /** Does the work and the faults, and asks the world's oracle about them. */
+  run(world: World): Promise<void>;
+}

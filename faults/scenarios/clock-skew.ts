@@ -1,0 +1,25 @@
+import type { Scenario } from '../scenario.js';
+import { EverydayWork } from '../workload/everyday-work.js';
+
+const KILLS = 10;
+const TEN_MINUTES_MS = 600_000;
+
+/** Processes whose clocks are ten minutes apart work together, and are killed now and then. */
+export const clockSkew: Scenario = {
+  name: 'clocks',
+  says: 'clocks ten minutes apart between processes, some of which are killed',
+  minutes: 2,
+  wanted: { platform: { latencyMs: [0, 60], stepMs: 300 } },
+  async run(world) {
+    const { crew } = world;
+    const kills = world.sized(KILLS);
+    for (const skewMs of [-TEN_MINUTES_MS, 0, TEN_MINUTES_MS]) {
+      await crew.add('api,worker', { PRELOAD: 'dist/harness/clock-skew.js', CLOCK_SKEW_MS: String(skewMs) });
+    }
+    await crew.up();
+    const work = new EverydayWork(world, Math.max(60, 30 * kills), Math.max(10, 6 * kills));
+    await work.begin();
+    await work.under(Array.from({ length: kills }, () => () => crew.killOne()));
+    await work.ended();
+  },
+};

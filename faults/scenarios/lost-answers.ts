@@ -1,0 +1,58 @@
+import { readFaultRule } from '../../simulator/gate/fault-rule.js';
+import type { Scenario } from '../scenario.js';
+import { FeedWatch } from '../workload/feed-watch.js';
+import { ImportWork } from '../workload/import-work.js';
+import { SessionWork } from '../workload/session-work.js';
+
+const LOST = 500;
+const KILLS = 10;
+const CREATES = ['createProvider', 'createClient', 'createSession'];
+
+/** The platform creates and its answer is lost, in every way there is. */
+const WAYS = [
+  { kind: 'commit-then-cut', probability: 0.3 },
+  { kind: 'commit-then-500', probability: 0.2 },
+  { kind: 'bad-json', probability: 0.2 },
+  { kind: 'commit-late', probability: 0.25, ms: 500 },
+  { kind: 'slow', probability: 0.2, ms: 600 },
+  { kind: 'rate-limit', probability: 0.05 },
+  { kind: 'refuse', probability: 0.1 },
+];
+
+/** Answers to creates of people and sessions are lost while processes are killed. */
+export const lostAnswers: Scenario = {
+  name: 'answers',
+  says: '500 answers to a create lost, of people and of sessions, and processes killed meanwhile',
+  minutes: 4,
+  wanted: { platform: { stepMs: 300 } },
+  async run(world) {
+    const { crew, simulator, tally } = world;
+    const { faults } = simulator.state;
+    const creates = world.sized(LOST, 20);
+    await crew.add('api,worker');
+    await crew.add('api,worker');
+    await crew.up();
+    const feed = new FeedWatch(world);
+    // Nearly two of three creates lose their answer.
+    const people = Math.ceil(creates * 0.8);
+    const work = new ImportWork(world, { providers: Math.ceil(people / 2), clients: Math.ceil(people / 2), known: 0 });
+    const sessions = new SessionWork(world, Math.ceil(creates * 0.4));
+    await sessions.begin();
+    await work.begin();
+    faults.order(CREATES.flatMap((operation) => WAYS.map((way) => readFaultRule({ operation, ...way }))));
+    const kills = world.sized(KILLS);
+    for (let kill = 0; kill < kills; kill += 1) {
+      await sessions.reaches((kill + world.random.fraction()) / kills);
+      await world.soon(400);
+      await crew.killOne();
+    }
+    await sessions.reaches(1);
+    await work.reaches(0.9);
+    faults.clear();
+    const answers = simulator.state.arrivals.list().filter(({ operation }) => CREATES.includes(operation));
+    tally.lostAnswers = answers.filter(({ status }) => status === 'cut' || (status ?? 0) >= 500).length;
+    await sessions.ended(feed);
+    await work.ended(feed);
+    await feed.ended();
+  },
+};

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { FAULT_KINDS, type FaultKind, type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
+import type { Scenario } from '../scenario.js';
+import { EverydayWork } from '../workload/everyday-work.js';
+import type { World } from '../world.js';
+
+const ROUNDS = 3;
+
+/** What a kind needs beside its name, and how long all calls may suffer it at most. */
+const MORE: Partial<Record<FaultKind, Partial<FaultRule>>> = {
+  'commit-late': { ms: 700 },
+  slow: { ms: 7_000 }, // longer than the service waits
+  status: { status: 503 },
+};
+
+/** The platform fails in each of its ways: now and then, and then for a while altogether. */
+export const platformFaults: Scenario = {
+  name: 'platform',
+  says: 'each way in which the platform fails, in some calls and in all of them',
+  minutes: 4,
+  wanted: { platform: { latencyMs: [0, 60], stepMs: 300, webhookDuplicateRate: 0.2, webhookShuffleMs: 500 } },
+  async run(world) {
+    const rounds = world.sized(ROUNDS);
+    for (const roles of ['api,worker', 'worker'] as const) await world.crew.add(roles);
+    await world.crew.up();
+    const work = new EverydayWork(world, 100 * rounds, 30 * rounds);
+    await work.begin();
+    await work.under(Array.from({ length: rounds }, () => FAULT_KINDS.map((kind) => () => fail(world, kind))).flat());
+    world.simulator.state.faults.clear();
+    await work.ended();
+  },
+};
+
+/** Some calls suffer it until the next kind comes; all of them for a moment. */
+async function fail({ simulator, random }: World, kind: FaultKind): Promise<void> {
+  const { faults } = simulator.state;
+  const rule = { kind, retryAfter: (['seconds', 'date', 'absent'] as const)[random.below(3)], ...MORE[kind] };
+  faults.clear();
+  faults.order([readFaultRule(rule)]);
+  await delay(random.between([200, 1_000]));
+  faults.clear();
+  faults.order([readFaultRule({ ...rule, probability: kind === 'forbid' ? 0.02 : 0.2 })]);
+}

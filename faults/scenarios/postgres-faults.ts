@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { killPostmaster } from '../../harness/postmaster.js';
+import type { Scenario } from '../scenario.js';
+import { EverydayWork } from '../workload/everyday-work.js';
+import type { World } from '../world.js';
+
+const ROUNDS = 4;
+
+/** PostgreSQL dies, is restarted, hangs, and disappears behind connections that tell nobody. */
+export const postgresFaults: Scenario = {
+  name: 'postgres',
+  says: 'PostgreSQL killed, restarted, stuck, cut off and silently cut off under everything that the service does',
+  minutes: 4,
+  wanted: { platform: { latencyMs: [0, 100], stepMs: 300 } },
+  async run(world) {
+    const rounds = world.sized(ROUNDS);
+    for (const roles of ['api,worker', 'worker'] as const) await world.crew.add(roles);
+    await world.crew.up();
+    const work = new EverydayWork(world, 80 * rounds, 20 * rounds);
+    await work.begin();
+    await work.under(Array.from({ length: rounds }, () => faultsOf(world)).flat());
+    await work.ended();
+  },
+};
+
+function faultsOf({ postgres, databaseProxy, random }: World): (() => Promise<void>)[] {
+  const end = (signal: NodeJS.Signals) => async () => killPostmaster(postgres?.home ?? '', signal);
+  return [
+    end('SIGKILL'),
+    end(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT'), // immediate or fast shutdown; whoever holds it starts it again
+    async () => {
+      databaseProxy.stall();
+      await delay(random.between([500, 8_000]));
+      databaseProxy.resume();
+    },
+    async () => {
+      await databaseProxy.cut();
+      await delay(random.between([500, 5_000]));
+      await databaseProxy.restore();
+    },
+    async () => databaseProxy.silence(),
+  ];
+}

@@ -1,0 +1,72 @@
+import type { Scenario } from '../scenario.js';
+import { DeliveryWork } from '../workload/delivery-work.js';
+import { EverydayWork } from '../workload/everyday-work.js';
+import { DATA_KEY, WEBHOOK_SECRET, type World } from '../world.js';
+
+const ROUNDS = 3;
+const PER_SECOND = 30;
+
+interface ApiKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** Webhook secrets, data keys and API keys are rotated under everything that the service does. */
+export const rotation: Scenario = {
+  name: 'rotation',
+  says: 'webhook secrets, data keys and API keys rotated by rolling restarts, and processes killed meanwhile',
+  minutes: 4,
+  wanted: { platform: { stepMs: 300 }, without: ['getProcessingSession'] },
+  async run(world) {
+    const { crew } = world;
+    const rounds = world.sized(ROUNDS);
+    for (let process = 0; process < 2; process += 1) await crew.add('api,worker');
+    await crew.up();
+    let key = await newKey(world);
+    const work = new EverydayWork(world, 100 * rounds, 60 * rounds);
+    await work.begin(() => key.key);
+    const deliveries = new DeliveryWork(world, PER_SECOND);
+    const keys = [DATA_KEY];
+    await work.under(
+      Array.from({ length: rounds }, (_, round) => async () => {
+        key = await rotateApiKey(world, key);
+        await rotateDataKeys(world, keys, round);
+        await rotateSecret(world, deliveries, round);
+        await crew.killOne();
+      }),
+    );
+    await deliveries.ended();
+    await work.ended();
+  },
+};
+
+async function newKey({ ehr }: World): Promise<ApiKey> {
+  const scopes = ['people:read', 'people:write', 'sessions:read', 'sessions:write'];
+  const answer = await ehr.call<ApiKey>('POST', '/v1/api-keys', { body: { name: 'ehr', scopes } });
+  if (answer?.status !== 201) throw new Error(`a key was answered ${answer?.status}`);
+  return answer.body;
+}
+
+/** The new key is used before the old one is revoked; requests that carry the old one have been answered by then. */
+async function rotateApiKey(world: World, old: ApiKey): Promise<ApiKey> {
+  const key = await newKey(world);
+  void world.ehr.call('DELETE', `/v1/api-keys/${old.id}`);
+  return key;
+}
+
+/** First every process learns to open what the new key seals; only then does one of them seal with it. */
+async function rotateDataKeys({ crew }: World, keys: string[], round: number): Promise<void> {
+  const fresh = `k${round + 2}:${Buffer.alloc(32, 100 + round).toString('base64')}`;
+  await crew.roll({ DATA_KEYS: [...keys, fresh].join(',') });
+  keys.unshift(fresh);
+  await crew.roll({ DATA_KEYS: keys.join(',') });
+}
+
+/** The platform signs with the new secret as soon as everybody takes both. */
+async function rotateSecret(world: World, deliveries: DeliveryWork, round: number): Promise<void> {
+  const [old, fresh] = [deliveries.secret, `${WEBHOOK_SECRET}-${round + 1}`];
+  await world.crew.roll({ PLATFORM_WEBHOOK_SECRET: `${old},${fresh}` });
+  deliveries.secret = fresh;
+  const { state } = world.simulator;
+  state.settings = { ...state.settings, webhookSecret: fresh };
+}

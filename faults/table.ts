@@ -1,0 +1,33 @@
+import type { PlannedRun } from './plan.js';
+import type { Outcome } from './run-scenario.js';
+
+interface Row {
+  readonly run: PlannedRun;
+  readonly outcome: Outcome;
+}
+
+const COLUMNS: readonly [name: string, value: (row: Row) => string | number][] = [
+  ['scenario', ({ run }) => run.scenario.name],
+  ['queues', ({ run }) => run.queue],
+  ['kills', ({ outcome }) => outcome.tally.kills],
+  ['faults', ({ outcome }) => outcome.tally.faults],
+  ['starts', ({ outcome }) => outcome.tally.starts],
+  ['webhooks', ({ outcome }) => outcome.tally.deliveries],
+  ['calls', ({ outcome }) => outcome.tally.calls],
+  ['lost answers', ({ outcome }) => outcome.tally.lostAnswers],
+  ['requests', ({ outcome }) => outcome.tally.requests],
+  ['broken laws', ({ outcome }) => outcome.broken.length],
+  ['seconds', ({ outcome }) => Math.round(outcome.seconds)],
+];
+
+/** What every scenario did and what became of it: names on the left, numbers on the right. */
+export function table(rows: readonly Row[]): string {
+  const cells = [COLUMNS.map(([name]) => name), ...rows.map((row) => COLUMNS.map(([, value]) => String(value(row))))];
+  const widths = COLUMNS.map((_, at) => Math.max(...cells.map((line) => (line[at] ?? '').length)));
+  const texts = 2;
+  return cells
+    .map((line) =>
+      line.map((cell, at) => (at < texts ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  '),
+    )
+    .join('\n');
+}

@@ -1,0 +1,27 @@
+/** What one run did and what became of it. */
+export interface Tally {
+  /** Processes of the service that were killed with SIGKILL. */
+  kills: number;
+  /** Faults of PostgreSQL, Redis, the network, the platform, secrets and keys. */
+  faults: number;
+  /** Starts of processes, the first ones included. */
+  starts: number;
+  /** Webhooks that were sent, retries apart. */
+  deliveries: number;
+  /** Calls that arrived at the platform. */
+  calls: number;
+  /** Answers of the platform to a create that were lost. */
+  lostAnswers: number;
+  /** Requests that were made as the EHR, repetitions apart. */
+  requests: number;
+}
+
+export const emptyTally = (): Tally => ({
+  kills: 0,
+  faults: 0,
+  starts: 0,
+  deliveries: 0,
+  calls: 0,
+  lostAnswers: 0,
+  requests: 0,
+});

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Sent, WebhookSender } from '../../harness/webhook-sender.js';
+import type { SessionEventType } from '../../src/platform/wire-types.js';
+import { WEBHOOK_SECRET, type World } from '../world.js';
+
+/** What a session's events say in the end, whatever their order: they are final once COMPLETED was heard. */
+const EVENTS: { eventType: SessionEventType; aiNotesEnabled: boolean | null }[] = [
+  { eventType: 'SESSION_CREATED', aiNotesEnabled: null },
+  { eventType: 'SESSION_PROCESSING_STARTED', aiNotesEnabled: false },
+  { eventType: 'SESSION_PROCESSING_NOTES_COMPLETED', aiNotesEnabled: true },
+  { eventType: 'SESSION_PROCESSING_COMPLETED', aiNotesEnabled: true },
+];
+
+/** Events of one session come in any order, but so close to each other. */
+const SPREAD = 200;
+
+interface KnownSession {
+  id: string;
+  state: string;
+  notes: boolean;
+  final: boolean;
+  wanted: number;
+}
+
+/** Webhooks that go on coming until they are told to stop: of each session four, shuffled, some of them doubled. */
+export class DeliveryWork {
+  /** What signs them from now on. */
+  secret = WEBHOOK_SECRET;
+  private stopping = false;
+  private readonly sending: Promise<Sent>[] = [];
+  private readonly running: Promise<void>;
+  private readonly sender: WebhookSender;
+
+  /** @param perSecond how many begin in a second */
+  constructor(
+    private readonly world: World,
+    private readonly perSecond: number,
+  ) {
+    this.sender = new WebhookSender(() => this.secret, world.crew.receivers, world.random);
+    this.running = this.run();
+  }
+
+  /** Sends no more, waits until everything was handled, and asks the oracle. */
+  async ended(): Promise<void> {
+    this.stopping = true;
+    await this.running;
+    const sent = await Promise.all(this.sending);
+    this.sender.close();
+    const { world } = this;
+    const { oracle } = world;
+    await world.crew.up();
+    await world.reach('no delivery is left', async () => {
+      return (await world.count('webhook_deliveries WHERE due_at IS NOT NULL')) === 0;
+    });
+    const rows = await world.rows<{ s: string }>("SELECT encode(signature, 'hex') AS s FROM webhook_deliveries");
+    const kept = new Set(rows.map(({ s }) => s));
+    const acknowledged = sent.filter((one) => one.acknowledged);
+    const retried = sent.filter(({ tries }) => tries > 1).length;
+    world.tally.deliveries += sent.length;
+    world.setting.log(`${sent.length} webhooks, ${acknowledged.length} acknowledged, ${retried} of them sent again`);
+    oracle.none(
+      'what was acknowledged is in the inbox',
+      acknowledged.map(({ signatures }) => signatures.at(-1) ?? '').filter((signature) => !kept.has(signature)),
+    );
+    oracle.same('every delivery ends processed', await world.count("webhook_deliveries WHERE state <> 'processed'"), 0);
+    oracle.same('some were acknowledged', acknowledged.length > 0, true);
+    await this.checkSessions(acknowledged);
+  }
+
+  private async checkSessions(acknowledged: Sent[]): Promise<void> {
+    const rows = await this.world.rows<KnownSession>(
+      `SELECT session_id AS id, event_state AS state, ai_notes_enabled AS notes, ai_notes_final AS final,
+              wanted_generation AS wanted FROM sessions`,
+    );
+    const sessions = new Map(rows.map((row) => [row.id, row]));
+    const heard = new Map<string, Set<string>>();
+    for (const { body } of acknowledged) {
+      const { sessionId, eventType } = JSON.parse(body) as { sessionId: string; eventType: string };
+      heard.set(sessionId, (heard.get(sessionId) ?? new Set()).add(eventType));
+    }
+    const wrong = [...heard].filter(([id, types]) => {
+      const row = sessions.get(id);
+      if (!row || row.wanted < types.size) return true;
+      return types.size === EVENTS.length && !(row.state === 'Done' && row.notes && row.final);
+    });
+    this.world.oracle.none(
+      'each session is what its acknowledged events say',
+      wrong.map(([id]) => id),
+    );
+  }
+
+  private async run(): Promise<void> {
+    const { random } = this.world;
+    const begun = performance.now();
+    let pool: string[] = [];
+    for (let sent = 0; !this.stopping; sent += 1) {
+      if (pool.length < SPREAD) pool = [...pool, ...bodiesFrom(sent + pool.length)];
+      const [body] = pool.splice(random.below(SPREAD), 1) as [string];
+      this.sending.push(this.sender.deliver(body));
+      if (random.chance(0.025)) this.sending.push(this.sender.deliver(body)); // the same again, at any moment
+      const due = begun + (sent / this.perSecond) * 1_000;
+      if (due > performance.now()) await delay(due - performance.now());
+    }
+  }
+}
+
+/** The bodies of the next sessions. */
+function bodiesFrom(place: number): string[] {
+  const first = Math.floor(place / EVENTS.length);
+  return Array.from({ length: SPREAD / EVENTS.length }, (_, at) =>
+    EVENTS.map((event) => JSON.stringify({ ...event, sessionId: `s-${first + at}`, providerUserId: 'p-1' })),
+  ).flat();
+}

@@ -1,0 +1,46 @@
+import type { FeedEvent, FeedType } from '../../src/feed/feed-event.js';
+import type { World } from '../world.js';
+
+/** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */
+export class FeedWatch {
+  private readonly events: FeedEvent[] = [];
+  private stopping = false;
+  private readonly reading: Promise<void>;
+
+  constructor(private readonly world: World) {
+    this.reading = this.readOn();
+  }
+
+  /** Reads whatever there is by now. */
+  async readToEnd(): Promise<void> {
+    const all = await this.world.count('feed_events');
+    await this.world.reach('the feed is read to its end', () => this.events.length >= all);
+  }
+
+  /** Reads no more, and asks the oracle whether each event was read once and in order. */
+  async ended(): Promise<void> {
+    await this.readToEnd();
+    this.stopping = true;
+    await this.reading;
+    const cursors = this.events.map(({ cursor }) => Number(cursor));
+    this.world.oracle.none(
+      'the feed gives each event once and in order',
+      cursors.filter((cursor, place) => cursor !== place + 1),
+    );
+    this.world.oracle.same('the feed leaves nothing out', cursors.length, await this.world.count('feed_events'));
+  }
+
+  /** The subjects that the feed told of. */
+  told(type: FeedType): Set<string> {
+    return new Set(this.events.filter((event) => event.type === type).map(({ subject }) => subject));
+  }
+
+  private async readOn(): Promise<void> {
+    while (!this.stopping) {
+      const after = this.events.at(-1)?.cursor ?? '0';
+      const path = `/v1/events?after=${after}&limit=200`;
+      const answer = await this.world.ehr.call<{ items: FeedEvent[] }>('GET', path, { wait: 1 });
+      this.events.push(...(answer?.body.items ?? []));
+    }
+  }
+}

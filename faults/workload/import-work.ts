@@ -1,0 +1,149 @@
+import type { ImportFile } from '../../harness/service.js';
+import { sumOfOutcomes } from '../../harness/service.js';
+import type { ImportView } from '../../src/imports/import-view.js';
+import type { PersonView } from '../../src/people/person-view.js';
+import { everyItem } from '../ehr.js';
+import type { World } from '../world.js';
+import type { FeedWatch } from './feed-watch.js';
+
+/** Every fourth client has no email, so that a create of it without an answer is left for review. */
+const hasEmail = (client: number): boolean => client % 4 !== 0;
+
+export interface ImportSize {
+  readonly providers: number;
+  readonly clients: number;
+  /** Providers that the platform knows before. */
+  readonly known: number;
+}
+
+/** One import of providers, and of clients that name one to three of them. */
+export class ImportWork {
+  readonly files: readonly ImportFile[];
+  readonly people: number;
+  /** Calls that it surely takes. */
+  readonly calls: number;
+  private id = '';
+  private before = 0;
+
+  constructor(
+    private readonly world: World,
+    private readonly size: ImportSize,
+  ) {
+    const { providers, clients, known } = size;
+    this.people = providers + clients;
+    const emails = Array.from({ length: clients }, (_, n) => n).filter(hasEmail).length;
+    this.calls = providers + (providers - known) + emails + clients;
+    this.files = [
+      csv('providers.csv', 'externalId,email,firstName,lastName', providers, (n) => [
+        `p-${n}`,
+        `p-${n}@example.org`,
+        'Pia',
+        `N${n}`,
+      ]),
+      csv('clients.csv', 'externalId,email,firstName,lastName,providers', clients, (n) => [
+        `c-${n}`,
+        hasEmail(n) ? `c-${n}@example.org` : '',
+        'Cleo',
+        `N${n}`,
+        this.providersOf(n).join('|'),
+      ]),
+    ];
+    for (let n = 0; n < known; n++) {
+      const names = { firstName: 'Pia', lastName: `N${n}` };
+      const { users } = world.simulator.state;
+      users.add({ role: 'HealthcareProvider', email: `p-${n}@example.org`, ...names, providerUserIds: [] });
+    }
+  }
+
+  /** Uploads the files. @returns the import's id */
+  async begin(): Promise<string> {
+    this.before = this.world.arrivals();
+    this.id = (await (await this.world.crew.api()).startImport('kind=clients', [...this.files])).id;
+    return this.id;
+  }
+
+  /** Waits until this share of the calls has arrived at the platform. */
+  async reaches(share: number): Promise<void> {
+    const calls = share * this.calls;
+    await this.world.reach(
+      `${Math.ceil(calls)} calls have arrived`,
+      () => this.world.arrivals() - this.before >= calls,
+    );
+  }
+
+  /** Waits for the end, and asks the oracle about everybody. */
+  async ended(feed: FeedWatch): Promise<void> {
+    const { oracle, ehr } = this.world;
+    const view = await this.world.reach('the import has ended', async () => {
+      const answer = await ehr.call<ImportView>('GET', `/v1/imports/${this.id}`, { wait: 1 });
+      return answer?.body.finishedAt ? answer.body : undefined;
+    });
+    const { counts } = view;
+    oracle.same('an import completes', view.state, 'completed');
+    oracle.same(
+      'the outcomes of an import add up to its rows',
+      [counts.total, sumOfOutcomes(view)],
+      [this.people, this.people],
+    );
+    oracle.same('who the platform knew is linked', counts.linked >= this.size.known, true);
+    oracle.same(
+      'everybody is created or linked, or waits for a person',
+      counts.created + counts.linked + counts.needsReview,
+      this.people,
+    );
+    await feed.readToEnd();
+    await this.checkPeople(feed);
+  }
+
+  private async checkPeople(feed: FeedWatch): Promise<void> {
+    const { oracle, simulator, crew } = this.world;
+    const { users } = simulator.state;
+    const api = await crew.api();
+    const people = [
+      ...(await everyItem<PersonView>(api, '/v1/providers')),
+      ...(await everyItem<PersonView>(api, '/v1/clients')),
+    ].filter(({ externalId }) => /^[pc]-\d+$/.test(externalId));
+    oracle.same('nobody is made twice', users.duplicates(), { partnerUserIds: [], emails: [] });
+    const platformIds = new Map(people.map((person) => [person.externalId, person.platformUserId]));
+    const inReview = people.filter(({ sync }) => sync.state === 'needs-review');
+    oracle.none(
+      'only a client without an email waits for a person',
+      inReview.filter(({ email, sync }) => email !== null || sync.error?.code !== 'create-unknown').map(stateOf),
+    );
+    const others = people.filter(({ sync }) => sync.state !== 'needs-review');
+    oracle.none('everybody else is synced', others.filter(({ sync }) => sync.state !== 'synced').map(stateOf));
+    oracle.none(
+      'the platform has everybody with the providers that the EHR wants',
+      others
+        .filter(({ externalId, platformUserId, providers }) => {
+          const user = users.find(platformUserId ?? '');
+          const wanted = (providers ?? []).map((provider) => platformIds.get(provider));
+          return user?.lastName !== `N${externalId.slice(2)}` || `${user.providerUserIds}` !== `${wanted}`;
+        })
+        .map(stateOf),
+    );
+    const linked = new Set(platformIds.values());
+    oracle.atMost(
+      'the platform has nobody whom the EHR does not know',
+      users.list().filter(({ userId, lastName }) => lastName?.startsWith('N') && !linked.has(userId)).length,
+      inReview.length,
+    );
+    const told = feed.told('person.synced');
+    oracle.none(
+      'the feed told of everybody who is synced',
+      others.filter(({ kind, externalId }) => !told.has(`${kind}s/${externalId}`)).map(stateOf),
+    );
+    oracle.same('the feed told of the end of the import', feed.told('import.finished').has(`imports/${this.id}`), true);
+  }
+
+  private providersOf(client: number): string[] {
+    return Array.from({ length: 1 + (client % 3) }, (_, at) => `p-${(client * 7 + at) % this.size.providers}`);
+  }
+}
+
+const stateOf = ({ externalId, sync }: PersonView) => [externalId, sync.state, sync.error?.code ?? null];
+
+function csv(name: string, header: string, rows: number, row: (n: number) => string[]): ImportFile {
+  const lines = Array.from({ length: rows }, (_, n) => row(n).join(','));
+  return { name, type: 'text/csv', content: [header, ...lines].join('\n') };
+}

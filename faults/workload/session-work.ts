@@ -1,0 +1,156 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { World } from '../world.js';
+import type { FeedWatch } from './feed-watch.js';
+
+/** Requests under way at once. */
+const AT_ONCE = 6;
+const TEMPLATE = '11111111-1111-4111-8111-111111111111';
+
+interface KeptRequest {
+  appointment: string;
+  session: string;
+  state: string;
+  body: Buffer | null;
+  platformId: string | null;
+}
+
+/** Sessions that the EHR asks for, each with an Idempotency-Key, whose notes come by webhooks and look-ups. */
+export class SessionWork {
+  private readonly appointments: string[];
+  private readonly waiting: string[];
+  private asked = 0;
+  private asking: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly world: World,
+    count: number,
+  ) {
+    this.appointments = Array.from({ length: count }, (_, at) => `visit-${at}`);
+    this.waiting = [...this.appointments];
+  }
+
+  /** Mirrors a provider, and begins to ask. @param key of the EHR, drawn anew for each request */
+  async begin(key?: () => string): Promise<void> {
+    const { ehr } = this.world;
+    const body = { email: 'pia@example.org', firstName: 'Pia', lastName: 'Ruiz' };
+    await this.world.reach('the provider is mirrored', async () => {
+      const answer = await ehr.call<{ sync: { state: string } }>('PUT', '/v1/providers/therapist', { body, wait: 20 });
+      return answer?.body.sync.state === 'synced';
+    });
+    this.world.deliverWebhooks();
+    this.asking = Promise.all(Array.from({ length: AT_ONCE }, () => this.ask(key)));
+  }
+
+  /** Waits until this share of the requests was answered. */
+  async reaches(share: number): Promise<void> {
+    const enough = Math.floor(share * this.appointments.length);
+    await this.world.reach(`${enough} requests were answered`, () => this.asked >= enough);
+  }
+
+  /** Waits until every session came to its end, and asks the oracle. Faults must be over and everybody up. */
+  async ended(feed: FeedWatch): Promise<void> {
+    const { world } = this;
+    const { sessions, deliveries } = world.simulator.state;
+    await this.asking;
+    await world.crew.up();
+    await world.reach('no request is on its way', async () => {
+      return (await world.count("session_requests WHERE state = 'Requested'")) === 0;
+    });
+    await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
+    await this.hearEverything();
+    world.tally.deliveries += deliveries.list().length;
+    await this.checkNotes();
+    await feed.readToEnd();
+    await this.checkRequests(feed);
+  }
+
+  private async ask(key?: () => string): Promise<void> {
+    const { ehr, random } = this.world;
+    for (let appointment = this.waiting.shift(); appointment; appointment = this.waiting.shift()) {
+      const body = {
+        provider: 'therapist',
+        noteTemplateIds: [TEMPLATE],
+        input: { text: { text: `Notes of ${appointment}.` } },
+        partnerAppointmentId: appointment,
+      };
+      // Some callers give up after their first try.
+      const tries = random.chance(0.2) ? 1 : undefined;
+      const options = { body, wait: random.below(3), idempotencyKey: appointment, key: key?.() };
+      await ehr.call('POST', '/v1/sessions', options, { tries });
+      this.asked += 1;
+    }
+  }
+
+  /** What the platform gave up while nobody listened comes after all. */
+  private async hearEverything(): Promise<void> {
+    const { deliveries } = this.world.simulator.state;
+    await this.world.reach('the platform could deliver everything', async () => {
+      await deliveries.settled();
+      if (deliveries.redeliver('failed') === 0) return true;
+      await delay(500);
+      return false;
+    });
+    await this.world.reach('no delivery is left', async () => {
+      return (await this.world.count('webhook_deliveries WHERE due_at IS NOT NULL')) === 0;
+    });
+  }
+
+  private async checkRequests(feed: FeedWatch): Promise<void> {
+    const { oracle, simulator } = this.world;
+    const kept = await this.world.rows<KeptRequest>(
+      `SELECT r.correlation_id AS appointment, r.session, r.state, r.body, s.session_id AS "platformId"
+       FROM session_requests r JOIN sessions s ON s.id = r.session`,
+    );
+    const made = new Map<string, string[]>(this.appointments.map((appointment) => [appointment, []]));
+    for (const { partnerAppointmentId, sessionId } of simulator.state.sessions.list()) {
+      made.get(partnerAppointmentId ?? '')?.push(sessionId);
+    }
+    const of = (appointment: string) => made.get(appointment) ?? [];
+    oracle.none(
+      'no request makes two sessions',
+      [...made].filter(([, sessions]) => sessions.length > 1),
+    );
+    oracle.same('a request is kept once', new Set(kept.map(({ appointment }) => appointment)).size, kept.length);
+    const settled = kept.filter(({ state }) => state === 'Settled');
+    const others = kept.filter(({ state }) => state !== 'Settled');
+    oracle.none(
+      'a settled request has its one session, and its text is gone',
+      settled.filter(({ appointment, platformId, body }) => `${of(appointment)}` !== platformId || body !== null),
+    );
+    // Every event was heard and names the appointment: a session that was made would have settled its request.
+    oracle.none(
+      'a request that is not settled is unknown, keeps its text, and made no session',
+      others
+        .filter(({ appointment, state, body }) => state !== 'Unknown' || body === null || of(appointment).length > 0)
+        .map(({ appointment, state }) => [appointment, state]),
+    );
+    const known = new Set(kept.map(({ appointment }) => appointment));
+    oracle.none(
+      'what was never kept was never sent',
+      this.appointments.filter((appointment) => !known.has(appointment) && of(appointment).length > 0),
+    );
+    oracle.same('some requests are settled', settled.length > 0, true);
+    this.world.setting.log(
+      `${this.appointments.length} requests for a session: ${settled.length} settled, ${others.length} unknown, ` +
+        `${this.appointments.length - kept.length} never kept`,
+    );
+    const created = feed.told('session.created');
+    oracle.none(
+      'the feed told of every session',
+      settled.filter(({ session }) => !created.has(`sessions/${session}`)).map(({ appointment }) => appointment),
+    );
+  }
+
+  /** Read as the EHR reads them: whoever is not there yet is waited for. */
+  private async checkNotes(): Promise<void> {
+    const { ehr, simulator } = this.world;
+    for (const { sessionId, state } of simulator.state.sessions.list()) {
+      if (state !== 'Done') continue;
+      await this.world.reach('a session that is done is shown so, with its notes', async () => {
+        const session = await ehr.call<{ state: string }>('GET', `/v1/sessions/${sessionId}`);
+        const notes = await ehr.call<{ documents?: unknown[] }>('GET', `/v1/sessions/${sessionId}/notes`);
+        return session?.body.state === 'Done' && notes?.body.documents?.length;
+      });
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { Programs } from '../harness/program.js';
+import { type RedisServer, startRedis } from '../harness/redis-server.js';
+import { READY, type Service, serviceOf } from '../harness/service.js';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
+import { until } from '../harness/until.js';
+import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
+import { SeededRandom } from '../simulator/seeded-random.js';
+import type { Settings } from '../simulator/settings.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { Crew } from './crew.js';
+import { Ehr } from './ehr.js';
+import { Oracle } from './oracle.js';
+import { emptyTally } from './tally.js';
+
+export const ADMIN_KEY = 'admin-key-of-the-faults';
+export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
+export const DATA_KEY = `k1:${Buffer.alloc(32, 9).toString('base64')}`;
+
+/** Milliseconds after which a wait of a fault run is a hang: what a fault left behind may be taken up late. */
+const HANG_MS = 600_000;
+
+/** What a run of one scenario starts from. */
+export interface Setting {
+  /** What all its chance comes from. */
+  readonly seed: number;
+  /** How much of the whole scenario is done, in (0, 1]. */
+  readonly share: number;
+  /** A redis-server, when the queues are to run on Redis. */
+  readonly redisServer?: string;
+  /** An empty database that somebody else keeps; otherwise the run has a PostgreSQL of its own. */
+  readonly databaseUrl?: string;
+  readonly log: (line: string) => void;
+}
+
+/** What a scenario wants of its surroundings. */
+export interface Wanted {
+  readonly platform?: Partial<Settings>;
+  /** User-management calls in a minute, as both sides count them. */
+  readonly calls?: number;
+  /** Operations that the contract file leaves out. */
+  readonly without?: readonly string[];
+  readonly env?: Record<string, string>;
+}
+
+/** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
+export class World {
+  readonly oracle = new Oracle();
+  readonly tally = emptyTally();
+  readonly random: SeededRandom;
+  readonly crew: Crew;
+  readonly ehr: Ehr;
+  private readonly programs = new Programs();
+
+  private constructor(
+    readonly setting: Setting,
+    private readonly folder: string,
+    readonly simulator: Simulator,
+    readonly postgres: EmbeddedPostgres | undefined,
+    /** Without a proxy, for whoever looks from outside. */
+    private readonly sqlPool: pg.Pool,
+    readonly databaseProxy: TcpProxy,
+    /** Present when the queues run on Redis; replaced when it is started again. */
+    public redis: RedisServer | undefined,
+    readonly redisProxy: TcpProxy | undefined,
+    private readonly env: Record<string, string>,
+  ) {
+    this.random = new SeededRandom(setting.seed);
+    this.crew = new Crew((settings) => this.startOne(settings), this.random, this.tally);
+    this.ehr = new Ehr(() => this.crew.apis, ADMIN_KEY, this.random, this.tally);
+  }
+
+  /** @param wanted what differs from the usual surroundings */
+  static async open(setting: Setting, { platform, calls = 3_600, without = [], env }: Wanted = {}): Promise<World> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
+    chmodSync(folder, 0o711); // PostgreSQL may run as another user
+    const simulator = await buildSimulator({
+      seed: setting.seed,
+      settings: { callsPerWindow: calls, webhookSecret: WEBHOOK_SECRET, webhookRetryBaseMs: 100, ...platform },
+    });
+    const own = setting.databaseUrl === undefined;
+    const postgres = own ? await startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') }) : undefined;
+    const database = new URL(setting.databaseUrl ?? postgres?.url ?? '');
+    const sqlPool = new pg.Pool({ connectionString: database.toString(), max: 4 });
+    sqlPool.on('error', () => undefined);
+    const databaseProxy = await startTcpProxy(Number(database.port));
+    database.port = String(databaseProxy.port);
+    const redis = setting.redisServer ? await startRedis(setting.redisServer, folder) : undefined;
+    const redisProxy = redis && (await startTcpProxy(redis.port));
+    return new World(setting, folder, simulator, postgres, sqlPool, databaseProxy, redis, redisProxy, {
+      PLATFORM_BASE_URL: simulator.url,
+      PLATFORM_API_KEY: DEFAULT_API_KEY,
+      PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      PLATFORM_CONTRACT: contractWithout(folder, without),
+      PLATFORM_TIMEOUT_SECONDS: '5',
+      ADMIN_API_KEY: ADMIN_KEY,
+      DATABASE_URL: database.toString(),
+      DATA_KEYS: DATA_KEY,
+      REDIS_URL: redisProxy ? `redis://127.0.0.1:${redisProxy.port}` : '',
+      USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
+      UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
+      SESSION_REFRESH_AFTER_SECONDS: '2',
+      SESSION_REFRESH_EVERY_SECONDS: '2',
+      ...env,
+    });
+  }
+
+  /** Starts a process that nobody watches. @param settings beside those that all have; PRELOAD is loaded before it */
+  async startOne({ PRELOAD, ...settings }: Record<string, string | undefined>): Promise<Service> {
+    const program = await this.programs.start({
+      file: 'dist/src/main.js',
+      nodeArgs: PRELOAD ? ['--require', path.resolve(PRELOAD)] : [],
+      env: { ...this.env, ...settings },
+      ready: READY,
+    });
+    return serviceOf(program, ADMIN_KEY);
+  }
+
+  /** How many of what a whole run has `whole` of. */
+  sized(whole: number, least = 1): number {
+    return Math.max(least, Math.round(whole * this.setting.share));
+  }
+
+  /** Rows as they are, whatever the service's way to the database suffers; asked again while it is away. */
+  async rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+    for (;;) {
+      const found = await this.sqlPool.query(text, values).catch((error: { code?: string }) => {
+        if (/^(22|23|42)/.test(error.code ?? '')) throw error;
+        return undefined;
+      });
+      if (found) return found.rows as Row[];
+      await delay(100);
+    }
+  }
+
+  async count(from: string): Promise<number> {
+    const [row] = await this.rows<{ n: number }>(`SELECT count(*)::int AS n FROM ${from}`);
+    return row?.n ?? 0;
+  }
+
+  /** Work inside one transaction of a connection of its own, such as a lock that holds somebody up. */
+  async holding(statement: string, work: () => Promise<void>): Promise<void> {
+    const client = await this.sqlPool.connect();
+    try {
+      await client.query(`BEGIN; ${statement}`);
+      await work();
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  }
+
+  /** Waits for what must come about, however late. */
+  reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
+    return until(what, look, HANG_MS);
+  }
+
+  arrivals(operation?: string): number {
+    const all = this.simulator.state.arrivals.list();
+    return operation === undefined ? all.length : all.filter((arrival) => arrival.operation === operation).length;
+  }
+
+  /** A moment within so many milliseconds, mostly while something is under way. */
+  async soon(ms: number): Promise<void> {
+    await delay(this.random.fraction() * ms);
+  }
+
+  /** Starts Redis again at its port, with nothing in it. */
+  async restartRedis(): Promise<void> {
+    if (!this.redis || !this.setting.redisServer) return;
+    this.redis = await startRedis(this.setting.redisServer, this.folder, this.redis.port);
+  }
+
+  /** Sends the platform's webhooks to one of the receivers. */
+  deliverWebhooks(): void {
+    const { state } = this.simulator;
+    state.settings = { ...state.settings, webhookUrl: `${this.crew.apis[0]}/webhooks/platform` };
+  }
+
+  async close(): Promise<void> {
+    this.crew.dismiss();
+    await this.programs.killAll();
+    await this.simulator.close();
+    await this.sqlPool.end();
+    await this.databaseProxy.close();
+    await this.redisProxy?.close();
+    await this.redis?.stop('SIGKILL');
+    await this.postgres?.release();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function contractWithout(folder: string, operations: readonly string[]): string {
+  const contract = JSON.parse(readFileSync('simulator/contract.json', 'utf8')) as { operations: object };
+  for (const operation of operations) Reflect.deleteProperty(contract.operations, operation);
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, 'contract.json');
+  writeFileSync(file, JSON.stringify(contract));
+  return file;
+}
