@@ -24,6 +24,9 @@ export const DATA_KEY = `k1:${Buffer.alloc(32, 9).toString('base64')}`;
 /** Milliseconds after which a wait of a fault run is a hang: what a fault left behind may be taken up late. */
 const HANG_MS = 600_000;
 
+/** Milliseconds between two words about something that takes long. */
+const SAY_EVERY_MS = 30_000;
+
 /** What a run of one scenario starts from. */
 export interface Setting {
   /** What all its chance comes from. */
@@ -154,9 +157,14 @@ export class World {
     }
   }
 
-  /** Waits for what must come about, however late. */
-  reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-    return until(what, look, HANG_MS);
+  /** Waits for what must come about, however late, and says now and then what is waited for. */
+  async reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
+    const saying = setInterval(() => this.setting.log(`… waiting until ${what}`), SAY_EVERY_MS);
+    try {
+      return await until(what, look, HANG_MS);
+    } finally {
+      clearInterval(saying);
+    }
   }
 
   arrivals(operation?: string): number {

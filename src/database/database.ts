@@ -4,6 +4,16 @@ import pg from 'pg';
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
+/**
+ * Milliseconds after which a statement's answer counts as lost: the connection has died without a word, as after a
+ * failover. No statement of an API call or a worker takes as long, but for those over many rows.
+ */
+export const ANSWER_TIMEOUT_MS = 12_000;
+const BULK_ANSWER_TIMEOUT_MS = 10 * 60_000;
+
+/** Connections for statements over many rows. */
+const BULK_POOL_SIZE = 3;
+
 /** A process keeps this many connections for its API and workers; the receiver has its own few. */
 const POOL_SIZE = 16;
 
@@ -17,25 +27,21 @@ export const SESSION_OPTIONS = '-c TimeZone=UTC -c jit=off';
 const DEADLOCK = '40P01';
 const DEADLOCK_TRIES = 4;
 
-/** PostgreSQL for the workers and the API: plain SQL where exact statements count. */
+/**
+ * PostgreSQL for the workers and the API: plain SQL where exact statements count. A connection that dies without a word
+ * costs a statement `ANSWER_TIMEOUT_MS`, and is not used again.
+ */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   readonly pool: pg.Pool;
+  /** For statements over many rows, such as those of imports, which may take minutes. */
+  readonly bulkPool: pg.Pool;
   private readonly log = new Logger(Database.name);
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
-    this.pool = new pg.Pool({
-      connectionString: url,
-      max: POOL_SIZE,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      options: SESSION_OPTIONS,
-      application_name: 'notebridge',
-    });
-    this.pool.on('error', (error) => this.log.warn(`an idle database connection was lost: ${error.message}`));
-    // A connection that dies between two statements of a transaction tells nobody but this listener; without one the
-    // process would end. The next statement fails, and the transaction with it.
-    this.pool.on('connect', (client) => client.on('error', () => undefined));
+    this.pool = this.newPool(POOL_SIZE, ANSWER_TIMEOUT_MS);
+    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_ANSWER_TIMEOUT_MS);
   }
 
   /**
@@ -44,18 +50,27 @@ export class Database implements OnApplicationShutdown {
    *
    * @param work must not make HTTP calls (a transaction is short) and must bear to be run again
    */
-  async transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+  transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+    return this.withoutDeadlock(this.pool, work);
+  }
+
+  /** As `transaction`, for work over many rows. */
+  bulkTransaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+    return this.withoutDeadlock(this.bulkPool, work);
+  }
+
+  private async withoutDeadlock<T>(pool: pg.Pool, work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.once(work);
+        return await this.once(pool, work);
       } catch (error) {
         if (tries === DEADLOCK_TRIES || (error as { code?: string }).code !== DEADLOCK) throw error;
       }
     }
   }
 
-  private async once<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
-    const tx = await this.pool.connect();
+  private async once<T>(pool: pg.Pool, work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+    const tx = await pool.connect();
     let broken = false;
     try {
       await tx.query('BEGIN');
@@ -63,9 +78,7 @@ export class Database implements OnApplicationShutdown {
       await tx.query('COMMIT');
       return result;
     } catch (error) {
-      await tx.query('ROLLBACK').catch(() => {
-        broken = true;
-      });
+      broken = isSilent(error) || !(await rolledBack(tx));
       throw error;
     } finally {
       tx.release(broken);
@@ -73,6 +86,33 @@ export class Database implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.pool.end();
+    await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
+
+  private newPool(max: number, query_timeout: number): pg.Pool {
+    const pool = new pg.Pool({
+      connectionString: this.url,
+      max,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout,
+      keepAlive: true,
+      options: SESSION_OPTIONS,
+      application_name: 'notebridge',
+    });
+    pool.on('error', (error) => this.log.warn(`an idle database connection was lost: ${error.message}`));
+    // A connection that dies between two statements of a transaction tells nobody but this listener; without one the
+    // process would end. The next statement fails, and the transaction with it.
+    pool.on('connect', (client) => client.on('error', () => undefined));
+    return pool;
+  }
+}
+
+/** No statement comes through any more on a connection whose last one got no answer (node-postgres' own words). */
+const isSilent = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
+
+async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
+  return tx.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  );
 }

@@ -73,7 +73,7 @@ export class ImportSteps implements OnModuleInit {
   /** Gives up imports whose reader died with its process. */
   private async giveUpSilent(): Promise<void> {
     for (const id of await this.imports.silent(SILENT_MS)) {
-      await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED));
+      await this.database.bulkTransaction((tx) => this.imports.failReading(tx, id, INTERRUPTED));
     }
   }
 
@@ -91,7 +91,7 @@ export class ImportSteps implements OnModuleInit {
       if (begun.id === undefined || !isOwnFault(error)) throw error;
       this.log.error({ msg: 'an import could not be planned', import: begun.id, code: (error as DatabaseError).code });
       const id = begun.id;
-      await this.database.transaction(async (tx) => {
+      await this.database.bulkTransaction(async (tx) => {
         if (await this.imports.failPlan(tx, id, UNPLANNED)) await this.plans.giveUp(tx, id);
       });
       return true;
@@ -99,7 +99,7 @@ export class ImportSteps implements OnModuleInit {
   }
 
   private prepareIn(begun: { id?: string }): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
+    return this.database.bulkTransaction(async (tx) => {
       if (!(await isFirst(tx))) return false;
       const record = await this.imports.nextToPrepare(tx);
       if (!record) return false;
@@ -138,7 +138,7 @@ export class ImportSteps implements OnModuleInit {
 
   /** @returns whether as much is left to count as there was: of a cancelled import a round leaves little */
   private async count(importId: string): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
+    return this.database.bulkTransaction(async (tx) => {
       const record = await this.imports.lockUnderWay(tx, importId);
       if (!record) return false;
       const wasPending = await this.tallies.tally(tx, record.id);

@@ -54,7 +54,7 @@ export class RetentionRepository {
     for (const [kind, statement] of Object.entries(STATEMENTS)) {
       let rows = BATCH;
       while (rows === BATCH && goesOn()) {
-        rows = (await this.database.pool.query(statement, [moment])).rowCount ?? 0;
+        rows = (await this.database.bulkPool.query(statement, [moment])).rowCount ?? 0;
         dropped[kind] = (dropped[kind] ?? 0) + rows;
       }
     }

@@ -2,7 +2,7 @@ import { type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bull
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { Env } from '../config/env.js';
-import { SESSION_OPTIONS } from '../database/database.js';
+import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS } from '../database/database.js';
 import { createPatientPostgresBackend } from './postgres-backend.js';
 import { QUEUE_NAMES } from './queue-names.js';
 
@@ -20,7 +20,13 @@ export function workerOptions(env: BackendEnv): QueueOptions {
   }
   setDefaultBackendFactory(createPatientPostgresBackend);
   // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.
-  const pool = { connectionString: env.DATABASE_URL, max: POSTGRES_CONNECTIONS, options: SESSION_OPTIONS };
+  const pool = {
+    connectionString: env.DATABASE_URL,
+    max: POSTGRES_CONNECTIONS,
+    query_timeout: ANSWER_TIMEOUT_MS,
+    keepAlive: true,
+    options: SESSION_OPTIONS,
+  };
   return { connection: pool as unknown as Connection, prefix: env.QUEUE_PREFIX };
 }
 

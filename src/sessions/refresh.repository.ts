@@ -194,7 +194,7 @@ export class RefreshRepository {
   }
 
   private async want(condition: string, value: Date | string): Promise<number> {
-    const { rowCount } = await this.database.pool.query(
+    const { rowCount } = await this.database.bulkPool.query(
       `UPDATE sessions SET wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), strikes = 0,
          fault = NULL -- an earlier fetch's: this one has not failed yet
        WHERE ${condition} AND session_id IS NOT NULL`,
