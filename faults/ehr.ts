@@ -46,7 +46,11 @@ export class Ehr {
         .then(async (response) => ({ status: response.status, headers: response.headers, text: await response.text() }))
         .catch(() => undefined);
       if (!answer || answer.status >= 500 || isStillRunning(answer)) continue;
-      return { status: answer.status, headers: answer.headers, body: JSON.parse(answer.text) as Body };
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        body: (answer.text ? JSON.parse(answer.text) : undefined) as Body,
+      };
     }
     return undefined;
   }

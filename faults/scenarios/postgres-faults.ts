@@ -20,6 +20,13 @@ export const postgresFaults: Scenario = {
     await work.begin();
     await work.under(Array.from({ length: rounds }, () => faultsOf(world)).flat());
     await work.ended();
+    // No process was killed: whatever the platform answered is held until it can be stored.
+    world.oracle.same(
+      'every answer of the platform is kept',
+      await world.count('platform_calls WHERE answered_at IS NULL'),
+      0,
+    );
+    world.oracle.same('nobody waits for a person', await world.count("people WHERE state = 'needs-review'"), 0);
   },
 };
 

@@ -31,13 +31,22 @@ export function workerOptions(env: BackendEnv): QueueOptions {
 }
 
 /**
- * Options of a producer: without its store it fails at once, because the sweep rings again. Workers get them too (Nest
- * takes them from the queue), and BullMQ prints a warning about any other `maxRetriesPerRequest` than null.
+ * Options of a producer: without its store it fails at once, because the sweep rings again. BullMQ prints a warning
+ * about any other `maxRetriesPerRequest` than null.
  */
 export function producerOptions(env: BackendEnv): QueueOptions {
   const options = workerOptions(env);
   if (!env.REDIS_URL) return options;
   return { ...options, connection: { ...options.connection, enableOfflineQueue: false } as Connection };
+}
+
+/**
+ * A worker's connection out of the producer's, which Nest gives to both: a worker waits until its Redis is back. Without
+ * a queue of commands each of them fails at once, which BullMQ's main loop does not take for a lost connection: it asked
+ * again without a pause, and nothing else ran in the process.
+ */
+export function workerConnection(connection: Connection): Connection {
+  return 'enableOfflineQueue' in connection ? ({ ...connection, enableOfflineQueue: true } as Connection) : connection;
 }
 
 /**

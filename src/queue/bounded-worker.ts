@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
 import { errorTrace } from '../http/error-trace.js';
+import { workerConnection } from './backend.js';
 import { logFailures } from './worker-failures.js';
 
 /** Milliseconds that BullMQ's own goodbye may take once no work is under way; workers close one after the other. */
@@ -25,7 +26,7 @@ export class BoundedWorker extends Worker {
       underWay.add(work);
       return work;
     };
-    super(name, follow, options);
+    super(name, follow, { ...options, connection: workerConnection(options.connection) });
     this.underWay = underWay;
     logFailures(this);
   }

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { readOptions, replayCommand } from './options.js';
+import { planRuns } from './plan.js';
+import type { Scenario } from './scenario.js';
+
+const seed = Number(process.env.SEED);
+const NAMES = ['one', 'two', 'three'];
+const scenarios = NAMES.map(
+  (name, at): Scenario => ({ name, says: name, minutes: at + 1, needsRedis: name === 'three', run: async () => {} }),
+);
+const read = (...words: string[]) => readOptions(words, NAMES, 7);
+
+describe('the options of a fault run', () => {
+  test('are read in any order, and the seed is drawn where none is given', () => {
+    expect(read()).toEqual({ only: [], seed: 7 });
+    expect(read('--minutes', '2.5', '--only', 'two,one', '--seed', '12', '--queue', 'redis')).toEqual({
+      only: ['two', 'one'],
+      seed: 12,
+      minutes: 2.5,
+      queue: 'redis',
+    });
+  });
+
+  test.each([
+    [['--minuts', '3'], /^Unknown argument --minuts: npm run faults/],
+    [['--minutes', 'many'], /^--minutes can't be many: /],
+    [['--minutes', '0'], /^--minutes can't be 0: /],
+    [['--share', '2'], /^--share can't be 2: /],
+    [['--seed'], /^--seed can't be nothing: /],
+    [['--queue', 'kafka'], /^--queue can't be kafka: /],
+    [['__proto__', 'x'], /^Unknown argument __proto__: /],
+    [['--only', 'four'], /^There is no scenario four; there are: one, two, three\.$/],
+  ])('%j are refused in one sentence', (words, sentence) => {
+    expect(() => read(...words)).toThrow(sentence);
+  });
+});
+
+describe('the plan of a fault run', () => {
+  test('is all of everything where no minutes are given, and leaves Redis out where there is none', () => {
+    expect(planRuns(scenarios, read(), true).map(({ scenario, share }) => [scenario.name, share])).toEqual([
+      ['one', 1],
+      ['two', 1],
+      ['three', 1],
+    ]);
+    const without = planRuns(scenarios, read(), false);
+    expect(without.map(({ scenario, queue }) => [scenario.name, queue])).toEqual([
+      ['one', 'postgres'],
+      ['two', 'postgres'],
+    ]);
+  });
+
+  test('does less of everything in fewer minutes, never nothing and never more than the whole', () => {
+    const shares = fc.double({ min: 0.1, max: 60, noNaN: true }).map((minutes) => {
+      const [run] = planRuns(scenarios, { only: [], seed, minutes }, true);
+      return [minutes, run?.share ?? 0] as const;
+    });
+    fc.assert(
+      fc.property(shares, shares, ([few, small], [many, large]) => {
+        expect(small > 0 && small <= 1).toBe(true);
+        if (few <= many) expect(small).toBeLessThanOrEqual(large);
+      }),
+      { seed },
+    );
+  });
+
+  test('is run again by the command that a failure prints: same seed, same share, same queues', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.integer({ min: 1, max: 40 }), fc.boolean(), (base, minutes, hasRedis) => {
+        for (const run of planRuns(scenarios, { only: [], seed: base, minutes }, hasRedis)) {
+          const command = replayCommand(run.scenario.name, base, run.share, run.queue);
+          const words = command.replace('npm run faults -- ', '').split(' ');
+          expect(planRuns(scenarios, readOptions(words, NAMES, 0), hasRedis)).toEqual([run]);
+        }
+      }),
+      { seed },
+    );
+  });
+});
