@@ -1,4 +1,3 @@
-import pg from 'pg';
 import type { ImportFile, Service } from '../harness/service.js';
 import {
   clientLine,
@@ -8,11 +7,14 @@ import {
   planned,
   providerLine,
   providersCsv,
+  rejectedCsv,
   rowsOf,
 } from './support/bulk.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { query } from './support/query.js';
+import type { Mirror } from './support/service.js';
+import { useSharedService } from './support/shared-service.js';
 
-const newMirror = useMirrors();
+const shared = useSharedService();
 
 const post = async (service: Service, id: string, verb: 'apply' | 'retry') => {
   const { status } = await service.call('POST', `/v1/imports/${id}/${verb}`, { body: {} });
@@ -20,10 +22,8 @@ const post = async (service: Service, id: string, verb: 'apply' | 'retry') => {
   return importIs(service, id, 'completed');
 };
 
-const rejectedOf = async (service: Service, id: string): Promise<string[]> => {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  return (await (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text()).split('\r\n');
-};
+const rejectedOf = async (service: Service, id: string): Promise<string[]> =>
+  (await rejectedCsv(service, id)).split('\r\n');
 
 const gone = (service: Service, path: string) => service.call('DELETE', `/v1/${path}`, { wait: 60 });
 
@@ -34,18 +34,14 @@ const wards = (lines: string[]): ImportFile => ({
 });
 
 async function begin(): Promise<[Service, Mirror]> {
-  const mirror = await newMirror();
-  const service = await mirror.start();
+  const { mirror, service } = shared;
   await imported(service, 'kind=providers', [providersCsv(['p-1', 'p-2'].map((id) => providerLine(id)))]);
   return [service, mirror];
 }
 
 /** The imports of which cells are kept. */
 async function withCells(mirror: Mirror): Promise<string[]> {
-  const client = new pg.Client({ connectionString: mirror.database.url });
-  await client.connect();
-  const { rows } = await client.query<{ id: string }>('SELECT DISTINCT import_id AS id FROM import_cells');
-  await client.end();
+  const rows = await query<{ id: string }>(mirror.database, 'SELECT DISTINCT import_id AS id FROM import_cells');
   return rows.map(({ id }) => id);
 }
 
@@ -69,8 +65,7 @@ test('a row that only a retry rejects has its original columns in the file of re
 });
 
 test('so has one that a first retry takes up and leaves out, and only a second one rejects', async () => {
-  const mirror = await newMirror();
-  const service = await mirror.start();
+  const { mirror, service } = shared;
   mirror.trouble({ operation: 'createClient', kind: 'status', status: 400 });
   const { id } = await imported(service, 'kind=clients', [
     providersCsv([providerLine('p-1')]),

@@ -1,13 +1,22 @@
 import pg from 'pg';
 import { ORDER_LOCK } from '../src/imports/order-lock.js';
-import { clientLine, clientsCsv, imported, importIs, providerLine, providersCsv, rowsOf } from './support/bulk.js';
-import { ADMIN_KEY, useMirrors } from './support/service.js';
+import {
+  clientLine,
+  clientsCsv,
+  imported,
+  importIs,
+  providerLine,
+  providersCsv,
+  rejectedCsv,
+  rowsOf,
+} from './support/bulk.js';
+import { query } from './support/query.js';
+import { useSharedService } from './support/shared-service.js';
 
-const newMirror = useMirrors();
+const shared = useSharedService();
 
 async function begin() {
-  const mirror = await newMirror();
-  const service = await mirror.start();
+  const { mirror, service } = shared;
   const clients = [clientLine('c-1', ['p-1', 'p-2'], 'c-1@mail.example'), clientLine('c-2', ['p-2'])];
   const files = [providersCsv([providerLine('p-1'), providerLine('p-2')]), clientsCsv(clients)];
   await imported(service, 'kind=clients', files);
@@ -21,14 +30,12 @@ test('rows that say nothing new have their outcome when they are read, and are n
   expect(again.counts).toMatchObject({ total: 4, unchanged: 4, pending: 0 });
   expect(again.planned).toEqual({ unchanged: 4 });
   expect(mirror.arrivals()).toBe(before);
-  const client = new pg.Client({ connectionString: mirror.database.url });
-  await client.connect();
-  const kept = await client.query(
+  const kept = await query(
+    mirror.database,
     'SELECT 1 FROM import_cells UNION ALL SELECT 1 FROM import_rows WHERE profile IS NOT NULL AND import_id = $1',
     [again.id],
   );
-  await client.end();
-  expect(kept.rowCount).toBe(0);
+  expect(kept).toEqual([]);
 });
 
 test('a list in another order, a default provider or a provider less is a change', async () => {
@@ -77,8 +84,7 @@ test('of two rows with one id the first stays, also when only the second says no
     ['p-2', 'unchanged', null],
     ['p-2', 'rejected', 'duplicate-id'],
   ]);
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  const text = await (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text();
+  const text = await rejectedCsv(service, id);
   expect(text).toContain('p-1,p-1@example.org,Pia,p-1,3,duplicate-id,');
   expect(text).toContain('p-2,p-2@example.org,Pia,p-2,5,duplicate-id,');
 });

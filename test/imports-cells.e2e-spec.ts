@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Random } from '../src/config/random.js';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { type RowOutcome } from '../src/imports/import-types.js';
 import { RowCellsRepository } from '../src/imports/row-cells.repository.js';
 import { Vault } from '../src/vault/vault.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 /** A row, and whether its cells are kept while the import may be retried, and when it may not. */
 type Case = [
@@ -40,7 +40,7 @@ describe('of what rows were read as, their import keeps what the file of rejecte
 
   beforeAll(async () => {
     home = await freshDatabase();
-    database = new Database(home.url);
+    database = openDatabase(home);
     const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
     cells = new RowCellsRepository(database, vault);
   });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
 import { ImportsRepository } from '../src/imports/imports.repository.js';
 import { importIs, rowsOf } from './support/bulk.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
@@ -18,7 +18,7 @@ describe('an import fails once, and only while it is where the fault found it', 
 
   beforeAll(async () => {
     home = await freshDatabase();
-    database = new Database(home.url);
+    database = openDatabase(home);
     imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
   });
 
@@ -61,7 +61,7 @@ describe('an import fails once, and only while it is where the fault found it', 
 test('of an import that could not be planned only the rejected rows are kept, and those behind it go on', async () => {
   const mirror = await newMirror();
   const service = await mirror.start();
-  const database = new Database(mirror.database.url);
+  const database = openDatabase(mirror.database);
   const count = async (table: string) => (await database.pool.query(`SELECT 1 FROM ${table}`)).rowCount;
   // A fault of the data that comes again each time, in the middle of the plan.
   await database.pool.query(`

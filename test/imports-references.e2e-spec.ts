@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { Random } from '../src/config/random.js';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import type { LinkFact, ReferenceFact } from '../src/imports/read/import-row.js';
 import { knownPersonKeys } from '../src/imports/read/reference-key.js';
 import { resolveProviders } from '../src/imports/read/resolve-providers.js';
@@ -13,7 +13,7 @@ import { StagingRepository } from '../src/imports/staging.repository.js';
 import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
 import { ProfileSeal } from '../src/people/profile.js';
 import { Vault } from '../src/vault/vault.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const SEED = Number(process.env.SEED);
 const RUNS = Number(process.env.RUNS ?? 300);
@@ -69,7 +69,7 @@ let tx: pg.PoolClient;
 
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = new Database(fresh.url);
+  database = openDatabase(fresh);
   tx = await database.pool.connect();
 });
 

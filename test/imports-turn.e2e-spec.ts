@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
 import { ImportsRepository } from '../src/imports/imports.repository.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {
   let home: TestDatabase;
@@ -13,7 +13,7 @@ describe('an import whose turn it is, and which is being steered at that moment'
 
   beforeEach(async () => {
     home = await freshDatabase();
-    database = new Database(home.url);
+    database = openDatabase(home);
     imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
   });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { RetentionRepository } from '../src/operations/retention.repository.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const OLD = `now() - interval '100 days'`;
 const DAYS_90_AGO = new Date(Date.now() - 90 * 86_400_000);
@@ -15,7 +15,7 @@ describe('what was kept long enough', () => {
 
   beforeAll(async () => {
     home = await freshDatabase();
-    database = new Database(home.url);
+    database = openDatabase(home);
   });
 
   afterAll(async () => {

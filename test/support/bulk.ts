@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportFile, Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/page.js';
 import type { ImportRowView } from '../../src/imports/import-rows.service.js';
 import type { ImportView } from '../../src/imports/import-view.js';
 import type { PersonView } from '../../src/people/person-view.js';
+import { ADMIN_KEY } from './service.js';
 
 /** A provider of the tests: an email of its own unless told. */
 export const providerLine = (id: string, email = `${id}@example.org`) => `${id},${email},Pia,${id}`;
@@ -47,6 +49,17 @@ export function rowsOf(service: Service, id: string, query = ''): Promise<Import
   return all<ImportRowView>(service, `/v1/imports/${id}/rows${query && `?${query}`}`);
 }
 
+/** The file of an import's rejected rows; asked for again while the database has no time. */
+export async function rejectedCsv(service: Service, id: string): Promise<string> {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const response = await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers });
+  const text = await response.text();
+  if (response.status === 200) return text;
+  if (response.status !== 503) throw new Error(`the rejected rows were answered ${response.status}: ${text}`);
+  await delay(500);
+  return rejectedCsv(service, id);
+}
+
 /** Every person who is not deleted. */
 export async function everybody(service: Service): Promise<PersonView[]> {
   return [...(await all<PersonView>(service, '/v1/providers')), ...(await all<PersonView>(service, '/v1/clients'))];
@@ -58,11 +71,7 @@ export async function importOf(service: Service, id: string): Promise<ImportView
 }
 
 /** Waits until an import is in a state. */
-export async function importIs(
-  service: Service,
-  id: string,
-  state: ImportView['state'],
-): Promise<ImportView> {
+export async function importIs(service: Service, id: string, state: ImportView['state']): Promise<ImportView> {
   const look = async () => {
     const view = await importOf(service, id);
     return view.state === state ? view : undefined;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { Database } from '../../src/database/database.js';
 
 export interface TestDatabase {
   readonly url: string;
@@ -18,6 +19,13 @@ export async function createDatabase(serverUrl: string, template = 'template1'):
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return { url: url.toString(), drop: () => admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+}
+
+/** The product's access to a database, for a test that calls what uses it; it waits for a connection however long. */
+export function openDatabase({ url }: Pick<TestDatabase, 'url'>): Database {
+  const database = new Database(url);
+  database.pool.options.connectionTimeoutMillis = 0;
+  return database;
 }
 
 async function admin(serverUrl: string, sql: string): Promise<void> {

@@ -1,0 +1,66 @@
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import { PLATFORM_ACCOUNT } from './platform-account.js';
+import { query } from './query.js';
+import { type Mirror, type MirrorOptions, useMirrors } from './service.js';
+
+/** A platform, a database and one process of the service. */
+export interface SharedService {
+  readonly mirror: Mirror;
+  readonly service: Service;
+}
+
+/** What holds people, their imports, and what was done and told of them; the audit trail can only grow. */
+const TABLES = [
+  'people',
+  'client_providers',
+  'email_claims',
+  'platform_users',
+  'imports',
+  'import_rows',
+  'import_cells',
+  'import_facts',
+  'platform_calls',
+  'call_budgets',
+  'circuits',
+  'feed_events',
+  'idempotency_records',
+];
+
+/**
+ * To be called once in a suite: its tests share one process of the service, since a start takes seconds of work, and
+ * each begins with nobody and no import on either side.
+ */
+export function useSharedService(options: MirrorOptions = {}): SharedService {
+  const newMirror = useMirrors();
+  let mirror: Mirror;
+  let service: Service;
+  beforeAll(async () => {
+    mirror = await newMirror(options);
+    service = await mirror.start();
+  });
+  beforeEach(() => forgetEverybody(mirror));
+  return {
+    get mirror() {
+      return mirror;
+    },
+    get service() {
+      return service;
+    },
+  };
+}
+
+/** Empties the database and the platform while the service runs. */
+export async function forgetEverybody({ database, simulator }: Mirror): Promise<void> {
+  // A call that is under way would be answered to somebody who is not there any more.
+  await query(
+    database,
+    `INSERT INTO call_budgets (account, blocked_until) VALUES ($1, now() + interval '1 day')
+     ON CONFLICT (account) DO UPDATE SET blocked_until = excluded.blocked_until`,
+    [PLATFORM_ACCOUNT],
+  );
+  const underWay = 'SELECT 1 FROM platform_calls WHERE outcome IS NULL LIMIT 1';
+  await until('no call is under way', async () => (await query(database, underWay)).length === 0);
+  await query(database, `BEGIN; ${TABLES.map((table) => `DELETE FROM ${table}`).join('; ')}; COMMIT`);
+  simulator.state.reset();
+}
