@@ -42,7 +42,9 @@ describeOnBothBackends('after an import, changes and errors of every kind', (bac
   let dump = '';
 
   beforeAll(async () => {
-    const mirror = await newMirror({ backend, env: { LOG_LEVEL: 'trace' } });
+    // The call that is cut is looked up once it would have timed out.
+    const shortly = { PLATFORM_TIMEOUT_SECONDS: '2', UNKNOWN_OUTCOME_GRACE_SECONDS: '0' };
+    const mirror = await newMirror({ backend, env: { LOG_LEVEL: 'trace', ...shortly } });
     service = await mirror.start();
     mirror.trouble({ operation: 'createProvider', kind: 'status', status: 400, match: { partnerUserId: 'p-1' } });
     mirror.trouble({ operation: 'createProvider', kind: 'commit-then-cut', match: { partnerUserId: 'p-2' } });

@@ -16,7 +16,7 @@ import { Vault } from '../src/vault/vault.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const SEED = Number(process.env.SEED);
-const RUNS = Number(process.env.RUNS ?? 300);
+const RUNS = 100;
 
 const CLIENTS = ['c-1', 'c-2', 'c-3'];
 /** Languages put the last three into different orders. */

@@ -1,28 +1,45 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { signsOfLife } from './sign-of-life.js';
+import { STALLED_MS, signsOfLife } from './sign-of-life.js';
 
-async function* slowly(pausesMs: number[]): AsyncGenerator<Buffer> {
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+/** Chunks that come after pauses of so many milliseconds. */
+async function* sender(pausesMs: number[]): AsyncGenerator<Buffer> {
   for (const pause of pausesMs) {
-    await delay(pause, undefined, { ref: pause < 1_000 });
+    await new Promise((resolve) => setTimeout(resolve, pause));
     yield Buffer.from(String(pause));
   }
 }
 
-async function collected(source: AsyncIterable<Buffer>): Promise<string[]> {
-  const chunks: string[] = [];
-  for await (const chunk of source) chunks.push(chunk.toString());
-  return chunks;
+async function collected(source: AsyncIterable<Buffer>, into: string[]): Promise<void> {
+  for await (const chunk of source) into.push(chunk.toString());
 }
 
-test('chunks pass as they come, each one a sign of life', async () => {
+test('chunks pass as they come, each one a sign of life, however long they take together', async () => {
   let signs = 0;
-  expect(await collected(signsOfLife(slowly([0, 1, 2]), () => signs++, 1_000))).toEqual(['0', '1', '2']);
-  expect(signs).toBe(3);
+  const chunks: string[] = [];
+  const pauses = [0, 1, STALLED_MS - 1, STALLED_MS - 1];
+  const reading = collected(
+    signsOfLife(sender(pauses), () => signs++),
+    chunks,
+  );
+  for (const [at, pause] of pauses.entries()) {
+    await jest.advanceTimersByTimeAsync(pause);
+    expect([chunks.length, signs]).toEqual([at + 1, at + 1]);
+  }
+  await reading;
+  expect(chunks).toEqual(pauses.map(String));
 });
 
-test('a sender that falls silent is given up, and told so', async () => {
-  await expect(collected(signsOfLife(slowly([0, 60_000]), () => undefined, 20))).rejects.toMatchObject({
-    status: 408,
-    type: 'upload-stalled',
-  });
+test('a sender that falls silent for half a minute is given up, and told so', async () => {
+  const chunks: string[] = [];
+  const given = expect(
+    collected(
+      signsOfLife(sender([0, 10 * STALLED_MS]), () => undefined),
+      chunks,
+    ),
+  ).rejects.toMatchObject({ status: 408, type: 'upload-stalled' });
+  await jest.advanceTimersByTimeAsync(30_000);
+  await given;
+  expect(chunks).toEqual(['0']);
 });

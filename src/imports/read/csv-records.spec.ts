@@ -32,7 +32,7 @@ describe(`records of a CSV file (SEED=${SEED})`, () => {
       fc.property(written, (text) => {
         expect(cellsOf(text)).toEqual(parse(text, options));
       }),
-      { seed: SEED, numRuns: 2000 },
+      { seed: SEED, numRuns: 1000 },
     );
   });
 
@@ -51,7 +51,7 @@ describe(`records of a CSV file (SEED=${SEED})`, () => {
         }
         expect(next - 1).toBe(lines);
       }),
-      { seed: SEED, numRuns: 5000 },
+      { seed: SEED, numRuns: 2000 },
     );
   });
 

@@ -5,7 +5,7 @@ import { UnreadableFile } from './unreadable-file.js';
 import { validatePerson } from './validate-person.js';
 
 const SEED = Number(process.env.SEED);
-const INPUTS = 20_000;
+const INPUTS = 5_000;
 
 /** Stands in every cell of the valid files: nothing that holds it may be told about a rejected row. */
 const SECRET = 'Zyxwv';
@@ -212,7 +212,7 @@ describe(`the readers under ${INPUTS} hostile inputs (SEED=${SEED})`, () => {
     // The law would hold of nothing if nearly everything were refused.
     expect(outcomes.read).toBeGreaterThan(INPUTS / 4);
     expect(outcomes.rows).toBeGreaterThan(INPUTS / 2);
-  }, 60_000);
+  });
 
   it('say the same however the bytes were cut', async () => {
     const property = fc.asyncProperty(mutated, limits, async ({ bytes, options }, limits) => {
@@ -220,6 +220,6 @@ describe(`the readers under ${INPUTS} hostile inputs (SEED=${SEED})`, () => {
         readAll(bytes, { ...options, limits }, chunk).catch((error: unknown) => String(error));
       expect(await read(1)).toEqual(await read(bytes.length));
     });
-    await fc.assert(property, { seed: SEED, numRuns: 1000 });
+    await fc.assert(property, { seed: SEED, numRuns: 500 });
   });
 });
