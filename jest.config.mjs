@@ -35,7 +35,7 @@ const base = {
     '^@prisma/client/runtime/(.*)\\.mjs$': '@prisma/client/runtime/$1.js',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.data'],
-  setupFiles: ['reflect-metadata'],
+  setupFiles: ['<rootDir>/scripts/forget-storages.cjs', 'reflect-metadata'],
 };
 
 export default {
@@ -48,7 +48,9 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults'].map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
+      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults'].map(
+        (folder) => `<rootDir>/${folder}/**/*.spec.ts`,
+      ),
     },
     {
       ...base,
