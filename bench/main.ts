@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
+import { benchEta } from './eta.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
@@ -8,6 +9,7 @@ import { benchReimport } from './reimport.js';
 /** What `npm run bench` measures; `npm run bench -- receiver` measures that alone. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   budget: benchBudget,
+  eta: benchEta,
   reimport: benchReimport,
   receiver: benchReceiver,
   recordings: benchRecordings,

@@ -67,6 +67,44 @@ describe('a running import', () => {
     expect((await steer(service, id, 'pause')).status).toBe(409);
   });
 
+  test('tells between which bounds the calls are that it still makes, and how long it takes, until its end', async () => {
+    const { mirror, service } = shared;
+    const [providers, clients] = [many(4, 'p'), many(12, 'c')];
+    // Of each kind some are on the platform already, which only their checks can tell.
+    for (const id of [...providers.slice(0, 1), ...clients.slice(0, 5)]) {
+      const role = id.startsWith('p') ? 'HealthcareProvider' : 'Client';
+      const name = { firstName: 'A', lastName: 'B' };
+      mirror.simulator.state.users.add({ role, email: `${id}@example.org`, ...name, providerUserIds: [] });
+    }
+    const room = callRoom(mirror);
+    await room.leave(6);
+    const { id } = await service.startImport('kind=clients', [
+      providersCsv(providers.map((one) => providerLine(one))),
+      clientsCsv(clients.map((one) => clientLine(one, ['p-1', 'p-2'], `${one}@example.org`))),
+    ]);
+    const looks: ImportView[] = [];
+    for (const calls of [8, 8, 8]) {
+      await room.used();
+      looks.push(await importOf(service, id));
+      await room.leave(calls);
+    }
+    await room.free();
+    const ended = await importIs(service, id, 'completed');
+    // Who is there takes a call less.
+    expect([ended.calls.made, mirror.arrivals()]).toEqual([1 + 3 * 2 + 5 * 2 + 7 * 3, ended.calls.made]);
+    expect([ended.calls.remaining, ended.etaSeconds]).toEqual([{ min: 0, max: 0 }, null]);
+    expect(looks.map(({ state, calls }) => [state, calls.made])).toEqual([6, 14, 22].map((made) => ['running', made]));
+    for (const { calls, etaSeconds } of looks) {
+      const left = ended.calls.made - calls.made;
+      expect(calls.remaining.min).toBeLessThanOrEqual(left);
+      expect(calls.remaining.max).toBeGreaterThanOrEqual(left);
+      expect(etaSeconds).toBeGreaterThan(0);
+    }
+    const most = looks.map(({ calls }) => calls.remaining.max);
+    expect(most).toEqual([...most].sort((a, b) => b - a));
+    expect(new Set(most).size).toBe(most.length);
+  });
+
   test.each(Array.from({ length: ROUNDS }, (_, round) => round + 1))(
     `that is cancelled gives everybody who was not sent the wish back that they had before (SEED=${SEED}, round %d)`,
     (round) => cancelledSomewhere(new SeededRandom(SEED + round)),
