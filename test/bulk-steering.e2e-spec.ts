@@ -1,7 +1,9 @@
+import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { ImportView } from '../src/imports/import-view.js';
+import { ORDER_LOCK } from '../src/imports/order-lock.js';
 import {
   clientLine,
   clientsCsv,
@@ -111,9 +113,9 @@ describe('a running import', () => {
   );
 });
 
-/** How many calls that create somebody were granted. */
-async function createsGranted(): Promise<number> {
-  const calls = `SELECT 1 FROM platform_calls WHERE operation LIKE 'create%'`;
+/** How many calls that create or delete somebody were granted to imports. */
+async function changesGranted(): Promise<number> {
+  const calls = `SELECT 1 FROM platform_calls WHERE lane = 'bulk' AND operation ~ '^(create|delete)'`;
   return (await query(shared.mirror.database, calls)).length;
 }
 
@@ -146,19 +148,32 @@ async function cancelledSomewhere(random: SeededRandom): Promise<void> {
   await service.call('POST', `/v1/imports/${plan.id}/apply`, override);
   await importIs(service, plan.id, 'running');
   await room.arrived(calls);
-  expect((await steer(service, plan.id, 'cancel')).status).toBe(200);
-  const atCancel = await createsGranted();
-  await room.free();
+  // While this lock is held nobody is taken back: that nothing else starts is the cancelling's own.
+  let atCancel: number;
+  const holder = new pg.Client({ connectionString: mirror.database.url });
+  await holder.connect();
+  try {
+    await holder.query('SELECT pg_advisory_lock($1)', [ORDER_LOCK]);
+    expect((await steer(service, plan.id, 'cancel')).status).toBe(200);
+    atCancel = await changesGranted();
+    await room.free();
+    const body = { email: 'p-now@example.org', firstName: 'Pia', lastName: 'Now' };
+    const answer = await service.call('PUT', '/v1/providers/p-now', { body, wait: 60 });
+    expect(answer.body.sync.state).toBe('synced');
+    expect(await changesGranted()).toBe(atCancel);
+  } finally {
+    await holder.end();
+  }
   const ended = await service.importEnded(plan.id);
   expect(ended.state).toBe('cancelled');
   expect([ended.counts.pending, sumOfOutcomes(ended)]).toEqual([0, ended.counts.total]);
-  // Lists that were changed are given back, which takes calls; but nobody is created any more.
-  expect(await createsGranted()).toBe(atCancel);
 
   const after = await until('everybody is at rest', async () => {
     const people = await wishes();
     return [...people.values()].every(({ sync }) => sync.state === 'synced') ? people : undefined;
   });
+  // Lists that were changed are given back, which takes calls; but nobody is created or deleted any more.
+  expect(await changesGranted()).toBe(atCancel);
   for (const row of await rowsOf(service, plan.id)) {
     const id = row.externalId ?? '';
     const [was, is] = [before.get(id), after.get(id)];
