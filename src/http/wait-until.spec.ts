@@ -1,48 +1,75 @@
-import { waitUntil } from './wait-until.js';
+import { type WaitTime, waitUntil } from './wait-until.js';
+
+const HOUR_MS = 3_600_000;
+
+const never = () => false;
+
+/** Time that passes in pauses alone. */
+function steppedTime() {
+  const pauses: number[] = [];
+  let now = 0;
+  const time: WaitTime = {
+    nowMs: () => {
+      if (now > HOUR_MS) throw new Error('It does not end');
+      return now;
+    },
+    pause: async (ms) => {
+      pauses.push(ms);
+      now += Math.max(ms, 1); // as timers do
+    },
+  };
+  return { time, pauses, now: () => now };
+}
+
+function counter() {
+  let reads = 0;
+  return { read: async () => ++reads, reads: () => reads };
+}
 
 test('without a wish to wait the state is read once', async () => {
-  let reads = 0;
-  expect(await waitUntil(0, async () => ++reads, Object.is.bind(null, 99))).toBe(1);
+  const { time, pauses } = steppedTime();
+  expect([await waitUntil(0, counter().read, never, undefined, time), pauses]).toEqual([1, []]);
 });
 
 test('it ends as soon as the state is settled', async () => {
-  let reads = 0;
-  const started = performance.now();
-  expect(
-    await waitUntil(
-      30,
-      async () => ++reads,
-      (state) => state === 2,
-    ),
-  ).toBe(2);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  const { time, pauses } = steppedTime();
+  expect(await waitUntil(30, counter().read, (state) => state === 2, undefined, time)).toBe(2);
+  expect(pauses).toEqual([50]);
 });
 
 test('when the time is over it answers with the state of that moment', async () => {
-  let reads = 0;
-  const started = performance.now();
-  const last = await waitUntil(
-    0.25,
-    async () => ++reads,
-    () => false,
-  );
-  expect(performance.now() - started).toBeGreaterThanOrEqual(249);
-  expect(last).toBe(reads);
-  expect(reads).toBeGreaterThanOrEqual(3);
+  const { time, now } = steppedTime();
+  const { read, reads } = counter();
+  const last = await waitUntil(0.27, read, never, undefined, time);
+  expect([last, reads(), now()]).toEqual([7, 7, 270]);
 });
 
-test('it ends when the caller hangs up', async () => {
+test('it looks at most twenty times a second, and four times a second in a long wait', async () => {
+  const { time, pauses, now } = steppedTime();
+  await waitUntil(60, counter().read, never, undefined, time);
+  expect([Math.min(...pauses.slice(0, -1)), Math.max(...pauses), now()]).toEqual([50, 250, 60_000]);
+  expect(pauses.length).toBeLessThan(300);
+});
+
+test('it ends when the caller hangs up, also in the middle of a pause', async () => {
   const caller = new AbortController();
-  const started = performance.now();
-  const reading = waitUntil(
-    30,
-    async () => 'open',
-    () => false,
-    caller.signal,
-  );
-  caller.abort();
-  expect(await reading).toBe('open');
-  expect(performance.now() - started).toBeLessThan(1_000);
+  const pause = (_ms: number, signal?: AbortSignal) =>
+    new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason));
+      caller.abort();
+    });
+  const { read, reads } = counter();
+  expect(await waitUntil(30, read, never, caller.signal, { nowMs: () => 0, pause })).toBe(2);
+  expect(reads()).toBe(2);
+});
+
+test("on the machine's own clock too", async () => {
+  const caller = new AbortController();
+  const read = async () => {
+    setImmediate(() => caller.abort());
+    return 'open';
+  };
+  expect(await waitUntil(3_600, read, never, caller.signal)).toBe('open');
 });
 
 test('a fault of the reading passes through', async () => {

@@ -4,6 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 250;
 
+/** What a wait is measured by, and what passes its pauses; another one in tests. */
+export interface WaitTime {
+  /** Milliseconds that never go back. */
+  nowMs(): number;
+  /** Rejects when the signal is aborted. */
+  pause(ms: number, signal?: AbortSignal): Promise<unknown>;
+}
+
+const REAL_TIME: WaitTime = {
+  nowMs: () => performance.now(),
+  pause: (ms, signal) => delay(ms, undefined, { signal }),
+};
+
 /**
  * Reads a state again and again until it is settled, the time is over or the caller is gone. It always reads once,
  * and once more when the time is over.
@@ -19,14 +32,15 @@ export async function waitUntil<T>(
   read: () => Promise<T>,
   done: (state: T) => boolean,
   signal?: AbortSignal,
+  time: WaitTime = REAL_TIME,
 ): Promise<T> {
-  const begun = performance.now();
+  const begun = time.nowMs();
   const end = begun + seconds * 1000;
   for (;;) {
     const state = await read();
-    const now = performance.now();
+    const now = time.nowMs();
     if (now >= end || done(state) || signal?.aborted) return state;
     const pause = Math.min(Math.max((now - begun) / 20, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
-    await delay(Math.min(pause, end - now), undefined, { signal }).catch(() => undefined);
+    await time.pause(Math.min(pause, end - now), signal).catch(() => undefined);
   }
 }
