@@ -1,3 +1,4 @@
+import { until } from '../harness/until.js';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import type { Session } from '../src/platform/wire-types.js';
 import { callSimulator, newSimulatedClient, newSimulatedProvider } from './support/simulator-call.js';
@@ -184,7 +185,7 @@ describe('the run of a session', () => {
   it('on the timer a session ends by itself', async () => {
     await call('PATCH', '/_simulator/settings', { stepMs: 5 });
     const sessionId = await create();
-    while ((await read(sessionId)).state !== 'Done');
+    await until('it is done', async () => (await read(sessionId)).state === 'Done');
     expect((await read(sessionId)).notes).toHaveLength(1);
   });
 });

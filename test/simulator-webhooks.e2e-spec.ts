@@ -1,7 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { until } from '../harness/until.js';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import type { Settings } from '../simulator/settings.js';
+import { Timers } from '../simulator/timers.js';
 import { matchingSecret } from '../src/platform/webhook-signature.js';
 import { callSimulator } from './support/simulator-call.js';
 
@@ -13,8 +15,12 @@ interface Received {
 let simulator: Simulator;
 let receiver: Server;
 let received: Received[];
+/** When it is set, answers wait here for a word. */
+let held: (() => void)[] | undefined;
 /** What the receiver answers, in turn; then 204. A 0 is no answer at all. */
 let answers: number[];
+/** Steps at each look, so that two moments are never the same. */
+let nowMs = 1_800_000_000_000;
 
 beforeAll(async () => {
   receiver = createServer((request, response) => {
@@ -23,16 +29,20 @@ beforeAll(async () => {
     request.on('end', () => {
       received.push({ headers: request.headers, body: Buffer.concat(chunks) });
       const status = answers.shift() ?? 204;
-      if (status > 0) response.writeHead(status).end();
+      const answer = () => response.writeHead(status).end();
+      if (held) held.push(answer);
+      else if (status > 0) answer();
     });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
   simulator = await buildSimulator({
     seed: 3,
+    nowMs: () => nowMs++,
     settings: {
       webhookUrl: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
       webhookSecret: 'secret',
       webhookRetryBaseMs: 1,
+      webhookTimeoutMs: 60_000,
     },
   });
 });
@@ -40,6 +50,10 @@ beforeEach(() => {
   simulator.state.reset();
   received = [];
   answers = [];
+  held = undefined;
+});
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 afterAll(async () => {
   await simulator.close();
@@ -86,17 +100,31 @@ it('any other answer, also of 2xx, is retried, five times at most', async () => 
 it('an answer that does not come in time is retried', async () => {
   await set({ webhookTimeoutMs: 20 });
   answers = [0];
+  // From the first retry on there is time enough, also when the first attempt never reached the receiver.
+  const sleep = jest.spyOn(Timers.prototype, 'sleep').mockImplementation(async (ms) => {
+    if (ms === 0) return;
+    answers = [];
+    simulator.state.settings = { ...simulator.state.settings, webhookTimeoutMs: 60_000 };
+  });
   await send();
   expect(deliveries()).toMatchObject([{ state: 'delivered', attempts: [{ error: 'timeout' }, { status: 204 }] }]);
+  expect(sleep.mock.calls).toEqual([[0], [1]]);
 });
 
-it('the delay doubles with each retry', async () => {
+it('the delay doubles with each retry, and passes between two attempts', async () => {
   await set({ webhookRetryBaseMs: 20 });
   answers = [500, 500, 500];
+  const passed: [ms: number, attempts: number][] = [];
+  jest.spyOn(Timers.prototype, 'sleep').mockImplementation(async (ms) => {
+    passed.push([ms, received.length]);
+  });
   await send();
-  const at = deliveries()[0]?.attempts.map((attempt) => attempt.at) ?? [];
-  const gaps = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-  expect(gaps.every((gap, index) => gap >= 20 * 2 ** index - 1)).toBe(true);
+  expect(passed).toEqual([
+    [0, 0],
+    [20, 1],
+    [40, 2],
+    [80, 3],
+  ]);
 });
 
 it('a retry repeats its timestamp and signature when it is to', async () => {
@@ -139,15 +167,35 @@ it('shuffled deliveries arrive in another order, all of them', async () => {
 
 it('delayed deliveries wait', async () => {
   await set({ webhookDelayMs: [30, 40] });
-  await send();
-  const [delivery] = deliveries();
-  expect((delivery?.attempts[0]?.at ?? 0) - (delivery?.createdAt ?? 0)).toBeGreaterThanOrEqual(29);
+  let arrive: () => void = () => {};
+  const sleep = jest.spyOn(Timers.prototype, 'sleep').mockImplementation(
+    () =>
+      new Promise((resolve) => {
+        arrive = resolve;
+      }),
+  );
+  const sent = send();
+  expect([deliveries()[0]?.attempts, sleep.mock.calls.length]).toEqual([[], 1]);
+  const [[ms = 0] = []] = sleep.mock.calls;
+  expect([ms >= 30, ms <= 40]).toEqual([true, true]);
+  arrive();
+  await sent;
+  expect(numbers()).toEqual([1]);
 });
 
 it('no more are under way at once than allowed, and all arrive', async () => {
   await set({ webhookConcurrency: 2 });
-  await send(10);
-  expect(numbers().sort((a, b) => a - b)).toHaveLength(10);
+  held = [];
+  const sent = send(5);
+  for (const arrived of [2, 3, 4, 5, 5]) {
+    await until(`${arrived} have arrived`, () => received.length >= arrived);
+    // Another request of this machine comes and goes: one more delivery would have arrived with it.
+    await callSimulator(simulator, 'GET', '/_simulator/settings');
+    expect(received).toHaveLength(arrived);
+    held.shift()?.();
+  }
+  await sent;
+  expect(numbers().sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5]);
 });
 
 it.each<[string, Partial<Settings>, number]>([

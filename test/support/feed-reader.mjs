@@ -15,6 +15,7 @@ function keep({ cursor, data }) {
 
 async function poll() {
   const answer = await fetch(`${url}/v1/events?after=${after}&limit=50`, { headers: { ...headers, prefer: 'wait=5' } });
+  if (answer.status === 503) return; // a service without time for its database; it is asked again
   for (const event of (await answer.json()).items) keep(event);
 }
 

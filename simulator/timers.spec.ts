@@ -1,0 +1,33 @@
+import { Timers } from './timers.js';
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+it('what is to happen later happens then, and not before', async () => {
+  const timers = new Timers();
+  const happened: string[] = [];
+  timers.later(30, () => happened.push('later'));
+  void timers.sleep(40).then(() => happened.push('slept'));
+  await jest.advanceTimersByTimeAsync(29);
+  expect(happened).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(happened).toEqual(['later']);
+  await jest.advanceTimersByTimeAsync(10);
+  expect(happened).toEqual(['later', 'slept']);
+});
+
+it('no milliseconds are no timer', async () => {
+  await new Timers().sleep(0);
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+it('when all is cancelled, sleepers wake at once and nothing else happens', async () => {
+  const timers = new Timers();
+  const late = jest.fn();
+  timers.later(30, late);
+  const sleeper = timers.sleep(3_600_000);
+  timers.cancelAll();
+  await sleeper;
+  await jest.advanceTimersByTimeAsync(60);
+  expect([late.mock.calls.length, jest.getTimerCount()]).toEqual([0, 0]);
+});
