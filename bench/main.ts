@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
+import { benchDemo } from './demo.js';
 import { benchEta } from './eta.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
@@ -13,6 +14,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   reimport: benchReimport,
   receiver: benchReceiver,
   recordings: benchRecordings,
+  demo: benchDemo,
 };
 
 const shown = (value: number) =>

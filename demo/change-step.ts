@@ -2,7 +2,7 @@ import type { PersonView } from '../src/people/person-view.js';
 import { type Stage, tell, title } from './stage.js';
 
 /** Seconds that the EHR is willing to wait for the platform to have it. */
-const WAIT = { wait: 30 };
+const WAIT = { wait: 60 };
 
 /** A client gets another list of providers; a clinician waits for it, so it overtakes bulk work. */
 export async function changeProviders({ ehr, platform, signal }: Stage): Promise<void> {

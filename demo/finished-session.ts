@@ -5,7 +5,8 @@ import type { SessionView } from '../src/sessions/session-view.js';
 import type { Stage } from './stage.js';
 
 const POLL_MS = 200;
-const PATIENCE_MS = 30_000;
+/** Ends a hang: a slow machine is far below it. */
+const PATIENCE_MS = 180_000;
 
 /** Waits until the EHR finds the session of an appointment with its notes. */
 export async function finishedSession({ ehr, signal }: Stage, appointment: string): Promise<SessionView> {

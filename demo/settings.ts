@@ -41,6 +41,8 @@ export async function demoSettings(): Promise<DemoSettings> {
     PORT: port,
     REDIRECT_ALLOWED_ORIGINS: `http://127.0.0.1:${port}`,
     USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
+    // The platform runs on this machine too: where that is busy an answer is late, and not lost.
+    PLATFORM_TIMEOUT_SECONDS: '30',
     UNKNOWN_OUTCOME_GRACE_SECONDS: '2',
     DATA_DIR: DEMO_DATA,
   };
