@@ -3,8 +3,8 @@ import { capabilitiesOf } from '../../platform/capabilities.js';
 import { readContract } from '../../platform/contract-file.js';
 import type { Check, Finding } from './finding.js';
 
-/** Milliseconds that a server has to answer. */
-const TIMEOUT_MS = 5_000;
+/** Milliseconds that a server has to answer: one that is busy is not called ill. */
+const TIMEOUT_MS = 15_000;
 
 /** What stands before a setting of the contract file. */
 const IN_CONTRACT = 'PLATFORM_CONTRACT: ';

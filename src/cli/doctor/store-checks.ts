@@ -11,8 +11,8 @@ import { prepareQueueStore } from '../../queue/backend.js';
 import type { Check, Finding } from './finding.js';
 import { keysFinding } from './keys-finding.js';
 
-/** Milliseconds that the database has to take a connection. */
-const CONNECT_TIMEOUT_MS = 5_000;
+/** Milliseconds that the database has to take a connection: a machine that is busy is not called ill. */
+const CONNECT_TIMEOUT_MS = 15_000;
 
 /** Of these one is in the data folder once the embedded server was started. */
 const SIGNS_OF_DATA = ['postgres', 'postgres-is-elsewhere.txt'];
