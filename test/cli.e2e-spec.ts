@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
@@ -24,6 +25,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function start(args: string[], env: Record<string, string> = {}): Promise<Program> {
   const connection = { NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
   return startProgram({ file: 'dist/src/cli/main.js', args, env: { ...connection, ...env } });
+}
+
+/** Ends what trouble is left, and answers whoever waits. */
+function relieve(): void {
+  mirror.simulator.state.faults.clear();
+  mirror.simulator.state.timers.cancelAll();
 }
 
 /** Runs a command to its end. */
@@ -85,11 +92,12 @@ test('a dry run plans and sends nothing until it is applied', async () => {
 });
 
 test('Ctrl-C stops watching, not the import', async () => {
-  mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 1_500 });
+  mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 3_600_000 });
   const program = await start(['import', file('providers.csv', PROVIDERS[0] ?? '', 'p8,p8@example.org,Gil,Oz')]);
   const [, id = ''] = await program.printed(/Import ([0-9a-f-]{36})/);
   expect(await program.kill('SIGINT')).toBe(130);
   expect(program.output()).toContain(`npx notebridge imports ${id}`);
+  relieve();
   expect((await service.importEnded(id)).counts.created).toBe(1);
 });
 
@@ -141,7 +149,7 @@ describe('a request whose answer was lost is found, and settled by a word', () =
       partnerAppointmentId: 'visit-17',
     };
     lose('createSession');
-    await service.call('POST', '/v1/sessions', { body: wish });
+    await service.call('POST', '/v1/sessions', { body: wish, wait: 60 });
     const { output } = await notebridge('sessions', '--state', 'Unknown');
     expect(output).toMatch(/Unknown +– +p1 +visit-17 +–$/m);
     expect(output).not.toContain('quarry');
@@ -150,7 +158,14 @@ describe('a request whose answer was lost is found, and settled by a word', () =
     const nowhere = await notebridge('sessions', 'resolve', id, 'link', '--to', 'made-up');
     expect([nowhere.code, nowhere.output]).toEqual([1, expect.stringContaining('no session with this id')]);
     const done = await notebridge('sessions', 'resolve', id, 'create');
-    expect([done.code, done.output]).toEqual([0, expect.stringMatching(`^${id}: (InProgress|Processing|Done)`)]);
+    expect([done.code, done.output]).toEqual([
+      0,
+      expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`),
+    ]);
+    await until('it was created', async () => {
+      const { body } = await service.call<{ sessionId: string | null }>('GET', `/v1/sessions/${id}`);
+      return body.sessionId;
+    });
     expect((await notebridge('sessions', '--state', 'Unknown')).output).toContain('none like that');
     const [line = ''] = (await notebridge('sessions', '--json')).output.split('\n');
     expect(JSON.parse(line)).toMatchObject({ id, provider: 'p1' });
@@ -159,7 +174,7 @@ describe('a request whose answer was lost is found, and settled by a word', () =
   test('compliance jobs', async () => {
     lose('submitComplianceJob');
     const files = [{ id: 'visit-17', url: 'https://files.example.com/1.pdf' }];
-    await service.call('POST', '/v1/compliance/jobs', { body: { files } });
+    await service.call('POST', '/v1/compliance/jobs', { body: { files }, wait: 60 });
     const { output } = await notebridge('compliance', '--state', 'Unknown');
     expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);
     const id = /^[0-9a-f-]{36}/m.exec(output)?.[0] ?? '';

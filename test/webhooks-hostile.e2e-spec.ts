@@ -138,13 +138,10 @@ describe('a hostile sender', () => {
     await run(REQUESTS / 10); // warm: what is compiled and pooled once is no growth
     const before = process.memoryUsage();
     await run(REQUESTS - REQUESTS / 10);
-    await until(
-      `the heap is back within ${GROWTH} bytes of where it was`,
-      () => {
-        const { heapUsed, external } = process.memoryUsage();
-        return heapUsed + external < before.heapUsed + before.external + GROWTH || !forceCollection();
-      },
-    );
+    await until(`the heap is back within ${GROWTH} bytes of where it was`, () => {
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external < before.heapUsed + before.external + GROWTH || !forceCollection();
+    });
     expect(Object.fromEntries(statuses)).toEqual({ 401: REQUESTS });
     expect((await sql.query('SELECT count(*)::int AS n FROM webhook_deliveries')).rows[0].n).toBe(0);
     await until('the ledger holds them all', async () => {
