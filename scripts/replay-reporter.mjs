@@ -1,8 +1,11 @@
 // Says, below Jest's own report of each failed test, the one command that runs it again with the same seed.
 import path from 'node:path';
 
-/** A pattern for --testNamePattern that a shell passes on as it is: whatever it might read otherwise is any character. */
-const patternOf = (name) => name.replace(/[^\w ,:;-]/g, '.');
+/**
+ * A pattern for --testNamePattern that fits this whole name, and that a shell passes on as it is: whatever it might read
+ * otherwise is any character.
+ */
+const patternOf = (name) => `^${name.replace(/[^\w ,:;-]/g, '.')}$`;
 
 export function replayCommand(file, name, seed) {
   return `SEED=${seed} npm test -- ${file}${name ? ` -t '${patternOf(name)}'` : ''}`;
