@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
+import { benchDatabaseAway } from './database-away.js';
 import { benchDemo } from './demo.js';
 import { benchEta } from './eta.js';
 import { benchReceiver } from './receiver.js';
@@ -14,6 +15,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   reimport: benchReimport,
   receiver: benchReceiver,
   recordings: benchRecordings,
+  'database-away': benchDatabaseAway,
   demo: benchDemo,
 };
 

@@ -71,7 +71,7 @@ const generationShown = async ({ sessionId }: SimulatedSession) =>
   /\(Generation (\d+)\.\)/.exec(texts(await notesOf(sessionId))[0] ?? '')?.[1];
 
 test('--session fetches that one: its new notes are there when the command ends, and no other was asked for', async () => {
-  const [one, other] = [await knownSession(), await knownSession()];
+  const [one, other] = await Promise.all([knownSession(), knownSession()]);
   for (const session of [one, other]) regenerateUnheard(session);
   const before = world.fetches();
   const { code, output } = await refresh('--session', (await show(one.sessionId)).id);
@@ -80,7 +80,7 @@ test('--session fetches that one: its new notes are there when the command ends,
 });
 
 test('--since fetches all that changed since, and shows how far it is', async () => {
-  const sessions = [await knownSession(), await knownSession(), await knownSession()];
+  const sessions = await Promise.all([knownSession(), knownSession(), knownSession()]);
   for (const session of sessions) regenerateUnheard(session);
   const count = world.simulator.state.sessions.list().length;
   const { code, output } = await refreshWatched(`${count} sessions`, '--since', '2026-01-31');
