@@ -43,6 +43,9 @@ export const READY = /"address":"([^"]+)"|"ready":true/;
 /** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
 const AGAIN_MS = 500;
 
+const isDatabaseBusy = (status: number, text: string) =>
+  status === 503 && text.includes('problem:database-unavailable');
+
 /** @param adminKey of ADMIN_API_KEY */
 export function serviceOf(program: Program, adminKey: string): Service {
   const url = READY.exec(program.output())?.[1] ?? '';
@@ -64,7 +67,7 @@ export function serviceOf(program: Program, adminKey: string): Service {
       const text = await response.text();
       // Never expected: the log says why.
       if (response.status === 500) throw new Error(`${method} ${path}: ${text}\n${program.output().slice(-4_000)}`);
-      if (response.status === 503 && text.includes('problem:database-unavailable')) {
+      if (isDatabaseBusy(response.status, text)) {
         await delay(AGAIN_MS);
         return service.call<Body>(method, path, options);
       }
@@ -82,6 +85,10 @@ export function serviceOf(program: Program, adminKey: string): Service {
         body: form,
       });
       const text = await response.text();
+      if (isDatabaseBusy(response.status, text)) {
+        await delay(AGAIN_MS);
+        return service.startImport(query, files);
+      }
       if (response.status !== 202) throw new Error(`the import was answered ${response.status}: ${text}`);
       return JSON.parse(text) as ImportView;
     },
