@@ -4,6 +4,7 @@ import { benchBudget } from './budget.js';
 import { benchDatabaseAway } from './database-away.js';
 import { benchDemo } from './demo.js';
 import { benchEta } from './eta.js';
+import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
@@ -14,6 +15,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   eta: benchEta,
   reimport: benchReimport,
   receiver: benchReceiver,
+  outage: benchOutage,
   recordings: benchRecordings,
   'database-away': benchDatabaseAway,
   demo: benchDemo,

@@ -2,10 +2,19 @@ import { createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { until } from '../harness/until.js';
+import { Clock } from '../src/config/clock.js';
 import { Rejections } from '../src/webhooks/rejections.js';
 import { SignaturesHealth } from '../src/webhooks/signatures-health.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { ADMIN_KEY, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import {
+  ADMIN_KEY,
+  deliver,
+  SECRET,
+  sessionEvent,
+  signed,
+  startWebhooks,
+  type WebhooksApp,
+} from './support/webhooks-app.js';
 
 describe('the receiver', () => {
   let database: TestDatabase;
@@ -29,7 +38,7 @@ describe('the receiver', () => {
   });
 
   const send = async (init: RequestInit) => {
-    const response = await fetch(`${service.url}/webhooks/platform`, init);
+    const response = await deliver(service, init);
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const rows = async () =>
@@ -45,7 +54,7 @@ describe('the receiver', () => {
     const answer = await send(signed(sessionEvent('very-visible-id')));
     expect([answer.status, answer.text]).toEqual([204, '']);
     const row = await lastRow();
-    expect(row).toMatchObject({ secret_index: 0, repeats: 0 });
+    expect(row).toMatchObject({ secret_index: 0 });
     expect(row.body.toString('latin1')).not.toContain('very-visible-id');
   });
 
@@ -132,14 +141,18 @@ describe('the receiver', () => {
   });
 
   test('the ledger is read by cause and minute, and a request never makes a row of its own', async () => {
+    const begun = Date.now();
     await Promise.all(Array.from({ length: 200 }, () => send({ method: 'POST', body: 'x' })));
     await until('they are counted', async () => (await countOf('missing-signature')) >= 200);
     const response = await fetch(`${service.url}/v1/webhook-rejections?limit=200`, {
       headers: { authorization: `Bearer ${ADMIN_KEY}` },
     });
     const { items } = (await response.json()) as { items: { cause: string; minute: string; count: number }[] };
-    const minutes = items.filter((item) => item.cause === 'missing-signature');
-    expect(minutes.length).toBeLessThanOrEqual(2);
+    const minutes = items.filter(
+      ({ cause, minute }) => cause === 'missing-signature' && Date.parse(minute) > begun - 60_000,
+    );
+    expect(new Set(minutes.map(({ minute }) => minute)).size).toBe(minutes.length);
+    expect(minutes.length).toBeLessThanOrEqual((Date.now() - begun) / 60_000 + 2);
     expect(minutes.reduce((sum, item) => sum + item.count, 0)).toBeGreaterThanOrEqual(200);
   });
 
@@ -156,7 +169,7 @@ describe('the receiver', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(init)));
     expect(answers.every(({ status }) => status === 204)).toBe(true);
     expect((await rows()).length).toBe(before + 1);
-    await until('every repeat is noted', async () => (await lastRow()).repeats === 19);
+    await until('every repeat is noted', async () => (await lastRow()).repeats >= 19);
   });
 
   test('identical bodies with timestamps of their own are two deliveries', async () => {
@@ -170,12 +183,14 @@ describe('the receiver', () => {
 test('with an age window, a retry within it is taken and older or future ones are refused', async () => {
   const database = await freshDatabase();
   const service = await startWebhooks(database.url, { WEBHOOK_MAX_AGE_SECONDS: '3600', ROLES: 'api' });
+  const now = new Date('2027-01-15T08:00:00Z');
+  jest.spyOn(service.app.get(Clock), 'now').mockReturnValue(now);
   try {
-    const ages = [0, 3_590, 3_610, -290, -310];
+    const ages = [0, 3_600, 3_601, -300, -301];
     const statuses: number[] = [];
     for (const age of ages) {
-      const init = signed(sessionEvent('s'), { timestamp: String(Date.now() - age * 1000) });
-      statuses.push((await fetch(`${service.url}/webhooks/platform`, init)).status);
+      const init = signed(sessionEvent('s'), { timestamp: String(now.getTime() - age * 1000) });
+      statuses.push((await deliver(service, init)).status);
     }
     expect(statuses).toEqual([204, 204, 401, 204, 401]);
   } finally {

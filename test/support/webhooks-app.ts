@@ -3,6 +3,7 @@ import { Injectable, Module } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type pg from 'pg';
+import { until } from '../../harness/until.js';
 import { AccessModule } from '../../src/access/access.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { validateEnv } from '../../src/config/env.js';
@@ -111,4 +112,14 @@ export function signed(
 /** A session event as the spec shapes it. */
 export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_NOTES_COMPLETED'): string {
   return JSON.stringify({ eventType, sessionId, providerUserId: 'p-1', aiNotesEnabled: true });
+}
+
+/** Sends a delivery, and again while it is answered 503, as the platform does: a slow machine commits late. */
+export function deliver({ url }: Pick<WebhooksApp, 'url'>, init: RequestInit): Promise<Response> {
+  return until('the delivery is answered for good', async () => {
+    const response = await fetch(`${url}/webhooks/platform`, init);
+    if (response.status !== 503) return response;
+    await response.arrayBuffer();
+    return undefined;
+  });
 }
