@@ -4,8 +4,10 @@ import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
+import { Clock } from '../../src/config/clock.js';
 import { Database } from '../../src/database/database.js';
 import type { NotesView } from '../../src/sessions/notes-view.js';
+import { RefreshBell } from '../../src/sessions/refresh-bell.js';
 import type { SessionView } from '../../src/sessions/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
@@ -13,6 +15,9 @@ import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';
+
+/** No webhook is late for the platform, however slow the machine is: a retry would be one event more. */
+const PLATFORM = { stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 };
 
 /** A platform whose sessions arrive here by webhooks; p-1 and c-1 are mirrored. */
 export interface ArrivingSessions {
@@ -36,8 +41,12 @@ export interface ArrivingSessions {
   refresh(session: SimulatedSession): Promise<void>;
   /** Resolves when every webhook that the platform has to send was acknowledged and handled. */
   heardAll(): Promise<void>;
-  /** How often the platform was asked for a session. */
-  fetches(): number;
+  /** How often the platform was asked for a session; of those answered so, when a status is named. */
+  fetches(status?: number): number;
+  /** Holds the service's clock, by which pauses end, until the returned function is called. */
+  holdClock(): { letPass(ms: number): void; goOn(): void };
+  /** Lets every look-up that waits for its time come at once. */
+  hurry(): Promise<void>;
 }
 
 /** To be called once in a suite: everything starts before its tests and ends after them. */
@@ -60,7 +69,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     (await service.app.get(Database).pool.query(text, values)).rows;
 
   beforeAll(async () => {
-    simulator = await buildSimulator({ seed: 11, settings: { stepMs: 0, processingEvents: false } });
+    simulator = await buildSimulator({ seed: 11, settings: PLATFORM });
     database = await freshDatabase();
     await start();
     provider = await newSimulatedProvider(simulator);
@@ -130,7 +139,25 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       const open = () => sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL');
       await until('every delivery is handled', async () => (await open()).length === 0);
     },
-    fetches: () => simulator.state.arrivals.list().filter(({ operation }) => operation === 'getSession').length,
+    fetches: (wanted) =>
+      simulator.state.arrivals
+        .list()
+        .filter(({ operation, status }) => operation === 'getSession' && (wanted ?? status) === status).length,
+    holdClock() {
+      const clock = service.app.get(Clock);
+      let now = clock.monotonicMs();
+      const held = jest.spyOn(clock, 'monotonicMs').mockImplementation(() => now);
+      return {
+        letPass: (ms) => {
+          now += ms;
+        },
+        goOn: () => held.mockRestore(),
+      };
+    },
+    async hurry() {
+      await sql('UPDATE sessions SET due_at = clock_timestamp() WHERE due_at > clock_timestamp()');
+      service.app.get(RefreshBell).ring();
+    },
   };
 }
 
