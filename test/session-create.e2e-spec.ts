@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
@@ -13,7 +12,7 @@ import type { CallOptions } from './support/sessions-app.js';
 let app: RequestsApp;
 
 beforeAll(async () => {
-  app = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '2' });
+  app = await startRequestsApp();
 });
 
 afterAll(() => app?.close());
@@ -33,7 +32,7 @@ const usual = () => ({
 type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<string, unknown>;
 
 async function create(wish: Wish, options: CallOptions = {}) {
-  const answer = await app.service.call('POST', '/v1/sessions', { body: wish, ...options });
+  const answer = await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
   return { ...answer, body: answer.json<SessionView & Refused>() };
 }
 
@@ -49,7 +48,12 @@ const shownAs = (id: string, state: string) =>
   });
 
 const requestOf = async (id: string) =>
-  (await app.sql<{ state: string; body: Buffer | null }>('SELECT * FROM session_requests WHERE session = $1', [id]))[0];
+  (
+    await app.sql<{ state: string; fault: string | null; body: Buffer | null }>(
+      'SELECT * FROM session_requests WHERE session = $1',
+      [id],
+    )
+  )[0];
 
 /** A request whose answer is lost, and of which no event tells yet. */
 async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionView> {
@@ -77,15 +81,16 @@ const handled = (sessionId: string) =>
 describe('a session that is asked for', () => {
   it('keeps the platform’s answer while the database refuses to store it', async () => {
     app.webhooks(false);
-    app.trouble({ kind: 'slow', ms: 1_000 });
-    const calls = () => app.simulator.state.arrivals.list().filter(({ operation }) => operation === 'createSession');
-    const before = calls().length;
+    const held = app.holdAnswer();
+    const before = app.arrivals('createSession');
     const wish = usual();
     const { body } = await create(wish, { wait: 0 });
-    await until('the request has left', () => calls().length > before);
+    await until('the request has left', () => app.arrivals('createSession') > before);
+    const storing = jest.spyOn(app.service.app.get(RequestOutcomesRepository), 'accepted');
     await app.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
-    await until('the platform has answered', () => calls().at(-1)?.status);
-    await delay(300); // so that it was tried to store the answer
+    held.answer();
+    await until('it was tried in vain to store the answer', () => storing.mock.calls.length > 1);
+    storing.mockRestore();
     await app.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
     const session = await shownAs(body.id, 'InProgress');
     app.webhooks(true);
@@ -152,13 +157,14 @@ describe('a session that is asked for', () => {
 
   it('is told to the EHR once, under its one id, also when the event comes before the answer', async () => {
     const wish = usual();
-    app.trouble({ kind: 'slow', ms: 700 });
+    const held = app.holdAnswer();
     const asked = create(wish);
     await until('the event was stored', () =>
       app
         .sql('SELECT 1 FROM sessions WHERE event_appointment_id = $1', [wish.partnerAppointmentId])
         .then(({ length }) => length > 0),
     );
+    held.answer();
     const { status, body } = await asked;
     expect(status).toBe(201);
     const rows = await app.sql<{ id: string }>('SELECT id FROM sessions WHERE session_id = $1', [body.sessionId]);
@@ -193,7 +199,8 @@ describe('a session that is asked for', () => {
   });
 
   it('plan and text are sealed while they wait, and erased once the request is settled', async () => {
-    app.trouble({ kind: 'slow', ms: 600 });
+    const held = app.holdAnswer();
+    const before = app.arrivals('createSession');
     const asked = create({ ...usual(), externalTreatmentPlan: PLAN });
     const waiting = await until('it is on its way', async () => {
       const [row] = await app.sql<{ body: Buffer }>(`SELECT body FROM session_requests WHERE state = 'Requested'`);
@@ -201,6 +208,8 @@ describe('a session that is asked for', () => {
     });
     expect(waiting.body.length).toBeGreaterThan(TEXT.length);
     expect(waiting.body.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
+    await until('it has left', () => app.arrivals('createSession') > before);
+    held.answer();
     const { body } = await asked;
     expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
   });
@@ -269,9 +278,10 @@ describe('the platform says no', () => {
 
   it('while it stands as Requested, another for the same appointment and provider is 409', async () => {
     const wish = usual();
-    app.trouble({ kind: 'rate-limit', retryAfterSeconds: 60 });
-    const first = await create(wish, { wait: 1 });
+    app.trouble({ kind: 'rate-limit', retryAfterSeconds: 3_600 });
+    const first = await create(wish, { wait: 0 });
     expect([first.status, first.body.state]).toEqual([202, 'Requested']);
+    await until('it was put off', async () => (await requestOf(first.body.id))?.fault);
     const second = await create(wish);
     expect(second.body).toMatchObject({ status: 409, session: first.body.id, state: 'Requested' });
     const abandoned = await resolve(first.body.id, { action: 'abandon' });
@@ -285,12 +295,11 @@ describe('an answer that is lost', () => {
     ['commit-then-cut', {}],
     ['commit-then-500', {}],
     ['bad-json', {}],
-    ['slow', { ms: 3_000 }],
     ['commit-late', { ms: 400 }],
   ])('(%s) leaves one session, which the event settles', async (kind, more) => {
     const wish = usual();
     app.trouble({ kind, ...more });
-    const { body } = await create(wish, { wait: 3 });
+    const { body } = await create(wish);
     const settled = await shownAs(body.id, 'InProgress');
     const sessions = app.sessionsOf(wish.partnerAppointmentId);
     expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
@@ -423,6 +432,28 @@ describe('a person’s word', () => {
     expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:wrong-state', state: 'InProgress' });
     expect((await resolve('6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b', { action: 'create' })).status).toBe(404);
   });
+});
+
+it('an answer that is not there in time leaves one session, which the event settles', async () => {
+  const hasty = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '1' });
+  try {
+    hasty.webhooks(false);
+    hasty.trouble({ kind: 'slow', ms: 3_600_000 });
+    const wish = usual();
+    const asked = await hasty.service.call('POST', '/v1/sessions', { body: wish, wait: 60 });
+    const { id, state } = asked.json<SessionView>();
+    expect([asked.status, state]).toEqual([202, 'Unknown']);
+    hasty.webhooks(true);
+    const [session, ...more] = hasty.sessionsOf(wish.partnerAppointmentId);
+    if (session) takeStep(hasty.simulator.state, session);
+    const settled = await until('the event settles it', async () => {
+      const shown = await hasty.show(id);
+      return shown.sessionId === null ? undefined : shown;
+    });
+    expect([settled.sessionId, more]).toEqual([session?.sessionId, []]);
+  } finally {
+    await hasty.close();
+  }
 });
 
 it('without createSession in the contract file a request is refused with 501, and nothing is kept', async () => {

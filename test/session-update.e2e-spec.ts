@@ -9,7 +9,7 @@ import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './s
 let app: RequestsApp;
 
 beforeAll(async () => {
-  app = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '2' });
+  app = await startRequestsApp();
 });
 
 afterAll(() => app?.close());
@@ -31,12 +31,30 @@ async function done(input: object = TEXT): Promise<SessionView> {
     input,
     partnerAppointmentId: `visit-${++appointments}`,
   };
-  const { id, sessionId } = (await app.service.call('POST', '/v1/sessions', { body })).json<SessionView>();
+  const { id, sessionId } = (await app.service.call('POST', '/v1/sessions', { body, wait: 60 })).json<SessionView>();
   finish(sessionId);
-  return until('its notes are there', async () => {
-    const session = await app.show(id);
-    return session.state === 'Done' && session.notesRevision > 0 ? session : undefined;
+  await app.simulator.state.deliveries.settled();
+  // No event is left that would have it fetched once more.
+  await until('it was fetched after its last event', async () => {
+    const [open] = await app.sql(
+      `SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL
+       UNION ALL SELECT 1 FROM sessions WHERE id = $1 AND wanted_generation > fetched_generation`,
+      [id],
+    );
+    return !open;
   });
+  const session = await app.show(id);
+  expect([session.state, session.notesRevision]).toEqual(['Done', 1]);
+  return session;
+}
+
+const standing = new Map<object, Promise<SessionView>>();
+
+/** The one session with this input that no test changes. */
+function unchanged(input: object = TEXT): Promise<SessionView> {
+  const known = standing.get(input) ?? done(input);
+  standing.set(input, known);
+  return known;
 }
 
 function finish(sessionId: string | null): void {
@@ -47,6 +65,10 @@ function finish(sessionId: string | null): void {
 async function update(id: string, body: unknown) {
   const answer = await app.service.call('PATCH', `/v1/sessions/${id}`, { body });
   return { status: answer.status, headers: answer.headers, body: answer.json<SessionView & Refused>() };
+}
+
+function fail(message: string): never {
+  throw new Error(message);
 }
 
 const callsDuring = async (work: () => Promise<unknown>) => {
@@ -101,7 +123,7 @@ describe('an update', () => {
     ['the text where a create has it', TEXT, { input: { text: { text: 'x' } } }, '/input/text'],
     ['an unknown field', TEXT, { date: '2026-01-01' }, '/date'],
   ])('with %s is refused before any call', async (_name, input, change, pointer) => {
-    const session = await done(input);
+    const session = await unchanged(input);
     const calls = await callsDuring(async () => {
       const { body } = await update(session.id, change);
       expect([body.status, body.pointer]).toEqual([400, pointer]);
@@ -123,13 +145,16 @@ describe('an update', () => {
     ['the transcript was deleted', { transcriptDeleted: true }, /transcript/],
     ['a note was edited by hand', { editedByHand: true }, /edited/],
   ])('while %s is the platform’s to refuse: its message is passed on', async (_rule, situation, message) => {
-    const session = await done();
-    Object.assign(simulated(session.sessionId) ?? {}, situation);
+    const session = await unchanged();
+    const onPlatform = simulated(session.sessionId) ?? fail('The platform has no such session.');
+    const { state, transcriptDeleted, editedByHand } = onPlatform;
+    Object.assign(onPlatform, situation);
     const calls = await callsDuring(async () => {
       const { status, body } = await update(session.id, { input: { text: 'Second notes.' } });
       expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
       expect(body.platformMessage).toMatch(message);
     });
+    Object.assign(onPlatform, { state, transcriptDeleted, editedByHand });
     expect(calls).toBe(1);
   });
 
@@ -140,7 +165,7 @@ describe('an update', () => {
     ['429 that asks for 7 s', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', '7'],
     ['429 that asks for no time', { kind: 'rate-limit', retryAfter: 'absent' }, 503, 'platform-rate-limited', '5'],
   ])('the platform’s %s changes nothing, and is not sent again', async (_name, rule, status, type, retryAfter) => {
-    const session = await done();
+    const session = await unchanged();
     app.trouble({ operation: 'updateSession', kind: 'forbid', ...rule });
     const calls = await callsDuring(async () => {
       const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
@@ -152,8 +177,7 @@ describe('an update', () => {
 
   it('whose answer can not be stored: 504, never the fault of who asked, and it is stored once it can be', async () => {
     const session = await done();
-    const onPlatform = simulated(session.sessionId);
-    if (!onPlatform) throw new Error('The platform has no such session.');
+    const onPlatform = simulated(session.sessionId) ?? fail('The platform has no such session.');
     onPlatform.partnerAppointmentId = 'a\0b';
     const calls = await callsDuring(async () => {
       const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
@@ -188,7 +212,7 @@ describe('an update', () => {
     expect((await update('nowhere', { externalTreatmentPlan: 'x' })).status).toBe(404);
     app.trouble({ kind: 'refuse' });
     const wish = { provider: 'p-1', noteTemplateIds: [SOAP], input: TEXT };
-    const unknown = (await app.service.call('POST', '/v1/sessions', { body: wish })).json<SessionView>();
+    const unknown = (await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60 })).json<SessionView>();
     expect(unknown.state).toBe('Unknown');
     const { body } = await update(unknown.id, { externalTreatmentPlan: 'x' });
     expect(body).toMatchObject({ status: 409, state: 'Unknown' });

@@ -32,6 +32,8 @@ export interface RequestsApp {
   sql<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Orders trouble for the next call of `createSession`, unless the rule says otherwise. */
   trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
+  /** Has the next call of `createSession` done, and answered when the returned function is called. */
+  holdAnswer(): { answer(): void };
   /** The sessions that the platform has for an appointment. */
   sessionsOf(appointment: string): SimulatedSession[];
   arrivals(operation: string): number;
@@ -46,10 +48,13 @@ export async function startRequestsApp(
   settings: Record<string, string> = {},
   without: string[] = [],
 ): Promise<RequestsApp> {
-  const simulator = await buildSimulator({ seed: 5, settings: { stepMs: 0, processingEvents: false } });
+  // No webhook is late for the platform, however slow the machine is: a retry would be one event more.
+  const platform = { stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 };
+  const simulator = await buildSimulator({ seed: 5, settings: platform });
   const database = await freshDatabase();
   const service = await startSessions(simulator, database.url, {
     PLATFORM_CONTRACT: await contractFile(without),
+    PLATFORM_TIMEOUT_SECONDS: '60',
     ...settings,
   });
   const provider = await newSimulatedProvider(simulator);
@@ -70,6 +75,8 @@ export async function startRequestsApp(
   );
   const { state } = simulator;
   const { webhookUrl } = state.settings;
+  const trouble: RequestsApp['trouble'] = (rule) =>
+    state.faults.order([readFaultRule({ operation: 'createSession', count: 1, ...rule })]);
   return {
     simulator,
     service,
@@ -77,7 +84,11 @@ export async function startRequestsApp(
     provider,
     client,
     sql,
-    trouble: (rule) => state.faults.order([readFaultRule({ operation: 'createSession', count: 1, ...rule })]),
+    trouble,
+    holdAnswer() {
+      trouble({ kind: 'slow', ms: 3_600_000 });
+      return { answer: () => state.timers.cancelAll() };
+    },
     sessionsOf: (appointment) =>
       state.sessions.list().filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment),
     arrivals: (wanted) => state.arrivals.list().filter(({ operation }) => operation === wanted).length,
