@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
@@ -7,8 +6,12 @@ import { until } from '../harness/until.js';
 import type { ComplianceJobView } from '../src/compliance/job-view.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
-/** Milliseconds of the platform for a submission: enough to take the database away before it answers. */
-const ANSWER_MS = 1_000;
+/** Milliseconds of an answer that the test releases. */
+const HELD_MS = 3_600_000;
+
+/** Milliseconds for which whoever submitted, or a shutdown, surely waits for the database. */
+const CALLER_MS = 4_000;
+const SHUTDOWN_MS = 6_000;
 
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
@@ -29,16 +32,17 @@ let mirror: Mirror;
 let database: TcpProxy;
 let commits: CommitProxy;
 let isAway = false;
+let awaySince = 0;
 let sql: pg.Client;
 
 beforeAll(async () => {
-  mirror = await newMirror({ platform: { stepMs: 60_000 } });
+  mirror = await newMirror({ platform: { stepMs: 0 }, env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
   sql = new pg.Client({ connectionString: mirror.database.url });
   await sql.connect();
   database = await startTcpProxy(portOf(mirror.database.url));
   commits = await startCommitProxy(portOf(mirror.database.url));
 });
-afterEach(() => mirror.simulator.state.faults.order([]));
+afterEach(() => mirror.simulator.state.faults.clear());
 
 const portOf = (url: string) => Number(new URL(url).port);
 
@@ -73,21 +77,35 @@ async function submit<Body>(service: Service, key?: string, files?: object[]): P
 
 const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
 
-/** Submits, and takes the database away while the platform works on its answer. @returns when it is away */
-async function submitAsItGoes(
-  service: Service,
-  key?: string,
-  files?: object[],
-): Promise<{ answering: Promise<Submitted<Held>> }> {
+/** Submits, and takes the database away while the platform works on its answer, which is there at the end. */
+async function submitAsItGoes(service: Service, key?: string): Promise<{ answering: Promise<Submitted<Held>> }> {
   await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
-  mirror.trouble({ operation: 'submitComplianceJob', kind: 'slow', ms: ANSWER_MS });
+  mirror.trouble({ operation: 'submitComplianceJob', kind: 'slow', ms: HELD_MS });
   const before = mirror.arrivals('submitComplianceJob');
-  const answering = submit<Held>(service, key, files);
+  const answering = submit<Held>(service, key);
   answering.catch(() => undefined); // seen by whoever awaits it
   await until('the platform has the submission', () => mirror.arrivals('submitComplianceJob') > before);
-  isAway = true;
-  await database.cut();
+  await goAway();
+  mirror.simulator.state.timers.cancelAll();
+  await until('the platform has answered', () => lastStatus() !== null);
   return { answering };
+}
+
+const lastStatus = () =>
+  mirror.simulator.state.arrivals.list().findLast(({ operation }) => operation === 'submitComplianceJob')?.status;
+
+async function goAway(): Promise<void> {
+  isAway = true;
+  awaySince = performance.now();
+  await database.cut();
+}
+
+/** Plays an outage that is shorter than the service's patience: again, where a stalled machine made it longer. */
+async function withinPatience<T>(patienceMs: number, scenario: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const outcome = await scenario();
+    if (performance.now() - awaySince < patienceMs) return outcome;
+  }
 }
 
 /** The database is back; connections that it has already stay. */
@@ -95,6 +113,10 @@ async function comeBack(): Promise<void> {
   if (isAway) await database.restore();
   isAway = false;
 }
+
+/** Resolves when a process has noticed that its database is away. */
+const notReady = ({ url }: Service) =>
+  until('it notices', async () => (await fetch(`${url}/health/ready`)).status === 503);
 
 const kept = async () => {
   const { rows } = await sql.query<{ id: string; state: string; job_id: string | null }>(
@@ -131,31 +153,52 @@ describe('a database that is away when the platform answers a submission', () =>
   });
 
   it('for a moment: the caller hears nothing of it', async () => {
-    const { answering } = await submitAsItGoes(service);
-    await delay(ANSWER_MS + 500);
-    await comeBack();
-    const { status, body } = await answering;
+    const { status, body } = await withinPatience(CALLER_MS, async () => {
+      const { answering } = await submitAsItGoes(service);
+      await notReady(service);
+      await comeBack();
+      return answering;
+    });
     expect([status, body]).toMatchObject([201, { state: 'Submitted', jobId: platformJobs().at(-1)?.jobId }]);
   });
 
   it('a refusal is told all the same, and kept when it is back', async () => {
-    const files = [{ id: 'a', url: 'https://files.example.org/a.pdf' }];
-    const { answering } = await submitAsItGoes(service, undefined, files);
+    await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
+    const { state } = mirror.simulator;
+    const before = state.settings;
+    state.settings = { ...before, latencyMs: [HELD_MS, HELD_MS] };
+    const travelling = jest.spyOn(state.timers, 'sleep');
+    const answering = submit<Held>(service, undefined, [{ id: 'a', url: 'https://files.example.org/a.pdf' }]);
+    await until('the submission is on its way', () => travelling.mock.calls.length > 0);
+    travelling.mockRestore();
+    state.settings = before;
+    await goAway();
+    state.timers.cancelAll();
     const { status, body } = await answering;
     expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+    expect((await kept())?.state).toBe('Requested');
     await comeBack();
     await until('it is kept', async () => (await kept())?.state === 'Rejected');
   });
 
   it('while the service stops: it leaves when the outcome is kept', async () => {
-    const { answering } = await submitAsItGoes(service);
-    await delay(ANSWER_MS + 500);
-    const stopped = service.kill('SIGTERM');
-    await delay(1_500);
-    await comeBack();
-    await stopped;
-    await answering.catch(() => undefined);
-    expect(await kept()).toMatchObject({ state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
+    const row = await withinPatience(SHUTDOWN_MS, async () => {
+      const leaving = await startBehind(database);
+      const { answering } = await submitAsItGoes(leaving);
+      await notReady(leaving);
+      const stopped = leaving.kill('SIGTERM');
+      const isLeaving = () =>
+        fetch(`${leaving.url}/health/live`).then(
+          ({ status }) => status === 503,
+          () => true,
+        );
+      await until('it takes nobody any more', isLeaving);
+      await comeBack();
+      await stopped;
+      await answering.catch(() => undefined);
+      return kept();
+    });
+    expect(row).toMatchObject({ state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
   });
 });
 
@@ -164,5 +207,5 @@ it('a commit whose confirmation is lost is no fault: the outcome is stored once 
   commits.loseCommitAfter('UPDATE compliance_jobs SET job_id');
   const { status, body } = await submit<ComplianceJobView>(service);
   expect([commits.lost(), status, body.state, body.jobId]).toEqual([1, 201, 'Submitted', platformJobs().at(-1)?.jobId]);
-  await service.kill('SIGTERM');
+  await service.kill();
 });

@@ -59,9 +59,9 @@ describe('a data key that was dropped too early', () => {
         },
       ]);
       const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
-      return body.history[0]?.outcome ? body : undefined;
+      return body.history.some(({ outcome }) => outcome === 'unreadable') ? body : undefined;
     });
-    expect([traced.state, traced.history[0]?.outcome]).toEqual(['pending', 'unreadable']);
+    expect(traced.state).toBe('pending');
     expect(mirror.arrivals('createClient')).toBe(0);
     // A request that was never sent must not end as one of which nobody knows what became of it.
     const request = async () =>

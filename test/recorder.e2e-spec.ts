@@ -113,7 +113,7 @@ describe('a launch', () => {
     const answer = await launch<ProblemBody>({ ...usual, client: 'c-late' });
     expect([answer.status, answer.body.type]).toEqual([409, 'urn:notebridge:problem:client-not-mirrored']);
     expect(answer.body.sync?.state).toBe('pending');
-    mirror.simulator.state.faults.order([]);
+    mirror.simulator.state.faults.clear();
   });
 
   it.each([
