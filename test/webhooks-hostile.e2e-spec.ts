@@ -14,7 +14,7 @@ const SEED = Number(process.env.SEED);
 const REQUESTS = 10_000;
 const SOCKETS = 16;
 
-/** Rounds of which each is measured, and their requests: what is compiled or pooled once grows in one of them, a leak in all. */
+/** Rounds that are measured each, and their requests: what is compiled or pooled once grows in one, a leak in all. */
 const ROUNDS = 4;
 const ROUND = 2_000;
 
