@@ -229,6 +229,16 @@ it('without a URL deliveries are only recorded', async () => {
   expect(deliveries()).toMatchObject([{ state: 'unsent', attempts: [] }]);
 });
 
+it('a retry whose URL was taken away meanwhile is recorded as unsent', async () => {
+  await set({ webhookRetryBaseMs: 50 });
+  answers = [500];
+  simulator.state.deliveries.sendRaw('{}');
+  while (deliveries()[0]?.attempts.length !== 1) await new Promise((resolve) => setImmediate(resolve));
+  simulator.state.settings = { ...simulator.state.settings, webhookUrl: '' };
+  await simulator.state.deliveries.settled();
+  expect(deliveries()).toMatchObject([{ state: 'unsent', attempts: [{ status: 500 }] }]);
+});
+
 it('an event made by hand is sent as it is, also when it is no JSON', async () => {
   await callSimulator(simulator, 'POST', '/_simulator/events', { eventType: 'NEW_KIND', payload: {} });
   await callSimulator(simulator, 'POST', '/_simulator/events', 'no json');

@@ -10,6 +10,7 @@ import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
   ADMIN_KEY,
+  answerTo,
   deliver,
   ScriptedFeature,
   sessionEvent,
@@ -59,7 +60,7 @@ describeOnBothBackends('the inbox', (backend) => {
 
   const send = async (init: RequestInit) => (await deliver(service, init)).status;
   const api = async <T>(path: string, body?: unknown): Promise<{ status: number; json: T }> => {
-    const response = await fetch(`${service.url}/v1/webhook-deliveries${path}`, {
+    const response = await answerTo(`${service.url}/v1/webhook-deliveries${path}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -8,6 +8,7 @@ import { SignaturesHealth } from '../src/webhooks/signatures-health.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
   ADMIN_KEY,
+  answerTo,
   deliver,
   SECRET,
   sessionEvent,
@@ -144,7 +145,7 @@ describe('the receiver', () => {
     const begun = Date.now();
     await Promise.all(Array.from({ length: 200 }, () => send({ method: 'POST', body: 'x' })));
     await until('they are counted', async () => (await countOf('missing-signature')) >= 200);
-    const response = await fetch(`${service.url}/v1/webhook-rejections?limit=200`, {
+    const response = await answerTo(`${service.url}/v1/webhook-rejections?limit=200`, {
       headers: { authorization: `Bearer ${ADMIN_KEY}` },
     });
     const { items } = (await response.json()) as { items: { cause: string; minute: string; count: number }[] };

@@ -118,6 +118,10 @@ export class Deliveries {
       webhookTimeoutMs: timeoutMs,
       webhookRetryTimestamp,
     } = this.settings();
+    if (url === '') {
+      delivery.state = 'unsent'; // the address was taken away before this retry
+      return this.givePlace();
+    }
     const at = this.nowMs();
     const first = delivery.attempts[0]?.timestamp;
     const timestamp = webhookRetryTimestamp === 'same' && first ? first : String(Math.floor(at));

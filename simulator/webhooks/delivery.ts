@@ -10,7 +10,7 @@ export interface Delivery {
   /** The body as it is sent, the same bytes each time. */
   body: string;
   /**
-   * `unsent`: there was no webhook URL. `dropped`: lost on purpose. `failed`: the last retry failed, too.
+   * `unsent`: there was no webhook URL, or none any more. `dropped`: lost on purpose. `failed`: the last retry failed, too.
    */
   state: 'pending' | 'delivered' | LostDelivery;
   /** Set on the second copy of a delivery that was duplicated on purpose. */

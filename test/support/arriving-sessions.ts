@@ -1,11 +1,10 @@
-import type { QueryResult } from 'pg';
+import pg, { type QueryResult } from 'pg';
 import { until } from '../../harness/until.js';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
-import { Database } from '../../src/database/database.js';
 import type { NotesView } from '../../src/sessions/notes-view.js';
 import { RefreshBell } from '../../src/sessions/refresh-bell.js';
 import type { SessionView } from '../../src/sessions/session-view.js';
@@ -53,6 +52,8 @@ export interface ArrivingSessions {
 export function useArrivingSessions(settings: Record<string, string> = {}): ArrivingSessions {
   let simulator: Simulator;
   let database: TestDatabase;
+  // Not the service's: that one has no patience with a slow machine.
+  let pool: pg.Pool;
   let service: SessionsApp;
   let provider: string;
   let client: string;
@@ -65,12 +66,12 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       ...settings,
     });
   };
-  const sql = async (text: string, values: unknown[] = []) =>
-    (await service.app.get(Database).pool.query(text, values)).rows;
+  const sql = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 
   beforeAll(async () => {
     simulator = await buildSimulator({ seed: 11, settings: PLATFORM });
     database = await freshDatabase();
+    pool = new pg.Pool({ connectionString: database.url, max: 2 });
     await start();
     provider = await newSimulatedProvider(simulator);
     client = await newSimulatedClient(simulator, provider);
@@ -84,6 +85,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
   afterAll(async () => {
     await service?.close();
     await simulator?.close();
+    await pool?.end();
     await database?.drop();
   });
 

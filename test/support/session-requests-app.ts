@@ -1,7 +1,7 @@
+import pg from 'pg';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
-import { Database } from '../../src/database/database.js';
 import type { SessionView } from '../../src/sessions/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
@@ -37,7 +37,7 @@ export interface RequestsApp {
   /** The sessions that the platform has for an appointment. */
   sessionsOf(appointment: string): SimulatedSession[];
   arrivals(operation: string): number;
-  /** From now on the platform's events come, or do not. */
+  /** From now on the platform's new events come, or do not. */
   webhooks(on: boolean): void;
   show(id: string): Promise<SessionView>;
   close(): Promise<void>;
@@ -59,7 +59,8 @@ export async function startRequestsApp(
   });
   const provider = await newSimulatedProvider(simulator);
   const client = await newSimulatedClient(simulator, provider);
-  const { pool } = service.app.get(Database);
+  // Not the service's: that one has no patience with a slow machine.
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 });
   const sql = async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
   await sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
@@ -74,7 +75,6 @@ export async function startRequestsApp(
      SELECT c.id, 0, p.id FROM people c, people p WHERE c.kind = 'client' AND p.external_id = 'p-1'`,
   );
   const { state } = simulator;
-  const { webhookUrl } = state.settings;
   const trouble: RequestsApp['trouble'] = (rule) =>
     state.faults.order([readFaultRule({ operation: 'createSession', count: 1, ...rule })]);
   return {
@@ -93,12 +93,13 @@ export async function startRequestsApp(
       state.sessions.list().filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment),
     arrivals: (wanted) => state.arrivals.list().filter(({ operation }) => operation === wanted).length,
     webhooks: (on) => {
-      state.settings = { ...state.settings, webhookUrl: on ? webhookUrl : '' };
+      state.settings = { ...state.settings, webhookDropRate: on ? 0 : 1 };
     },
     show: async (id) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionView>(),
     async close() {
       await service.close();
       await simulator.close();
+      await pool.end();
       await database.drop();
     },
   };

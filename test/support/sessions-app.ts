@@ -22,6 +22,7 @@ import { SessionsModule, SessionsWorkerModule } from '../../src/sessions/session
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
+import { startAgain } from './start-again.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-tests';
 
@@ -87,12 +88,15 @@ export async function startSessions(
     ...settings,
   });
   await prepareQueueStore(env, databaseUrl);
-  const module = await Test.createTestingModule({
-    imports: [ConfigModule.with(env), ...ROOMS, ...FEATURES, ...WORKERS],
-  }).compile();
-  const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(), { logger: false });
-  await setupApp(app);
-  await app.listen(0, '127.0.0.1');
+  const app = await startAgain(async () => {
+    const module = await Test.createTestingModule({
+      imports: [ConfigModule.with(env), ...ROOMS, ...FEATURES, ...WORKERS],
+    }).compile();
+    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(), { logger: false });
+    await setupApp(made);
+    await made.listen(0, '127.0.0.1');
+    return made;
+  });
   const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
   simulator.state.settings = { ...simulator.state.settings, webhookUrl: `${url}/webhooks/platform` };
   const service: SessionsApp = {

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { until } from '../../harness/until.js';
 import { AccessModule } from '../../src/access/access.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
-import { validateEnv } from '../../src/config/env.js';
+import { type Env, validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { HttpModule } from '../../src/http/http.module.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
@@ -17,6 +17,7 @@ import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../../src/webhooks/event-handlers.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
+import { startAgain } from './start-again.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-tests';
 export const SECRET = 'webhook-secret-of-the-tests';
@@ -66,6 +67,13 @@ export async function startWebhooks(
     ...settings,
   });
   await prepareQueueStore(env, databaseUrl);
+  const app = await startAgain(() => listening(env, features));
+  const handler = env.hasRole('worker') && features.includes(ScriptedFeature) ? app.get(ScriptedHandler) : undefined;
+  const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
+  return { app, url, handler: handler ?? new ScriptedHandler(), close: () => app.close() };
+}
+
+async function listening(env: Env, features: unknown[]): Promise<NestFastifyApplication> {
   const module = await Test.createTestingModule({
     imports: [
       ConfigModule.with(env),
@@ -86,9 +94,7 @@ export async function startWebhooks(
     await app.close();
     throw refusal;
   }
-  const handler = env.hasRole('worker') && features.includes(ScriptedFeature) ? app.get(ScriptedHandler) : undefined;
-  const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
-  return { app, url, handler: handler ?? new ScriptedHandler(), close: () => app.close() };
+  return app;
 }
 
 /** A request as the platform signs it. */
@@ -114,12 +120,16 @@ export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_
   return JSON.stringify({ eventType, sessionId, providerUserId: 'p-1', aiNotesEnabled: true });
 }
 
-/** Sends a delivery, and again while it is answered 503, as the platform does: a slow machine commits late. */
-export function deliver({ url }: Pick<WebhooksApp, 'url'>, init: RequestInit): Promise<Response> {
-  return until('the delivery is answered for good', async () => {
-    const response = await fetch(`${url}/webhooks/platform`, init);
+/** Sends a request, and again while it is answered 503, as a caller should: a slow machine's database may be late. */
+export function answerTo(url: string, init: RequestInit): Promise<Response> {
+  return until('the request is answered for good', async () => {
+    const response = await fetch(url, init);
     if (response.status !== 503) return response;
     await response.arrayBuffer();
     return undefined;
   });
 }
+
+/** Sends a delivery as the platform does. */
+export const deliver = ({ url }: Pick<WebhooksApp, 'url'>, init: RequestInit): Promise<Response> =>
+  answerTo(`${url}/webhooks/platform`, init);
