@@ -23,7 +23,7 @@ describe('a data key that was dropped too early', () => {
   const startProgram = usePrograms();
 
   test('shows in health and log; nothing is sent or decided about whom it sealed, until it is back', async () => {
-    const mirror = await newMirror();
+    const mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
     const stopped = async (service: Service) => expect(await service.kill('SIGTERM')).toBe(0);
     const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
     let service = await mirror.start({ DATA_KEYS: K1 });

@@ -20,7 +20,9 @@ let mirror: Mirror;
 let service: Service;
 
 beforeAll(async () => {
-  mirror = await newMirror({ env: { PLATFORM_PARTNER_DOMAIN: DOMAIN, REDIRECT_ALLOWED_ORIGINS: BACK } });
+  mirror = await newMirror({
+    env: { PLATFORM_PARTNER_DOMAIN: DOMAIN, REDIRECT_ALLOWED_ORIGINS: BACK, PLATFORM_TIMEOUT_SECONDS: '60' },
+  });
   service = await mirror.start();
   for (const id of ['p-1', 'p-2']) {
     const body = { email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };

@@ -21,7 +21,7 @@ let service: Service;
 let platformUrl: string;
 
 beforeAll(async () => {
-  mirror = await newMirror();
+  mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
   service = await mirror.start();
   platformUrl = mirror.simulator.state.publicUrl;
 });
