@@ -24,7 +24,8 @@ export const lostAnswers: Scenario = {
   name: 'answers',
   says: '500 answers to a create lost, of people and of sessions, and processes killed meanwhile',
   minutes: 4,
-  wanted: { platform: { stepMs: 300 } },
+  // Events come late, so that no evidence of a lost answer spares the service its doubt.
+  wanted: { platform: { stepMs: 300, webhookDelayMs: [0, 4_000] } },
   async run(world) {
     const { crew, simulator, tally } = world;
     const { faults } = simulator.state;
