@@ -42,8 +42,8 @@ export default {
   // Ends a hang, and judges nothing: a slow machine is far below it.
   testTimeout: 900_000,
   reporters: ['default', '<rootDir>/scripts/replay-reporter.mjs'],
-  // Most suites wait more than they work; each of them has services and connections of its own, so not too many at once.
-  maxWorkers: Math.min(availableParallelism(), 4),
+  // Suites wait as much as they work; each of them has services and connections of its own, so not too many at once.
+  maxWorkers: Math.min(2 * availableParallelism(), 6),
   projects: [
     {
       ...base,

@@ -1,6 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { findRedisServer } from '../harness/redis-server.js';
-import { readOptions, replayCommand } from './options.js';
+import { readOptions, replayCommand, USAGE } from './options.js';
 import { type PlannedRun, planRuns } from './plan.js';
 import { type Outcome, runScenario } from './run-scenario.js';
 import type { Scenario } from './scenario.js';
@@ -27,6 +27,12 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 
 async function main(words: string[]): Promise<void> {
+  if (words.includes('--help')) {
+    console.log(
+      [USAGE, ...SCENARIOS.map(({ name, says, minutes }) => `  ${name}: ${says} (${minutes} min)`)].join('\n'),
+    );
+    return;
+  }
   const names = SCENARIOS.map(({ name }) => name);
   const options = readOptions(words, names, Math.floor(Math.random() * 1e9));
   const redisServer = findRedisServer();

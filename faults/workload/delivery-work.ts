@@ -57,7 +57,10 @@ export class DeliveryWork {
     const acknowledged = sent.filter((one) => one.acknowledged);
     const retried = sent.filter(({ tries }) => tries > 1).length;
     world.tally.deliveries += sent.length;
-    world.setting.log(`${sent.length} webhooks, ${acknowledged.length} acknowledged, ${retried} of them sent again`);
+    const slowest = Math.round(Math.max(...sent.map((one) => one.slowest)));
+    world.setting.log(
+      `${sent.length} webhooks, ${acknowledged.length} acknowledged, ${retried} sent again, the slowest answer ${slowest} ms`,
+    );
     oracle.none(
       'what was acknowledged is in the inbox',
       acknowledged.map(({ signatures }) => signatures.at(-1) ?? '').filter((signature) => !kept.has(signature)),
