@@ -4,12 +4,20 @@ import pg from 'pg';
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/**
- * Milliseconds after which a statement's answer counts as lost: the connection has died without a word, as after a
- * failover. No statement of an API call or a worker takes as long, but for those over many rows.
- */
-export const ANSWER_TIMEOUT_MS = 12_000;
-const BULK_ANSWER_TIMEOUT_MS = 10 * 60_000;
+/** Milliseconds that a statement may take, and a transaction may be idle, before PostgreSQL ends it. */
+interface Limits {
+  readonly statementMs: number;
+  readonly idleMs: number;
+}
+
+const LIMITS: Limits = { statementMs: 10_000, idleMs: 10_000 };
+const BULK_LIMITS: Limits = { statementMs: 10 * 60_000, idleMs: 30_000 };
+
+/** Milliseconds beyond a statement's limit after which its connection has died without a word, as after a failover. */
+const SILENT_AFTER_MS = 2_000;
+
+/** Milliseconds after which the answer to a statement of the usual length counts as lost. */
+export const ANSWER_TIMEOUT_MS = LIMITS.statementMs + SILENT_AFTER_MS;
 
 /** Connections for statements over many rows. */
 const BULK_POOL_SIZE = 3;
@@ -29,7 +37,7 @@ const DEADLOCK_TRIES = 4;
 
 /**
  * PostgreSQL for the workers and the API: plain SQL where exact statements count. A connection that dies without a word
- * costs a statement `ANSWER_TIMEOUT_MS`, and is not used again.
+ * costs a statement `ANSWER_TIMEOUT_MS` and is not used again; the locks of its transaction end on the server's side.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
@@ -40,8 +48,8 @@ export class Database implements OnApplicationShutdown {
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
-    this.pool = this.newPool(POOL_SIZE, ANSWER_TIMEOUT_MS);
-    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_ANSWER_TIMEOUT_MS);
+    this.pool = this.newPool(POOL_SIZE, LIMITS);
+    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_LIMITS);
   }
 
   /**
@@ -89,12 +97,15 @@ export class Database implements OnApplicationShutdown {
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 
-  private newPool(max: number, query_timeout: number): pg.Pool {
+  private newPool(max: number, { statementMs, idleMs }: Limits): pg.Pool {
     const pool = new pg.Pool({
       connectionString: this.url,
       max,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout,
+      query_timeout: statementMs + SILENT_AFTER_MS,
+      statement_timeout: statementMs,
+      // Whose other side is gone holds its locks no longer.
+      idle_in_transaction_session_timeout: idleMs,
       keepAlive: true,
       options: SESSION_OPTIONS,
       application_name: 'notebridge',

@@ -1,8 +1,9 @@
 /**
- * SQLSTATEs that say "not now": connection exceptions, shutdown, no room for a connection or a row, a standby; and, of a
- * database that was fit at the start, a login or a name that it takes no longer.
+ * SQLSTATEs that say "not now": connection exceptions, shutdown, a statement or an idle transaction over its time, no
+ * room for a connection or a row, a standby; and, of a database that was fit at the start, a login or a name that it
+ * takes no longer.
  */
-const SQLSTATE = /^(08...|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/;
+const SQLSTATE = /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/;
 
 /** SQLSTATEs of values that no column takes: NUL and other bytes, times and numbers that there are none of. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
