@@ -7,6 +7,7 @@ import {
   httpTo,
   json,
   LoopbackPlatform,
+  stopTimeouts,
 } from './loopback-platform.spec-support.js';
 import type { PlatformHttp } from './platform-http.js';
 import { RecorderClient } from './recorder-client.js';
@@ -42,6 +43,7 @@ describe('the platform client', () => {
   let platform: LoopbackPlatform;
   let http: PlatformHttp;
 
+  stopTimeouts();
   beforeAll(async () => {
     platform = await LoopbackPlatform.start();
     http = httpTo(platform.url);

@@ -149,3 +149,28 @@ export function httpTo(
 ): PlatformHttp {
   return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), metrics);
 }
+
+/**
+ * Stops the clock of every `setTimeout` for a spec: a bound is reached when the test says so
+ * (`jest.advanceTimersByTime`), never because the machine was slow. All else keeps its time, sockets too.
+ */
+export function stopTimeouts(): void {
+  beforeEach(() => {
+    jest.useFakeTimers({
+      doNotFake: [
+        'Date',
+        'hrtime',
+        'performance',
+        'nextTick',
+        'queueMicrotask',
+        'setImmediate',
+        'clearImmediate',
+        'setInterval',
+        'clearInterval',
+      ],
+    });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+}

@@ -1,24 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:net';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { Metrics } from '../http/metrics.js';
-import { API_KEY, httpTo, json, LoopbackPlatform } from './loopback-platform.spec-support.js';
+import { API_KEY, httpTo, json, LoopbackPlatform, stopTimeouts } from './loopback-platform.spec-support.js';
 import type { PlatformError } from './platform-errors.js';
 import type { CallOptions, PlatformHttp } from './platform-http.js';
 
 const body = { email: 'jane.secret@example.com', firstName: 'Jane', lastName: 'Secret' };
-const QUICK = { PLATFORM_TIMEOUT_SECONDS: '0.3' };
+const TIMEOUT_MS = 7_000;
+const TIMEOUT = { PLATFORM_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1_000) };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** No answer until the time for it is over. */
+const silence: Answer = () => jest.advanceTimersByTime(TIMEOUT_MS);
 
 describe('one HTTP attempt', () => {
   let platform: LoopbackPlatform;
   let http: PlatformHttp;
 
+  stopTimeouts();
   beforeEach(async () => {
     platform = await LoopbackPlatform.start();
-    http = httpTo(platform.url, undefined, QUICK);
+    http = httpTo(platform.url, undefined, TIMEOUT);
   });
   afterEach(async () => {
     http.onApplicationShutdown();
@@ -96,7 +102,7 @@ describe('one HTTP attempt', () => {
 
   it('is measured by its operation and what it came to, and by nothing of its own', async () => {
     const metrics = new Metrics();
-    const measured = httpTo(platform.url, undefined, QUICK, metrics);
+    const measured = httpTo(platform.url, undefined, TIMEOUT, metrics);
     platform.answer = (_request, response) => json(response, 201, {});
     await create({}, measured);
     platform.answer = (_request, response) => json(response, 503, {});
@@ -129,15 +135,27 @@ describe('one HTTP attempt', () => {
     expect(platform.heard).toHaveLength(1);
   });
 
-  it('is an unknown outcome when no answer comes in time', async () => {
-    const error = await failing(() => undefined);
+  it('is an unknown outcome when no answer comes in time, and no sooner', async () => {
+    const error = await failing(silence);
     expect(error).toMatchObject({ kind: 'unknown-outcome' });
     expect(error.message).toContain('(timeout)');
+    platform.answer = (_request, response) => {
+      jest.advanceTimersByTime(TIMEOUT_MS - 1);
+      json(response, 200, { userId: 'late' });
+    };
+    expect((await create()).body).toEqual({ userId: 'late' });
   });
 
   it('is an unknown outcome when an answer begins and does not end', async () => {
-    const stuck = await failing((_request, response) => response.writeHead(200).write('{"userId":'));
+    const stuck = await failing((_request, response) => {
+      // Two turns of the loop after it was written it has been read.
+      response.writeHead(200).write('{"userId":', async () => {
+        for (let turns = 0; turns < 2; turns += 1) await turnOfLoop();
+        jest.advanceTimersByTime(TIMEOUT_MS);
+      });
+    });
     expect(stuck.kind).toBe('unknown-outcome');
+    expect(stuck.message).toContain('(timeout)');
     const cut = await failing((request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{');
       request.socket.destroySoon();
@@ -187,7 +205,7 @@ describe('one HTTP attempt', () => {
 
   describe('that can not have been sent', () => {
     const unreachable = async (url: string, options: CallOptions = {}) => {
-      const client = httpTo(url, undefined, { PLATFORM_TIMEOUT_SECONDS: '5' });
+      const client = httpTo(url, undefined, TIMEOUT);
       const error = await failure(create(options, client));
       client.onApplicationShutdown();
       return error;
@@ -213,17 +231,38 @@ describe('one HTTP attempt', () => {
       expect(platform.heard).toEqual([]);
     });
 
-    it('is unreachable when the connection is not ready in the time given, however long an answer may take', async () => {
+    it.each([
+      ['two seconds', {}, 2_000],
+      ['the time given', { connectWithinMs: 150 }, 150],
+    ])('is unreachable when the connection is not ready within %s', async (_name, options, withinMs) => {
       const silent: Server = createServer((socket) => socket.on('error', () => undefined));
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const connected = new Promise((resolve) => silent.once('connection', resolve));
       const address = silent.address();
       const port = typeof address === 'object' ? address?.port : undefined;
-      const started = performance.now();
-      const error = await unreachable(`https://127.0.0.1:${port}`, { connectWithinMs: 150 });
+      let ended = false;
+      const call = unreachable(`https://127.0.0.1:${port}`, options).finally(() => {
+        ended = true;
+      });
+      await connected;
+      jest.advanceTimersByTime(withinMs - 1);
+      await turnOfLoop();
+      expect(ended).toBe(false);
+      jest.advanceTimersByTime(1);
+      await turnOfLoop();
+      expect(ended).toBe(true);
+      const error = await call;
       expect(error).toMatchObject({ kind: 'unreachable' });
       expect(error.message).toContain('(connect timeout)');
-      expect(performance.now() - started).toBeLessThan(2_000);
       silent.close();
+    });
+
+    it('has all its time for the answer once the connection is ready, however soon that had to be', async () => {
+      platform.answer = (_request, response) => {
+        jest.advanceTimersByTime(TIMEOUT_MS - 1);
+        json(response, 200, { userId: 'u' });
+      };
+      expect((await create({ connectWithinMs: 150 })).body).toEqual({ userId: 'u' });
     });
   });
 
@@ -235,7 +274,7 @@ describe('one HTTP attempt', () => {
           json(response, status, { message: 'Jane Secret exists' }, { location: 'http://127.0.0.1/Jane' }),
       ),
       (request) => request.socket.resetAndDestroy(),
-      () => undefined,
+      silence,
       (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('Jane'),
     ];
     const errors: unknown[] = [];

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { Clock } from '../config/clock.js';
-import { API_KEY, LoopbackPlatform, testEnv } from './loopback-platform.spec-support.js';
+import { API_KEY, LoopbackPlatform, stopTimeouts, testEnv } from './loopback-platform.spec-support.js';
 import { UploadSourceError, UploadStream } from './upload-stream.js';
 
 const KIB = 1024;
@@ -14,6 +14,7 @@ describe('sending a file to an upload address', () => {
   let store: LoopbackPlatform;
   let upload: UploadStream;
 
+  stopTimeouts();
   beforeEach(async () => {
     store = await LoopbackPlatform.start();
     store.answer = (_request, response: ServerResponse) => response.writeHead(200).end();
