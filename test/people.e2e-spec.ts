@@ -37,6 +37,7 @@ async function syncedClient(externalId: string, providers: string[], more: objec
   return answer.body;
 }
 
+const hasRows = (rows: unknown[]) => rows.length > 0;
 const userOf = (externalId: string) => mirror.usersOf(externalId);
 const arrivalsOf = (operation: string) => mirror.arrivals(operation);
 
@@ -206,7 +207,7 @@ describe('a client', () => {
   });
 
   test('waits for a provider that is named but not mirrored yet, and follows by itself', async () => {
-    mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 700, match: { email: 'p-slow@example.org' } });
+    mirror.hold({ operation: 'checkUser', match: { email: 'p-slow@example.org' } });
     await service.call('PUT', '/v1/providers/p-slow', { body: provider('p-slow') });
     const body = { firstName: 'W', lastName: 'T', providers: ['p-slow', 'p-1'] };
     const first = await service.call('PUT', '/v1/clients/c-waits', { body });
@@ -215,6 +216,7 @@ describe('a client', () => {
       'waiting',
       'provider-not-mirrored',
     ]);
+    mirror.release();
     const later = await service.call('GET', '/v1/clients/c-waits', { wait: 60 });
     expect(later.body.sync).toMatchObject({ state: 'synced', error: null });
     expect(userOf('c-waits')[0]?.providerUserIds).toEqual(await platformIds('p-slow', 'p-1'));
@@ -241,14 +243,22 @@ describe('a client', () => {
   test('loses a provider from its list before that provider is deleted from the platform', async () => {
     await syncedProvider('p-leaving');
     await syncedClient('c-left', ['p-leaving', 'p-1']);
-    mirror.trouble({ operation: 'setClientProviders', kind: 'slow', ms: 500, match: { partnerUserId: 'c-left' } });
+    mirror.hold({ operation: 'setClientProviders', match: { partnerUserId: 'c-left' } });
+    const lists = arrivalsOf('setClientProviders');
     await service.call('PUT', '/v1/clients/c-left/providers', { body: { providers: ['p-1'] } });
+    await until('the list has arrived', () => arrivalsOf('setClientProviders') > lists);
     const removed = await service.call('DELETE', '/v1/providers/p-leaving');
     expect(removed.status).toBe(202);
+    // Whoever is wanted later is served, and the deletion still waits for the list's answer.
+    await syncedProvider('p-meanwhile');
+    expect(userOf('p-leaving')).toHaveLength(1);
+    expect((await service.call('GET', '/v1/providers/p-leaving')).body.sync).toMatchObject({
+      state: 'deleting',
+      error: { code: 'clients-still-listed' },
+    });
+    mirror.release();
     expect((await service.call('GET', '/v1/providers/p-leaving', { wait: 60 })).body.sync.state).toBe('deleted');
-    const of = (operation: string) =>
-      mirror.simulator.state.arrivals.list().findLastIndex((arrival) => arrival.operation === operation);
-    expect(of('deleteUser')).toBeGreaterThan(of('setClientProviders'));
+    expect(userOf('p-leaving')).toEqual([]);
   });
 });
 
@@ -338,7 +348,9 @@ describe('people are found again', () => {
     const before = mirror.arrivals();
     const body = { externalId: 'p-traced', kind: 'provider' };
     const { body: trace } = await service.call<Trace>('POST', '/v1/people/trace', { body });
-    expect(trace.history.map(({ operation, outcome }) => [operation, outcome])).toEqual([
+    // A grant that a busy machine could not use in its second is in the history, too.
+    const answered = trace.history.filter(({ status }) => status !== null);
+    expect(answered.map(({ operation, outcome }) => [operation, outcome])).toEqual([
       ['createProvider', 'created'],
       ['checkUser', 'absent'],
     ]);
@@ -350,16 +362,28 @@ describe('people are found again', () => {
 
 describe('Prefer: wait', () => {
   test('answers as soon as the person is settled, and says that it waited', async () => {
-    const start = performance.now();
-    const answer = await service.call('PUT', '/v1/providers/p-wait', { body: provider('p-wait'), wait: 30 });
-    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=30']);
-    expect(performance.now() - start).toBeLessThan(25_000);
+    mirror.hold({ operation: 'checkUser', count: null, match: { email: 'p-held@example.org' } });
+    const answers: string[] = [];
+    const put = async (externalId: string) => {
+      const answer = await service.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId), wait: 60 });
+      answers.push(externalId);
+      return answer;
+    };
+    // It begins to wait first and would be answered first, if both waited for the end of their time.
+    const held = put('p-held');
+    await until('it waits', () => mirror.sql(`SELECT 1 FROM people WHERE external_id = 'p-held'`).then(hasRows));
+    const answer = await put('p-wait');
+    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=60']);
+    expect(answers).toEqual(['p-wait']);
+    mirror.release();
+    expect([(await held).status, (await held).body.sync.state]).toEqual([200, 'synced']);
   });
 
   test('answers 202 when the time is over first', async () => {
-    mirror.trouble({ operation: 'checkUser', kind: 'slow', ms: 1_800, match: { email: 'p-late@example.org' } });
+    mirror.hold({ operation: 'checkUser', match: { email: 'p-late@example.org' } });
     const answer = await service.call('PUT', '/v1/providers/p-late', { body: provider('p-late'), wait: 1 });
     expect([answer.status, answer.body.sync.state]).toEqual([202, 'pending']);
+    mirror.release();
     expect((await service.call('GET', '/v1/providers/p-late', { wait: 60 })).body.sync.state).toBe('synced');
   });
 });

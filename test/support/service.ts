@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { READY, type Service, serviceOf } from '../../harness/service.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
@@ -17,6 +18,12 @@ export interface Mirror {
   readonly database: TestDatabase;
   /** Orders trouble of one kind, for the next call that fits unless `count` says otherwise. */
   trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
+  /** The next call that fits is done at once, and answered when `release` says so. */
+  hold(rule: Partial<FaultRule>): void;
+  /** Ends the trouble that is on order, and answers every call that the platform holds back. */
+  release(): void;
+  /** Runs one statement on the database, such as one that moves rows back in time. */
+  sql<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** The platform's users with this external id. */
   usersOf(externalId: string): User[];
   /** The calls that arrived at the platform, of one operation or of all. */
@@ -36,6 +43,9 @@ export interface MirrorOptions {
   readonly env?: Record<string, string | undefined>;
 }
 
+/** Milliseconds that no test lasts. */
+const FOREVER_MS = 3_600_000;
+
 /** To be called once in a suite: the returned function makes a platform, an empty database and whoever mirrors. */
 export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
   const startProgram = usePrograms();
@@ -52,7 +62,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       PLATFORM_API_KEY: DEFAULT_API_KEY,
       PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
       PLATFORM_CONTRACT: 'simulator/contract.json',
-      PLATFORM_TIMEOUT_SECONDS: '2',
+      PLATFORM_TIMEOUT_SECONDS: '20',
       ADMIN_API_KEY: ADMIN_KEY,
       PORT: '0',
       DATABASE_URL: database.url,
@@ -72,11 +82,25 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       return serviceOf(program, ADMIN_KEY);
     };
     const { state } = simulator;
+    const trouble: Mirror['trouble'] = (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]);
     return {
       simulator,
       database,
       start,
-      trouble: (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]),
+      trouble,
+      hold: (rule) => trouble({ kind: 'slow', ms: FOREVER_MS, ...rule }),
+      release: () => {
+        state.faults.clear();
+        state.timers.cancelAll();
+      },
+      async sql<Row>(text: string, values: unknown[] = []) {
+        const client = new pg.Client({ connectionString: database.url });
+        await client.connect();
+        return client
+          .query(text, values)
+          .then(({ rows }) => rows as Row[])
+          .finally(() => client.end());
+      },
       usersOf: (externalId) => state.users.list().filter(({ partnerUserId }) => partnerUserId === externalId),
       arrivals: (wanted) =>
         state.arrivals.list().filter(({ operation }) => wanted === undefined || operation === wanted).length,
