@@ -30,11 +30,27 @@ describeOnBothBackends('a bell', (backend) => {
   });
   const heard = () => worker.getNextJob(randomUUID(), { block: false });
 
-  test('that rings many times before it is heard is heard once', async () => {
+  test('that rings many times before it is heard is heard once, or once for each second that passes', async () => {
+    const begun = performance.now();
     for (let ring = 0; ring < 20; ring++) doorbell.ring(USER_MANAGEMENT_QUEUE, 'test');
     const job = await until('it is heard', heard);
-    expect(await queue.getWaitingCount()).toBe(0);
+    const again = await queue.getWaitingCount();
+    // Unless this machine stood still for a second, that is none.
+    expect(again).toBeLessThanOrEqual(Math.floor((performance.now() - begun) / 1_000));
     await job.removeDeduplicationKey();
+  });
+
+  test('that rings many times for one moment rings once for it', async () => {
+    const fixed = new Date();
+    const bell = new Doorbell(new Map([[USER_MANAGEMENT_QUEUE, queue]]), {
+      now: () => fixed,
+      monotonicMs: () => 0,
+    });
+    const moment = new Date(fixed.getTime() + 3_600_000);
+    for (let ring = 0; ring < 20; ring++) bell.ring(USER_MANAGEMENT_QUEUE, 'test', moment);
+    await bell.onModuleDestroy();
+    await until('it is to ring', async () => (await queue.getDelayedCount()) > 0);
+    expect(await queue.getDelayedCount()).toBe(1);
   });
 
   test('that a killed worker took with it rings again', async () => {

@@ -26,16 +26,18 @@ const verdict = async (externalId: string, wait = 0) => {
 };
 
 /** Waits until a create counts as lost, and answers how many seconds after it left it may be looked up. */
-const graceOf = (externalId: string) =>
-  until('the create counts as lost', async () => {
-    const [row] = await mirror.sql<{ seconds: number }>(
-      `SELECT extract(epoch FROM p.attempt_look_up_at - c.granted_at)::float8 AS seconds
-       FROM people p JOIN platform_calls c ON c.id = p.attempt_call_id
-       WHERE p.external_id = $1 AND c.outcome = 'unknown-outcome' AND p.lease_token IS NULL`,
+async function graceOf(externalId: string): Promise<number> {
+  const lost = await until('the create counts as lost', async () => {
+    const rows = await mirror.sql<{ grace: number }>(
+      `SELECT coalesce(extract(epoch FROM p.attempt_look_up_at - c.granted_at), 0)::float8 AS grace
+       FROM platform_calls c JOIN people p ON p.id = c.person_id
+       WHERE p.external_id = $1 AND c.operation = 'createProvider' AND c.outcome = 'unknown-outcome'`,
       [externalId],
     );
-    return row?.seconds;
+    return rows[0];
   });
+  return lost.grace;
+}
 const endGrace = (externalId: string) =>
   mirror.sql(
     'UPDATE people SET attempt_look_up_at = clock_timestamp(), due_at = clock_timestamp() WHERE external_id = $1',

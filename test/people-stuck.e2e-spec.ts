@@ -19,26 +19,35 @@ beforeAll(async () => {
   await sql.connect();
 });
 
-/** A provider who has been in a state for so many minutes. */
-async function provider(externalId: string, state: string, minutes: number, more = ''): Promise<void> {
-  const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
-  await service.call('PUT', `/v1/providers/${externalId}`, { body });
-  await sql.query(
-    `UPDATE people SET state = $2::person_state, updated_at = now() - $3 * interval '1 minute' ${more} WHERE external_id = $1`,
-    [externalId, state, minutes],
-  );
+/** A provider, who has been in a state for so many minutes, and what else is set. */
+type Case = [externalId: string, state: string, minutes: number, more?: string];
+
+/** Makes all of them, and moves them back in time only then, however long that takes. */
+async function providers(cases: Case[]): Promise<void> {
+  for (const [externalId] of cases) {
+    const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
+    await service.call('PUT', `/v1/providers/${externalId}`, { body });
+  }
+  for (const [externalId, state, minutes, more = ''] of cases) {
+    await sql.query(
+      `UPDATE people SET state = $2::person_state, updated_at = now() - $3 * interval '1 minute' ${more} WHERE external_id = $1`,
+      [externalId, state, minutes],
+    );
+  }
 }
 
 test('people are stuck in progress after a quarter of an hour, in review after a day; synced ones never', async () => {
-  await provider('fresh', 'pending', 14);
-  await provider('pending', 'pending', 16);
-  await provider('deleting', 'deleting', 17);
-  await provider('asked', 'needs-review', 23 * 60);
-  await provider('unanswered', 'needs-review', 25 * 60, ", error_code = 'create-unknown'");
-  await provider('failed', 'failed', 26 * 60);
-  await provider('synced', 'synced', 90 * 24 * 60);
-  // Somebody's pause is no reason to worry.
-  await provider('held', 'pending', 60, ', held_by = gen_random_uuid()');
+  await providers([
+    ['fresh', 'pending', 13],
+    ['pending', 'pending', 16],
+    ['deleting', 'deleting', 17],
+    ['asked', 'needs-review', 23 * 60],
+    ['unanswered', 'needs-review', 25 * 60, ", error_code = 'create-unknown'"],
+    ['failed', 'failed', 26 * 60],
+    ['synced', 'synced', 90 * 24 * 60],
+    // Somebody's pause is no reason to worry.
+    ['held', 'pending', 60, ', held_by = gen_random_uuid()'],
+  ]);
 
   const seen: StuckPerson[] = [];
   for (let cursor = ''; ; ) {
