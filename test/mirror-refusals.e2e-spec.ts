@@ -1,16 +1,10 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ArrivalStats } from '../simulator/gate/arrivals.js';
-import type { FaultRule } from '../simulator/gate/fault-rule.js';
 import type { Trace } from '../src/people/trace.service.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
-
-const providersCsv = (prefix: string, count: number) =>
-  ['externalId,email,firstName,lastName']
-    .concat(Array.from({ length: count }, (_, at) => `${prefix}${at},${prefix}${at}@example.org,Pia,Ruiz`))
-    .join('\n');
+const profile = (externalId: string) => ({ email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 
 describe('a 403', () => {
   let mirror: Mirror;
@@ -19,33 +13,73 @@ describe('a 403', () => {
     mirror = await newMirror();
     service = await mirror.start();
   });
-  afterEach(() => mirror.simulator.state.faults.clear());
-  const put = async (externalId: string, wait = 0) => {
-    const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
-    return (await service.call('PUT', `/v1/providers/${externalId}`, { body, wait })).body;
-  };
+  afterEach(() => mirror.release());
+  const put = async (externalId: string, wait = 0) =>
+    (await service.call('PUT', `/v1/providers/${externalId}`, { body: profile(externalId), wait })).body;
   const show = async (externalId: string, wait = 0) =>
     (await service.call('GET', `/v1/providers/${externalId}`, { wait })).body.sync;
-
-  test('stops its operation alone, burns nobody’s attempts, degrades the health, and ends by itself', async () => {
-    mirror.trouble({ operation: 'createProvider', kind: 'forbid', count: null });
-    for (const externalId of ['k-1', 'k-2', 'k-3', 'k-4']) await put(externalId);
-    await until('the operation is stopped', async () => (await health(service)).status === 'degraded');
-    await until('the others are checked', () => mirror.arrivals('checkUser') >= 4);
-    const creates = mirror.arrivals('createProvider');
-    expect(creates).toBeLessThanOrEqual(4);
-    expect((await show('k-4')).state).toBe('pending');
-    await until('who was refused says why', async () => {
-      const all = await Promise.all(['k-1', 'k-2', 'k-3', 'k-4'].map((externalId) => show(externalId)));
-      return all.some(({ step, error }) => step === 'createProvider' && error?.code === 'platform-unauthorized');
+  const healthIs = (wanted: string) =>
+    until(`the health is ${wanted}`, async () => {
+      const { body } = await service.call<{ status: string }>('GET', '/health/ready');
+      return body.status === wanted;
     });
+  /** The open circuit: its 403s in a row, and the creates that left since the call `since`. */
+  const circuit = async (since = '0') => {
+    const [row] = await mirror.sql<{ strikes: number; creates: number; last: string }>(
+      `SELECT strikes, (SELECT max(id) FROM platform_calls) AS last,
+         (SELECT count(*)::int FROM platform_calls WHERE operation = 'createProvider' AND id > $1
+            AND (outcome IS NULL OR outcome NOT IN ('not-sent', 'unreachable'))) AS creates
+       FROM circuits WHERE operation = 'createProvider' AND opened_at IS NOT NULL`,
+      [since],
+    );
+    return row;
+  };
+  const probeIn = (seconds: number) =>
+    mirror.sql(`UPDATE circuits SET probe_at = clock_timestamp() + $1 * interval '1 second'`, [seconds]);
+  const checked = (externalId: string) =>
+    until(`${externalId} waits for its create`, async () => (await show(externalId)).step === 'createProvider');
 
-    mirror.simulator.state.faults.clear();
-    for (const externalId of ['k-1', 'k-2', 'k-3', 'k-4']) {
+  test('stops its operation alone but for single probes, burns nobody’s attempts, and ends by itself', async () => {
+    const ids = ['k-1', 'k-2', 'k-3', 'k-4'];
+    mirror.trouble({ operation: 'createProvider', kind: 'forbid', count: null });
+    await put('k-1');
+    await until('the operation is stopped', () => circuit());
+    const { last } = await until('no probe is under way, and none comes', async () => {
+      await probeIn(3_600);
+      const quiet = await mirror.sql(
+        `SELECT 1 FROM circuits WHERE probe_at > clock_timestamp() + interval '30 minutes'
+           AND NOT EXISTS (SELECT 1 FROM platform_calls WHERE answered_at IS NULL)`,
+      );
+      return quiet.length > 0 ? circuit() : undefined;
+    });
+    for (const externalId of ids.slice(1)) await put(externalId);
+    for (const externalId of ids) await checked(externalId);
+    // Whoever is wanted later and needs no create is served meanwhile.
+    mirror.simulator.state.users.add({ role: 'HealthcareProvider', ...profile('k-known'), providerUserIds: [] });
+    expect((await put('k-known', 60)).sync.state).toBe('synced');
+    expect((await circuit(last))?.creates).toBe(0);
+    await healthIs('degraded');
+    await until('who was refused says why', async () => {
+      const { step, error } = await show('k-1');
+      return step === 'createProvider' && error?.code === 'platform-unauthorized';
+    });
+    expect((await show('k-4')).state).toBe('pending');
+
+    await probeIn(0);
+    const open = await until('a probe is refused', async () => {
+      const row = await circuit(last);
+      return row && row.creates > 0 && row.strikes > 1 ? row : undefined;
+    });
+    // Each strike but the first is the answer to a probe, and one more probe may be under way.
+    expect(open.creates).toBeLessThanOrEqual(open.strikes);
+
+    mirror.release();
+    await probeIn(0);
+    for (const externalId of ids) {
       expect(await show(externalId, 60)).toMatchObject({ state: 'synced', error: null });
+      expect(mirror.usersOf(externalId)).toHaveLength(1);
     }
-    expect(mirror.arrivals('createProvider')).toBeLessThanOrEqual(creates + 5);
-    expect((await health(service)).status).toBe('ok');
+    await healthIs('ok');
   });
 
   test('of one item is its own: somebody else’s probe goes through, and only it fails as forbidden', async () => {
@@ -53,12 +87,14 @@ describe('a 403', () => {
     await put('own');
     await until('it is refused', async () => (await show('own')).error?.code === 'platform-unauthorized');
     for (const externalId of ['by-1', 'by-2']) await put(externalId);
+    await checked('by-1');
+    await probeIn(0);
     for (const externalId of ['by-1', 'by-2']) expect((await show(externalId, 60)).state).toBe('synced');
     expect(await show('own', 60)).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
-    expect((await health(service)).status).toBe('ok');
+    await healthIs('ok');
     expect((await put('after', 60)).sync.state).toBe('synced');
 
-    mirror.simulator.state.faults.clear();
+    mirror.release();
     const answer = await service.call('POST', '/v1/providers/own/resolve', { body: { action: 'retry' }, wait: 60 });
     expect(answer.body.sync.state).toBe('synced');
   });
@@ -67,12 +103,13 @@ describe('a 403', () => {
 describe('a 429', () => {
   let mirror: Mirror;
   let service: Service;
-  /** Milliseconds of latency, and a little for the machine: what left before the 429 was answered may still arrive. */
-  const LATENCY: [number, number] = [40, 80];
-  const UNDER_WAY_MS = 400;
+
+  const PEOPLE = 40;
+  /** Seconds that no test lasts: a pause ends when the test ends it. */
+  const LONG = 1_800;
 
   beforeAll(async () => {
-    mirror = await newMirror({ platform: { latencyMs: LATENCY } });
+    mirror = await newMirror({ platform: { latencyMs: [40, 80] } });
     [service] = await Promise.all([
       mirror.start(),
       mirror.start({ ROLES: 'worker' }),
@@ -81,58 +118,117 @@ describe('a 429', () => {
   });
   /** Gives all workers plenty to do. */
   const saturate = async (prefix: string) => {
-    const { id } = await service.startImport('kind=providers', [
-      { name: 'providers.csv', type: 'text/csv', content: providersCsv(prefix, 200) },
-    ]);
+    const content = ['externalId,email,firstName,lastName']
+      .concat(Array.from({ length: PEOPLE }, (_, at) => `${prefix}${at},${prefix}${at}@example.org,Pia,Ruiz`))
+      .join('\n');
     const before = mirror.arrivals();
-    await until('calls are made', () => mirror.arrivals() > before + 30);
+    const { id } = await service.startImport('kind=providers', [{ name: 'providers.csv', type: 'text/csv', content }]);
+    await until('calls are made', () => mirror.arrivals() > before + PEOPLE / 4);
     return id;
   };
-  /** Orders 429s; answers when the first one arrived, and how long it was quiet behind what was under way. */
-  const quietAfter = async (...rules: Partial<FaultRule>[]) => {
-    const known = mirror.arrivals();
-    for (const rule of rules) mirror.trouble({ kind: 'rate-limit', ...rule });
-    const later = () => mirror.simulator.state.arrivals.list().slice(known);
-    const refused = await until('a 429', () => later().find(({ status }) => status === 429));
-    const next = await until('calls go on', () => later().find(({ at }) => at > refused.at + UNDER_WAY_MS));
-    return next.at - refused.at;
+  const isImported = async (id: string) =>
+    expect((await service.importEnded(id)).counts).toMatchObject({ total: PEOPLE, created: PEOPLE });
+  /** The newest 429 that was answered: when it left and was answered, and the pause as it stands, in seconds. */
+  const refusal = async () => {
+    const [row] = await mirror.sql<{ id: string; afterGrant: number; afterAnswer: number; left: number }>(
+      `SELECT c.id, extract(epoch FROM blocked_until - c.granted_at)::float8 AS "afterGrant",
+         extract(epoch FROM blocked_until - c.answered_at)::float8 AS "afterAnswer",
+         extract(epoch FROM blocked_until - clock_timestamp())::float8 AS left
+       FROM call_budgets, platform_calls c WHERE c.status = 429 ORDER BY c.id DESC LIMIT 1`,
+    );
+    return row;
   };
+  const nextRefusal = async (before: Awaited<ReturnType<typeof refusal>>) =>
+    until('a 429 is answered', async () => {
+      const row = await refusal();
+      return row?.id === before?.id ? undefined : row;
+    });
+  const granted = async () => (await mirror.sql('SELECT 1 FROM platform_calls')).length;
+  const endPause = () => mirror.sql('UPDATE call_budgets SET blocked_until = clock_timestamp()');
+  afterEach(async () => {
+    mirror.release();
+    await endPause();
+  });
 
-  test.each<[string, Partial<FaultRule>, [number, number]]>([
-    ['in seconds', { retryAfter: 'seconds', retryAfterSeconds: 2 }, [2_000, 3_500]],
-    ['as a date', { retryAfter: 'date', retryAfterSeconds: 3 }, [2_000, 4_500]],
-    ['by nothing: about a second', { retryAfter: 'absent' }, [750, 2_700]],
-  ])('stops every worker at once for as long as it says, %s; then all go on', async (name, rule, [least, most]) => {
-    const id = await saturate(`w${name.length}-`);
-    const quiet = await quietAfter(rule);
-    expect(quiet).toBeGreaterThanOrEqual(least);
-    expect(quiet).toBeLessThan(most);
-    const ended = await service.importEnded(id);
-    expect(ended.counts).toMatchObject({ total: 200, created: 200 });
+  test.each<['seconds' | 'date']>([['seconds'], ['date']])(
+    'stops every worker at once for as long as it says, in %s; then all go on',
+    async (retryAfter) => {
+      const id = await saturate(`${retryAfter}-`);
+      const before = await refusal();
+      mirror.trouble({ kind: 'rate-limit', retryAfter, retryAfterSeconds: LONG });
+      const pause = await nextRefusal(before);
+      // A date has whole seconds, and is read by another clock than the database's.
+      const slack = retryAfter === 'date' ? 1 : 0;
+      expect(retryAfter === 'date' ? pause.afterGrant : pause.afterAnswer).toBeGreaterThanOrEqual(LONG - slack);
+      expect(pause.left).toBeLessThanOrEqual(LONG + slack);
+
+      // Nothing more is granted to anybody, not to who waits at a screen either.
+      const stopped = await granted();
+      const path = `/v1/providers/at-${retryAfter}`;
+      const { status } = await service.call('PUT', path, { body: profile(`at-${retryAfter}`), wait: 2 });
+      expect([status, await granted()]).toEqual([202, stopped]);
+      expect(mirror.arrivals()).toBeLessThanOrEqual(stopped);
+
+      await endPause();
+      expect((await service.call('GET', path, { wait: 60 })).status).toBe(200);
+      await isImported(id);
+    },
+  );
+
+  test('that says nothing stops every worker for about a second; then all go on by themselves', async () => {
+    const id = await saturate('unsaid-');
+    const before = await refusal();
+    mirror.trouble({ kind: 'rate-limit', retryAfter: 'absent' });
+    const { left } = await nextRefusal(before);
+    expect(left).toBeLessThanOrEqual(1.25);
+    await isImported(id);
+    // The pause ends as it was set; its least is three quarters of a second.
+    const within = await mirror.sql(
+      `SELECT 1 FROM call_budgets, platform_calls WHERE granted_at < blocked_until
+         AND granted_at > blocked_until - interval '750 milliseconds'`,
+    );
+    expect(within).toEqual([]);
   });
 
   test('with a shorter wait never cuts a longer one short', async () => {
     const id = await saturate('x-');
-    const seconds = (retryAfterSeconds: number) => ({ retryAfter: 'seconds' as const, retryAfterSeconds });
-    expect(await quietAfter(seconds(3), seconds(1))).toBeGreaterThanOrEqual(3_000);
-    await service.importEnded(id);
+    // Everything that is under way is held on its way to the platform, until there is a longer pause.
+    const { settings } = mirror.simulator.state;
+    mirror.simulator.state.settings = { ...settings, latencyMs: [3_600_000, 3_600_000] };
+    await until('calls are on their way', async () => (await granted()) > mirror.arrivals() + 5);
+    const [longer] = await mirror.sql(
+      `UPDATE call_budgets SET blocked_until = clock_timestamp() + $1 * interval '1 second' RETURNING blocked_until`,
+      [LONG],
+    );
+    const before = await refusal();
+    mirror.trouble({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 1 });
+    mirror.simulator.state.settings = settings;
+    await until('a 429 is answered', async () => {
+      mirror.simulator.state.timers.cancelAll();
+      return (await refusal())?.id !== before?.id;
+    });
+    expect(await mirror.sql('SELECT blocked_until FROM call_budgets')).toEqual([longer]);
+    await endPause();
+    await until('what was under way is answered', async () => {
+      mirror.simulator.state.timers.cancelAll();
+      return (await mirror.sql('SELECT 1 FROM platform_calls WHERE answered_at IS NULL')).length === 0;
+    });
+    await isImported(id);
   });
 
-  test('is nobody’s fault: everybody is mirrored once, and the trace shows the refusals', async () => {
-    const stats: ArrivalStats = mirror.simulator.state.arrivals.stats(60);
-    expect(stats.userManagement.rateLimited).toBeGreaterThanOrEqual(5);
+  test('is nobody’s fault: everybody is mirrored once, and the traces show every refusal', async () => {
     expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
-    expect(mirror.simulator.state.users.list()).toHaveLength(800);
-    const traces = await Promise.all(
-      Array.from({ length: 200 }, async (_, at) => {
-        const body = { externalId: `x-${at}`, kind: 'provider' };
+    expect(mirror.simulator.state.users.list()).toHaveLength(4 * PEOPLE + 2);
+    const prefixes = ['seconds-', 'date-', 'unsaid-', 'x-'];
+    const ids = prefixes.flatMap((prefix) => Array.from({ length: PEOPLE }, (_, at) => prefix + at));
+    const histories = await Promise.all(
+      ids.map(async (externalId) => {
+        const body = { externalId, kind: 'provider' };
         return (await service.call<Trace>('POST', '/v1/people/trace', { body })).body.history;
       }),
     );
-    expect(traces.flat().filter(({ status, outcome }) => status === 429 && outcome === 'rate-limited').length).toBe(2);
+    const refused = histories.flat().filter(({ status, outcome }) => status === 429 && outcome === 'rate-limited');
+    const { rateLimited } = mirror.simulator.state.arrivals.stats(60).userManagement;
+    expect([refused.length, rateLimited]).toEqual([4, 4]);
   });
 });
-
-async function health(service: Service): Promise<{ status: string }> {
-  return (await service.call<{ status: string }>('GET', '/health/ready')).body;
-}

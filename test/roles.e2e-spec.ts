@@ -1,4 +1,5 @@
 import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 interface Report {
@@ -23,14 +24,22 @@ describe('processes of one role each', () => {
 
   it('an api says that no worker is alive, until one is', async () => {
     const api = await mirror.start({ ROLES: 'api' });
-    const alone = await api.call<Report>('GET', '/health/ready');
-    expect([alone.status, alone.body.status]).toEqual([200, 'degraded']);
-    expect(alone.body.checks.worker?.reason).toContain('No worker was alive');
+    const becomes = (status: string) =>
+      until(`the API is ${status}`, async () => {
+        const { status: code, body } = await api.call<Report>('GET', '/health/ready');
+        return code === 200 && body.status === status ? body : undefined;
+      });
+    expect((await becomes('degraded')).checks.worker?.reason).toContain('No worker was alive');
     expect(await heartbeatAge(api)).toBeUndefined();
-    await mirror.start({ ROLES: 'worker' });
-    expect(await heartbeatAge(api)).toBeLessThan(30);
-    const { body } = await api.call<Report>('GET', '/health/ready');
-    expect([body.status, body.checks.worker?.status]).toEqual(['ok', 'ok']);
+    const worker = await mirror.start({ ROLES: 'worker' });
+    expect((await becomes('ok')).checks.worker?.status).toBe('ok');
+    expect(await heartbeatAge(api)).toBeGreaterThanOrEqual(0);
+
+    // Two beats may be lost, not three.
+    await worker.kill();
+    await mirror.sql(`UPDATE heartbeats SET at = at - interval '30 seconds'`);
+    expect((await becomes('degraded')).checks.worker?.reason).toContain('No worker was alive');
+    expect(await heartbeatAge(api)).toBeGreaterThanOrEqual(30);
   });
 
   it('one whose port another has taken ends, and says in one sentence what to do', async () => {
