@@ -4,14 +4,16 @@ import pg from 'pg';
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Milliseconds that a statement may take, and a transaction may be idle, before PostgreSQL ends it. */
+/** What a pool's connections are held to: milliseconds after which PostgreSQL ends a statement or an idle transaction. */
 interface Limits {
+  /** How often a connection is used; one that is idle may have died without a word. */
+  readonly maxUses?: number;
   readonly statementMs: number;
   readonly idleMs: number;
 }
 
 const LIMITS: Limits = { statementMs: 10_000, idleMs: 10_000 };
-const BULK_LIMITS: Limits = { statementMs: 10 * 60_000, idleMs: 30_000 };
+const BULK_LIMITS: Limits = { maxUses: 1, statementMs: 10 * 60_000, idleMs: 30_000 };
 
 /** Milliseconds beyond a statement's limit after which its connection has died without a word, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
@@ -57,17 +59,10 @@ export class Database implements OnApplicationShutdown {
    * chose it as the victim of a deadlock.
    *
    * @param work must not make HTTP calls (a transaction is short) and must bear to be run again
+   * @param size bulk for work over many rows, which may take minutes
    */
-  transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
-    return this.withoutDeadlock(this.pool, work);
-  }
-
-  /** As `transaction`, for work over many rows. */
-  bulkTransaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
-    return this.withoutDeadlock(this.bulkPool, work);
-  }
-
-  private async withoutDeadlock<T>(pool: pg.Pool, work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (tx: pg.PoolClient) => Promise<T>, size: 'usual' | 'bulk' = 'usual'): Promise<T> {
+    const pool = size === 'bulk' ? this.bulkPool : this.pool;
     for (let tries = 1; ; tries++) {
       try {
         return await this.once(pool, work);
@@ -97,10 +92,11 @@ export class Database implements OnApplicationShutdown {
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 
-  private newPool(max: number, { statementMs, idleMs }: Limits): pg.Pool {
+  private newPool(max: number, { maxUses, statementMs, idleMs }: Limits): pg.Pool {
     const pool = new pg.Pool({
       connectionString: this.url,
       max,
+      maxUses,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: statementMs + SILENT_AFTER_MS,
       statement_timeout: statementMs,

@@ -10,7 +10,7 @@ import { CancelRepository } from './cancel.repository.js';
 import { GuardsRepository } from './guards.repository.js';
 import { COUNT_EVERY_MS } from './import-eta.js';
 import { standing } from './import-guards.js';
-import type { ImportRecord } from './import-types.js';
+import type { ImportRecord, ImportState } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
 import { isFirst } from './order-lock.js';
 import { PlanRepository } from './plan.repository.js';
@@ -73,13 +73,14 @@ export class ImportSteps implements OnModuleInit {
   /** Gives up imports whose reader died with its process. */
   private async giveUpSilent(): Promise<void> {
     for (const id of await this.imports.silent(SILENT_MS)) {
-      await this.database.bulkTransaction((tx) => this.imports.failReading(tx, id, INTERRUPTED));
+      await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED), 'bulk');
     }
   }
 
   /** Plans and applies whatever waits for it, in order. */
   async prepareAll(): Promise<void> {
-    while (await this.prepareNext()) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
+    while ((await this.imports.hasToPrepare()) && (await this.prepareNext()))
+      this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
   }
 
   /** An import whose rows the database refuses would do so again: it fails by itself, and those behind it go on. */
@@ -91,15 +92,15 @@ export class ImportSteps implements OnModuleInit {
       if (begun.id === undefined || !isOwnFault(error)) throw error;
       this.log.error({ msg: 'an import could not be planned', import: begun.id, code: (error as DatabaseError).code });
       const id = begun.id;
-      await this.database.bulkTransaction(async (tx) => {
+      await this.database.transaction(async (tx) => {
         if (await this.imports.failPlan(tx, id, UNPLANNED)) await this.plans.giveUp(tx, id);
-      });
+      }, 'bulk');
       return true;
     }
   }
 
   private prepareIn(begun: { id?: string }): Promise<boolean> {
-    return this.database.bulkTransaction(async (tx) => {
+    return this.database.transaction(async (tx) => {
       if (!(await isFirst(tx))) return false;
       const record = await this.imports.nextToPrepare(tx);
       if (!record) return false;
@@ -109,7 +110,7 @@ export class ImportSteps implements OnModuleInit {
       await this.imports.enter(tx, record.id, applied ? 'running' : 'planned');
       this.log.log({ msg: 'import prepared', import: record.id, applied });
       return true;
-    });
+    }, 'bulk');
   }
 
   /** Plans what was read, and applies what may be. @returns whether it was applied */
@@ -125,10 +126,10 @@ export class ImportSteps implements OnModuleInit {
 
   /** Counts the outcomes of every import that is under way, and finishes those without pending rows. */
   async countAll(): Promise<void> {
-    for (const id of await this.imports.underWay()) {
+    for (const { id, state } of await this.imports.underWay()) {
       const startedAt = this.clock.monotonicMs();
       if (startedAt < (this.countAgainAt.get(id) ?? 0)) continue;
-      const isLarge = await this.count(id);
+      const isLarge = await this.count(id, state);
       const now = this.clock.monotonicMs();
       // Counting a large import takes its time: never more than a small share of it.
       if (isLarge) this.countAgainAt.set(id, now + (now - startedAt) * COUNT_REST);
@@ -137,23 +138,27 @@ export class ImportSteps implements OnModuleInit {
   }
 
   /** @returns whether as much is left to count as there was: of a cancelled import a round leaves little */
-  private async count(importId: string): Promise<boolean> {
-    return this.database.bulkTransaction(async (tx) => {
-      const record = await this.imports.lockUnderWay(tx, importId);
-      if (!record) return false;
-      const wasPending = await this.tallies.tally(tx, record.id);
-      const isCancelled = record.state === 'cancelled' && wasPending > 0;
-      // One that is applied at this moment may name a provider who would be taken back.
-      if (isCancelled && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
-      const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
-      if (pending > 0) return pending === wasPending;
-      const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
-      if (state === 'cancelled') await this.cancelling.release(tx, record.id);
-      await this.cells.forget(tx, record.id, { mayBeRetried: state === 'completed' });
-      await this.imports.end(tx, record.id, state);
-      this.log.log({ msg: 'import finished', import: record.id, state });
-      return false;
-    });
+  private async count(importId: string, seen: ImportState): Promise<boolean> {
+    const wasCancelled = seen === 'cancelled'; // whoever is to be taken back may be many
+    return this.database.transaction(
+      async (tx) => {
+        const record = await this.imports.lockUnderWay(tx, importId);
+        if (!record || (record.state === 'cancelled') !== wasCancelled) return false;
+        const wasPending = await this.tallies.tally(tx, record.id);
+        const isCancelled = record.state === 'cancelled' && wasPending > 0;
+        // One that is applied at this moment may name a provider who would be taken back.
+        if (isCancelled && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
+        const pending = isCancelled ? await this.tallies.tally(tx, record.id) : wasPending;
+        if (pending > 0) return pending === wasPending;
+        const state = record.state === 'cancelled' ? 'cancelled' : 'completed';
+        if (state === 'cancelled') await this.cancelling.release(tx, record.id);
+        await this.cells.forget(tx, record.id, { mayBeRetried: state === 'completed' });
+        await this.imports.end(tx, record.id, state);
+        this.log.log({ msg: 'import finished', import: record.id, state });
+        return false;
+      },
+      wasCancelled ? 'bulk' : 'usual',
+    );
   }
 
   /** Rings for the imports' own queue. */

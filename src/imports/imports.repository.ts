@@ -126,6 +126,12 @@ export class ImportsRepository {
     return rows;
   }
 
+  /** Whether any import waits to be planned or applied. */
+  async hasToPrepare(): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(`SELECT 1 FROM imports WHERE ${TO_PREPARE} LIMIT 1`);
+    return rowCount !== 0;
+  }
+
   /**
    * The import whose turn it is to be planned or applied, in the order in which they were read to their ends. One that is
    * being steered at this moment is waited for: passed over, it would be applied after those behind it.
@@ -162,11 +168,11 @@ export class ImportsRepository {
   }
 
   /** Imports whose rows may still change. */
-  async underWay(): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(
-      `SELECT id FROM imports WHERE ${UNDER_WAY} ORDER BY staged_at`,
+  async underWay(): Promise<Pick<ImportRecord, 'id' | 'state'>[]> {
+    const { rows } = await this.database.pool.query<Pick<ImportRecord, 'id' | 'state'>>(
+      `SELECT id, state FROM imports WHERE ${UNDER_WAY} ORDER BY staged_at`,
     );
-    return rows.map((row) => row.id);
+    return rows;
   }
 
   /** Locks one of them; undefined when it is not any more, or somebody else is at it. */

@@ -65,7 +65,7 @@ export class ImportsService {
       await this.stage(id, request, files);
     } catch (error) {
       const why = error instanceof Problem ? { code: error.type, detail: error.detail } : INTERRUPTED;
-      await this.database.bulkTransaction((tx) => this.imports.failReading(tx, id, why));
+      await this.database.transaction((tx) => this.imports.failReading(tx, id, why), 'bulk');
       throw error;
     }
     this.steps.ring();
@@ -193,7 +193,7 @@ export class ImportsService {
     work: Steering,
     before?: (tx: PoolClient) => Promise<void>,
   ): Promise<ImportView> {
-    await this.database.bulkTransaction(async (tx) => {
+    await this.database.transaction(async (tx) => {
       await before?.(tx);
       await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [id]);
       const record = await this.find(id, tx);
@@ -202,7 +202,7 @@ export class ImportsService {
         throw new Problem(409, 'wrong-state', detail, { extensions: { state: record.state } });
       }
       await work(tx, record);
-    });
+    }, 'bulk');
     this.steps.ring();
     this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-steered');
     return this.show(id);
