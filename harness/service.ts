@@ -63,6 +63,8 @@ export function serviceOf(program: Program, adminKey: string): Service {
           ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         },
         body: body === undefined ? undefined : JSON.stringify(body),
+      }).catch((error: Error) => {
+        throw new Error(`${method} ${path}: ${error.cause ?? error.message}\n${program.output().slice(-4_000)}`);
       });
       const text = await response.text();
       // Never expected: the log says why.
