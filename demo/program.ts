@@ -37,7 +37,12 @@ export interface ProgramPlan {
  */
 export async function startProgram(plan: ProgramPlan): Promise<{ program: Program; ready: Record<string, unknown> }> {
   const log = openSync(plan.log, 'w', 0o600);
-  const arguments_ = ['--enable-source-maps', '--require', compiled('demo/stop-with-parent.js'), compiled(plan.file)];
+  const arguments_ = [
+    '--enable-source-maps',
+    '--require',
+    compiled('harness/stop-with-parent.js'),
+    compiled(plan.file),
+  ];
   const { PATH, HOME, TMPDIR } = process.env;
   const child = spawn(process.execPath, arguments_, {
     cwd: ROOT,

@@ -50,7 +50,12 @@ async function main(words: string[]): Promise<void> {
     const { scenario, queue, ...rest } = run;
     console.log(`\n${scenario.name}: ${scenario.says} (share ${run.share}, queues on ${queue})`);
     const log = (line: string) => console.log(`  ${line}`);
-    const outcome = await runScenario(scenario, { ...rest, log, ...(queue === 'redis' && { redisServer }) });
+    const outcome = await runScenario(scenario, {
+      ...rest,
+      log,
+      ...(queue === 'redis' && { redisServer }),
+      onOpen: leaveNothingBehind,
+    });
     done.push({ run, outcome });
     for (const law of outcome.broken) console.log(`  ✗ ${law}`);
     console.log(outcome.broken.length === 0 ? '  ✓ every law holds' : `  Replay: ${replayOf(run)}`);
@@ -60,6 +65,13 @@ async function main(words: string[]): Promise<void> {
   for (const { run } of failed) console.log(`Replay: ${replayOf(run)}`);
   console.log(`${done.length - failed.length} passed, ${failed.length} failed`);
   if (failed.length > 0) process.exitCode = 1;
+}
+
+/** Ctrl-C ends whatever the run has started, too. */
+function leaveNothingBehind(close: () => Promise<void>): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.removeAllListeners(signal).once(signal, () => void close().finally(() => process.exit(1)));
+  }
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

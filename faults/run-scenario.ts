@@ -15,6 +15,7 @@ export async function runScenario(scenario: Scenario, setting: Setting): Promise
   const begun = performance.now();
   const world = await World.open(setting, scenario.wanted);
   const { oracle, tally, crew, simulator } = world;
+  setting.onOpen?.(() => world.close());
   try {
     await scenario.run(world);
     oracle.none('nobody ends by himself', crew.leftByThemselves);

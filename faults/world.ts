@@ -38,6 +38,8 @@ export interface Setting {
   /** An empty database that somebody else keeps; otherwise the run has a PostgreSQL of its own. */
   readonly databaseUrl?: string;
   readonly log: (line: string) => void;
+  /** Is given what ends the run and everything that it started, for whoever is interrupted. */
+  readonly onOpen?: (close: () => Promise<void>) => void;
 }
 
 /** What a scenario wants of its surroundings. */
@@ -114,9 +116,10 @@ export class World {
 
   /** Starts a process that nobody watches. @param settings beside those that all have; PRELOAD is loaded before it */
   async startOne({ PRELOAD, ...settings }: Record<string, string | undefined>): Promise<Service> {
+    const preloaded = ['dist/harness/stop-with-parent.js', ...(PRELOAD ? [PRELOAD] : [])];
     const program = await this.programs.start({
       file: 'dist/src/main.js',
-      nodeArgs: PRELOAD ? ['--require', path.resolve(PRELOAD)] : [],
+      nodeArgs: preloaded.flatMap((file) => ['--require', path.resolve(file)]),
       env: { ...this.env, ...settings },
       ready: READY,
     });
