@@ -67,10 +67,13 @@ async function main(words: string[]): Promise<void> {
   if (failed.length > 0) process.exitCode = 1;
 }
 
-/** Ctrl-C ends whatever the run has started, too. */
+/** Ctrl-C ends whatever the run has started, too; once, however often the signal comes. */
 function leaveNothingBehind(close: () => Promise<void>): void {
+  let closing: Promise<void> | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.removeAllListeners(signal).once(signal, () => void close().finally(() => process.exit(1)));
+    process.removeAllListeners(signal).on(signal, () => {
+      closing ??= close().finally(() => process.exit(1));
+    });
   }
 }
 
