@@ -69,12 +69,13 @@ async function main(words: string[]): Promise<void> {
 
 /** Ctrl-C ends whatever the run has started, too; once, however often the signal comes. */
 function leaveNothingBehind(close: () => Promise<void>): void {
-  let closing: Promise<void> | undefined;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.removeAllListeners(signal).on(signal, () => {
-      closing ??= close().finally(() => process.exit(1));
-    });
-  }
+  let isClosing = false;
+  const end = () => {
+    if (isClosing) return;
+    isClosing = true;
+    void close().finally(() => process.exit(1));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(signal).on(signal, end);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
