@@ -34,10 +34,10 @@ export const lostAnswers: Scenario = {
     await crew.add('api,worker');
     await crew.up();
     const feed = new FeedWatch(world);
-    // Of three creates about two lose their answer, and some of those are made again.
-    const people = Math.ceil(creates * 1.2);
+    // Of five creates about three lose their answer; those of people that did nothing are made again.
+    const people = Math.ceil(creates * 2.2);
     const work = new ImportWork(world, { providers: Math.ceil(people / 2), clients: Math.ceil(people / 2), known: 0 });
-    const sessions = new SessionWork(world, Math.ceil(creates * 0.6));
+    const sessions = new SessionWork(world, Math.ceil(creates * 1.1));
     await sessions.begin();
     await work.begin();
     faults.order(CREATES.flatMap((operation) => WAYS.map((way) => readFaultRule({ operation, ...way }))));
