@@ -89,12 +89,13 @@ export class Crew {
     }
   }
 
-  /** Asks everybody to stop. @returns the exit codes */
-  async stop(): Promise<(number | null)[]> {
+  /** Asks everybody to stop. @returns the last lines of those that did not end with 0 */
+  async stop(): Promise<string[]> {
     await this.up();
     this.dismissed = true;
     const services = this.members.flatMap(({ service }) => service ?? []);
-    return Promise.all(services.map((service) => service.kill('SIGTERM')));
+    const stopped = services.map(async (service) => lastWords(service, await service.kill('SIGTERM')));
+    return (await Promise.all(stopped)).filter((words) => !words.startsWith('exit code 0:'));
   }
 
   /** Starts nobody again; who runs is killed by whoever started the crew. */
@@ -125,7 +126,10 @@ export class Crew {
   private ended(member: Member, service: Service, code: number | null): void {
     if (member.service !== service || this.dismissed) return;
     member.service = undefined;
-    this.leftByThemselves.push(`exit code ${code}: ${service.output().slice(-500)}`);
+    this.leftByThemselves.push(lastWords(service, code));
     void this.supervise(member);
   }
 }
+
+const lastWords = (service: Service, code: number | null): string =>
+  `exit code ${code}: ${service.output().slice(-500)}`;

@@ -9,6 +9,13 @@ import { QUEUE_NAMES } from './queue-names.js';
 /** Connections to PostgreSQL that one queue or one worker may hold when BullMQ runs on it. */
 const POSTGRES_CONNECTIONS = 2;
 
+/**
+ * Milliseconds without a byte from Redis after which a connection that waits for an answer is made anew; after a
+ * failover the old one may never say a word. Longer than a worker's own longest wait for a job, which is ten seconds
+ * (BullMQ, maximumBlockTimeout).
+ */
+const SILENCE_MS = 13_000;
+
 type Connection = QueueOptions['connection'];
 type BackendEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 
@@ -16,7 +23,8 @@ type BackendEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 export function workerOptions(env: BackendEnv): QueueOptions {
   if (env.REDIS_URL) {
     setDefaultBackendFactory();
-    return { connection: { url: env.REDIS_URL, maxRetriesPerRequest: null } as Connection, prefix: env.QUEUE_PREFIX };
+    const connection = { url: env.REDIS_URL, maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
+    return { connection: connection as Connection, prefix: env.QUEUE_PREFIX };
   }
   setDefaultBackendFactory(createPatientPostgresBackend);
   // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.

@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Queue, type QueueOptions } from 'bullmq';
 
+/** Milliseconds that the store has to say goodbye; queues may close one after the other. */
+const GOODBYE_MS = 300;
+
 /**
- * BullMQ's queue, whose `close` succeeds also when its store was lost: there is nobody to say goodbye to, and Nest would
- * print one stack trace for each queue.
+ * BullMQ's queue, whose `close` succeeds also when its store was lost or fell silent: there is nobody to say goodbye to,
+ * and Nest would print one stack trace for each queue.
  */
 export class BoundedQueue extends Queue {
   constructor(name: string, options: QueueOptions) {
@@ -12,9 +16,12 @@ export class BoundedQueue extends Queue {
   }
 
   override async close(): Promise<void> {
-    await super.close().catch(() => {
-      // Stops the attempts to connect again. Not awaited: it waits for the end of a connection that there is none of.
-      this.disconnect().catch(() => undefined);
-    });
+    const closed = super.close().then(
+      () => true,
+      () => false,
+    );
+    if (await Promise.race([closed, delay(GOODBYE_MS, false, { ref: false })])) return;
+    // Stops the attempts to connect again. Not awaited: it waits for the end of a connection that there is none of.
+    this.disconnect().catch(() => undefined);
   }
 }
