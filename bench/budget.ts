@@ -42,10 +42,8 @@ export async function benchBudget(): Promise<BenchRow[]> {
         PLATFORM_BASE_URL: simulator.url,
         PLATFORM_API_KEY: DEFAULT_API_KEY,
         PLATFORM_CONTRACT: 'simulator/contract.json',
-        PLATFORM_WEBHOOK_SECRET: 'unused',
         ADMIN_API_KEY: KEY,
         DATABASE_URL: postgres.url,
-        DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
       });
       running.push(service);
       return service;

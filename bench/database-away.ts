@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { startTcpProxy } from '../harness/tcp-proxy.js';
 import type { BenchRow } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
@@ -15,12 +14,7 @@ export async function benchDatabaseAway(): Promise<BenchRow[]> {
     const proxy = await startTcpProxy(Number(database.port));
     database.port = String(proxy.port);
     const service = await startService({
-      PLATFORM_BASE_URL: 'http://127.0.0.1:1',
-      PLATFORM_API_KEY: 'bench',
-      PLATFORM_WEBHOOK_SECRET: 'bench',
-      ADMIN_API_KEY: randomBytes(24).toString('hex'),
       DATABASE_URL: database.toString(),
-      DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     });
     try {
       await proxy.cut();

@@ -36,10 +36,8 @@ export async function benchEta(): Promise<BenchRow[]> {
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
       PLATFORM_CONTRACT: 'simulator/contract.json',
-      PLATFORM_WEBHOOK_SECRET: 'unused',
       ADMIN_API_KEY: KEY,
       DATABASE_URL: url,
-      DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
     });
     try {
       return rowsOf(await estimates(service, simulator));

@@ -31,12 +31,8 @@ export async function benchOutage(): Promise<BenchRow[]> {
     const proxy = await startTcpProxy(Number(url.port));
     url.port = String(proxy.port);
     const service = await startService({
-      PLATFORM_BASE_URL: 'http://127.0.0.1:1',
-      PLATFORM_API_KEY: 'bench',
       PLATFORM_WEBHOOK_SECRET: SECRET,
-      ADMIN_API_KEY: randomBytes(24).toString('hex'),
       DATABASE_URL: url.toString(),
-      DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
       ROLES: 'api',
     });
     const agent = new Agent({ keepAlive: true });

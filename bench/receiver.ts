@@ -79,12 +79,8 @@ async function startFloor(floor: Floor, url: string): Promise<Target> {
 
 async function startReceiver(url: string): Promise<Target> {
   const service = await startService({
-    PLATFORM_BASE_URL: 'http://127.0.0.1:1',
-    PLATFORM_API_KEY: 'bench',
     PLATFORM_WEBHOOK_SECRET: SECRET,
-    ADMIN_API_KEY: randomBytes(24).toString('hex'),
     DATABASE_URL: url,
-    DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     ROLES: 'api',
   });
   return { name: 'service', port: Number(new URL(service.url).port), stop: service.stop };

@@ -41,12 +41,9 @@ export async function benchRecordings(): Promise<BenchRow[]> {
     await writeFile(contract, JSON.stringify(CONTRACT));
     const service = await startService({
       PLATFORM_BASE_URL: `http://127.0.0.1:${port}`,
-      PLATFORM_API_KEY: 'bench',
-      PLATFORM_WEBHOOK_SECRET: 'bench',
       PLATFORM_CONTRACT: contract,
       ADMIN_API_KEY: ADMIN_KEY,
       DATABASE_URL: postgres.url,
-      DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     });
     started.push(service);
     const bare = `http://127.0.0.1:${(pipe.ready as { port: number }).port}/`;

@@ -25,12 +25,8 @@ const ADMIN_KEY = randomBytes(24).toString('hex');
 export async function benchReimport(): Promise<BenchRow[]> {
   return withScratchPostgres(async (url) => {
     const service = await startService({
-      PLATFORM_BASE_URL: 'http://127.0.0.1:9',
-      PLATFORM_API_KEY: 'bench',
-      PLATFORM_WEBHOOK_SECRET: 'bench',
       ADMIN_API_KEY: ADMIN_KEY,
       DATABASE_URL: url,
-      DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     });
     try {
       return await measure(service, url);

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,15 +11,26 @@ export interface ServiceProcess {
   stop(): Promise<void>;
 }
 
+/** What a measurement that does not say otherwise runs with: a platform that is not there, and keys that nobody knows. */
+const SETTINGS = {
+  NODE_ENV: 'production',
+  PORT: '0',
+  PLATFORM_BASE_URL: 'http://127.0.0.1:9', // nobody listens there
+  PLATFORM_API_KEY: 'bench',
+  PLATFORM_WEBHOOK_SECRET: 'bench',
+  ADMIN_API_KEY: randomBytes(24).toString('hex'),
+  DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+};
+
 /**
  * Starts the service and waits until it says that it is ready.
  *
- * @param env its whole environment but for PATH and HOME
+ * @param settings its environment beside PATH, HOME and the usual settings
  * @throws {Error} with its last words when it ends before that
  */
-export async function startService(env: Record<string, string>): Promise<ServiceProcess> {
+export async function startService(settings: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [path.resolve(__dirname, '../src/main.js')], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', PORT: '0', ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...SETTINGS, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let last = '';

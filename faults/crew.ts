@@ -32,6 +32,12 @@ export class Crew {
     private readonly tally: Tally,
   ) {}
 
+  /** Adds processes of these roles and waits until all are ready. */
+  async staff(...roles: Roles[]): Promise<void> {
+    for (const each of roles) await this.add(each);
+    await this.up();
+  }
+
   /** Adds a process and does not wait for it. @param settings beside those that all have */
   async add(roles: Roles, settings: Settings = {}): Promise<void> {
     const member = { roles, port: await freePort(), settings };
@@ -94,8 +100,8 @@ export class Crew {
     await this.up();
     this.dismissed = true;
     const services = this.members.flatMap(({ service }) => service ?? []);
-    const stopped = services.map(async (service) => lastWords(service, await service.kill('SIGTERM')));
-    return (await Promise.all(stopped)).filter((words) => !words.startsWith('exit code 0:'));
+    const codes = await Promise.all(services.map((service) => service.kill('SIGTERM')));
+    return services.flatMap((service, place) => (codes[place] === 0 ? [] : lastWords(service, codes[place] ?? null)));
   }
 
   /** Starts nobody again; who runs is killed by whoever started the crew. */

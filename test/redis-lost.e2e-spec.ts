@@ -26,7 +26,7 @@ const providers = (name: string, count: number) =>
     .concat(Array.from({ length: count }, (_, n) => `${name}-${n},${name}-${n}@example.org,Pia,N${n}`))
     .join('\n');
 
-/** Gives every kind of worker something to do: an import with its people, a delivery, a session and a check. */
+/** Gives the workers something to do: an import with its people, and a delivery. */
 async function work({ url, ...service }: Service, name: string): Promise<string> {
   const content = providers(name, 20);
   const { id } = await service.startImport('kind=providers', [{ name: 'providers.csv', type: 'text/csv', content }]);

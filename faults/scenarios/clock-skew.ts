@@ -1,5 +1,5 @@
 import type { Scenario } from '../scenario.js';
-import { EverydayWork } from '../workload/everyday-work.js';
+import { faultsUnderWork } from '../workload/everyday-work.js';
 
 const KILLS = 10;
 const TEN_MINUTES_MS = 600_000;
@@ -17,9 +17,11 @@ export const clockSkew: Scenario = {
       await crew.add('api,worker', { PRELOAD: 'dist/harness/clock-skew.js', CLOCK_SKEW_MS: String(skewMs) });
     }
     await crew.up();
-    const work = new EverydayWork(world, Math.max(60, 30 * kills), Math.max(10, 6 * kills));
-    await work.begin();
-    await work.under(Array.from({ length: kills }, () => () => crew.killOne()));
-    await work.ended();
+    const size = { people: Math.max(60, 30 * kills), sessions: Math.max(10, 6 * kills) };
+    await faultsUnderWork(
+      world,
+      size,
+      Array.from({ length: kills }, () => () => crew.killOne()),
+    );
   },
 };

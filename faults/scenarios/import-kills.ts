@@ -20,8 +20,7 @@ export const importKills: Scenario = {
     const kills = world.sized(ANYBODY, 3);
     const people = Math.max(60, kills * 7);
     const work = new ImportWork(world, { providers: Math.ceil(people / 3), clients: people, known: 10 });
-    await world.crew.add('api');
-    await world.crew.up();
+    await world.crew.staff('api');
     const readers = world.sized(READERS);
     for (let kill = 0; kill < readers; kill += 1) await killReader(world, work);
     const id = await work.begin();

@@ -30,9 +30,7 @@ export const lostAnswers: Scenario = {
     const { crew, simulator, tally } = world;
     const { faults } = simulator.state;
     const creates = world.sized(LOST, 20);
-    await crew.add('api,worker');
-    await crew.add('api,worker');
-    await crew.up();
+    await crew.staff('api,worker', 'api,worker');
     const feed = new FeedWatch(world);
     // Of five creates about three lose their answer; those of people that did nothing are made again.
     const people = Math.ceil(creates * 2.2);

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { FAULT_KINDS, type FaultKind, type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { Scenario } from '../scenario.js';
-import { EverydayWork } from '../workload/everyday-work.js';
+import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 3;
 
-/** What a kind needs beside its name, and how long all calls may suffer it at most. */
+/** What a kind needs beside its name. */
 const MORE: Partial<Record<FaultKind, Partial<FaultRule>>> = {
   'commit-late': { ms: 700 },
   slow: { ms: 7_000 }, // longer than the service waits
@@ -21,13 +21,10 @@ export const platformFaults: Scenario = {
   wanted: { platform: { latencyMs: [0, 60], stepMs: 300, webhookDuplicateRate: 0.2, webhookShuffleMs: 500 } },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    for (const roles of ['api,worker', 'worker'] as const) await world.crew.add(roles);
-    await world.crew.up();
-    const work = new EverydayWork(world, 100 * rounds, 30 * rounds);
-    await work.begin();
-    await work.under(Array.from({ length: rounds }, () => FAULT_KINDS.map((kind) => () => fail(world, kind))).flat());
-    world.simulator.state.faults.clear();
-    await work.ended();
+    await world.crew.staff('api,worker', 'worker');
+    const faults = Array.from({ length: rounds }, () => FAULT_KINDS.map((kind) => () => fail(world, kind))).flat();
+    const heal = () => world.simulator.state.faults.clear();
+    await faultsUnderWork(world, { people: 100 * rounds, sessions: 30 * rounds }, faults, heal);
   },
 };
 

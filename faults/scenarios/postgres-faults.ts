@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { killPostmaster } from '../../harness/postmaster.js';
 import type { Scenario } from '../scenario.js';
-import { EverydayWork } from '../workload/everyday-work.js';
+import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 4;
@@ -14,12 +14,9 @@ export const postgresFaults: Scenario = {
   wanted: { platform: { latencyMs: [0, 100], stepMs: 300 } },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    for (const roles of ['api,worker', 'worker'] as const) await world.crew.add(roles);
-    await world.crew.up();
-    const work = new EverydayWork(world, 80 * rounds, 20 * rounds);
-    await work.begin();
-    await work.under(Array.from({ length: rounds }, () => faultsOf(world)).flat());
-    await work.ended();
+    await world.crew.staff('api,worker', 'worker');
+    const faults = Array.from({ length: rounds }, () => faultsOf(world)).flat();
+    await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
     // No process was killed: whatever the platform answered is held until it can be stored.
     world.oracle.same(
       'every answer of the platform is kept',

@@ -7,7 +7,6 @@ import type { World } from '../world.js';
 const KILLS = 100;
 /** Of PostgreSQL and of Redis each. */
 const FAULTS_OF_STORES = 5;
-const PROCESSES = 3;
 const PER_SECOND = 100;
 
 /** Receivers are killed under deliveries, PostgreSQL is restarted and Redis is flushed meanwhile. */
@@ -18,8 +17,7 @@ export const receiverKills: Scenario = {
   wanted: { without: ['getSession', 'getProcessingSession'] },
   async run(world) {
     const { crew } = world;
-    for (let process = 0; process < PROCESSES; process += 1) await crew.add('api,worker');
-    await crew.up();
+    await crew.staff('api,worker', 'api,worker', 'api,worker');
     const work = new DeliveryWork(world, PER_SECOND);
     const kills = world.sized(KILLS, 3);
     const every = Math.max(1, Math.floor(kills / world.sized(FAULTS_OF_STORES)));

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { askRedis } from '../../harness/redis-server.js';
 import type { Scenario } from '../scenario.js';
-import { EverydayWork } from '../workload/everyday-work.js';
+import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 3;
@@ -17,12 +17,9 @@ export const redisFaults: Scenario = {
   wanted: { platform: { latencyMs: [0, 100], stepMs: 300 } },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    for (const roles of ['api,worker', 'worker'] as const) await world.crew.add(roles);
-    await world.crew.up();
-    const work = new EverydayWork(world, 80 * rounds, 20 * rounds);
-    await work.begin();
-    await work.under(Array.from({ length: rounds }, (_, round) => faultsOf(world, round)).flat());
-    await work.ended();
+    await world.crew.staff('api,worker', 'worker');
+    const faults = Array.from({ length: rounds }, (_, round) => faultsOf(world, round)).flat();
+    await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
   },
 };
 

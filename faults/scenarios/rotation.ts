@@ -20,8 +20,7 @@ export const rotation: Scenario = {
   async run(world) {
     const { crew } = world;
     const rounds = world.sized(ROUNDS);
-    for (let process = 0; process < 2; process += 1) await crew.add('api,worker');
-    await crew.up();
+    await crew.staff('api,worker', 'api,worker');
     let key = await newKey(world);
     const work = new EverydayWork(world, 100 * rounds, 60 * rounds);
     await work.begin(() => key.key);

@@ -3,6 +3,25 @@ import { FeedWatch } from './feed-watch.js';
 import { ImportWork } from './import-work.js';
 import { SessionWork } from './session-work.js';
 
+/**
+ * Spreads faults over everyday work, and waits for its end once they are over.
+ *
+ * @param size how many people and sessions there are
+ * @param heal takes away what the faults left behind
+ */
+export async function faultsUnderWork(
+  world: World,
+  size: { people: number; sessions: number },
+  faults: readonly (() => Promise<void>)[],
+  heal: () => void = () => undefined,
+): Promise<void> {
+  const work = new EverydayWork(world, size.people, size.sessions);
+  await work.begin();
+  await work.under(faults);
+  heal();
+  await work.ended();
+}
+
 /** What goes on everywhere at once: an import, sessions that the EHR asks for, and the reading of the feed. */
 export class EverydayWork {
   private readonly people: ImportWork;

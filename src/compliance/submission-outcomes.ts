@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
+import { within } from '../config/within.js';
 import { holdOn } from '../database/hold-on.js';
 import { errorTrace } from '../http/error-trace.js';
 
@@ -44,16 +45,11 @@ export class SubmissionOutcomes implements OnApplicationShutdown {
         return false;
       },
     );
-    const patience = new AbortController();
-    const impatient = delay(PATIENCE_MS, false, { signal: patience.signal }).catch(() => false);
-    return Promise.race([this.follow(stored), impatient]).finally(() => patience.abort());
+    return within(PATIENCE_MS, this.follow(stored), () => false);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const patience = new AbortController();
-    const impatient = delay(SHUTDOWN_MS, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([this.settled(), impatient]);
-    patience.abort();
+    await within(SHUTDOWN_MS, this.settled(), () => undefined);
     this.givingUp.abort();
   }
 

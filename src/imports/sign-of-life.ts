@@ -1,3 +1,4 @@
+import { within } from '../config/within.js';
 import { Problem } from '../http/problem.js';
 
 /** Milliseconds without a byte after which an upload is given up. */
@@ -18,7 +19,7 @@ export async function* signsOfLife(
   const chunks = source[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await withinMs(chunks.next(), stalledMs);
+      const next = await within(stalledMs, chunks.next(), () => giveUp(stalledMs));
       if (next.done) return;
       alive();
       yield next.value;
@@ -29,15 +30,6 @@ export async function* signsOfLife(
   }
 }
 
-async function withinMs<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const stalled = new Promise<never>((_resolve, reject) => {
-    const detail = `No byte of the upload came for ${ms / 1_000} seconds; send it again.`;
-    timer = setTimeout(() => reject(new Problem(408, 'upload-stalled', detail)), ms);
-  });
-  try {
-    return await Promise.race([promise, stalled]);
-  } finally {
-    clearTimeout(timer);
-  }
+function giveUp(ms: number): never {
+  throw new Problem(408, 'upload-stalled', `No byte of the upload came for ${ms / 1_000} seconds; send it again.`);
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { within } from '../config/within.js';
 import { isDatabaseUnavailable } from '../http/database-fault.js';
 import { errorTrace } from '../http/error-trace.js';
 import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/health-indicator.js';
@@ -65,19 +65,13 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async answerOf(name: string, ask: Indicator['ask']): Promise<Health> {
-    const patience = new AbortController();
-    const silence = delay(PATIENCE_MS, undefined, { signal: patience.signal }).then(
-      (): Health => ({ status: 'down', reason: `No answer within ${PATIENCE_MS / 1000} seconds.` }),
-    );
+    const silent = (): Health => ({ status: 'down', reason: `No answer within ${PATIENCE_MS / 1000} seconds.` });
     try {
-      return await Promise.race([ask(), silence]);
+      return await within(PATIENCE_MS, ask(), silent);
     } catch (error) {
       if (isDatabaseUnavailable(error)) return { status: 'down', reason: 'It stands in PostgreSQL, which is away.' };
       this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });
       return { status: 'down', reason: 'The check itself failed; the log says where.' };
-    } finally {
-      patience.abort();
-      silence.catch(() => undefined);
     }
   }
 

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Queue, type QueueOptions } from 'bullmq';
+import { within } from '../config/within.js';
 
 /** Milliseconds that the store has to say goodbye; queues may close one after the other. */
 const GOODBYE_MS = 300;
@@ -20,7 +20,7 @@ export class BoundedQueue extends Queue {
       () => true,
       () => false,
     );
-    if (await Promise.race([closed, delay(GOODBYE_MS, false, { ref: false })])) return;
+    if (await within(GOODBYE_MS, closed, () => false)) return;
     // Stops the attempts to connect again. Not awaited: it waits for the end of a connection that there is none of.
     this.disconnect().catch(() => undefined);
   }

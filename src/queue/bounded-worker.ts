@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq';
+import { within } from '../config/within.js';
 import { errorTrace } from '../http/error-trace.js';
 import { workerConnection } from './backend.js';
 import { logFailures } from './worker-failures.js';
@@ -37,8 +37,8 @@ export class BoundedWorker extends Worker {
   }
 
   private async closeWithin(closing: Promise<void>): Promise<void> {
-    const bound = Promise.allSettled(this.underWay).then(() => delay(GOODBYE_MS, undefined, { ref: false }));
-    await Promise.race([closing, bound]);
+    const allDone = Promise.allSettled(this.underWay);
+    await Promise.race([closing, allDone.then(() => within(GOODBYE_MS, closing, () => undefined))]);
   }
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
+import { within } from '../config/within.js';
 import { type Health, HealthIndicator } from '../http/health-indicator.js';
 import { QUEUE_STORE, type QueueName, type Ring } from './queue-names.js';
 
@@ -15,7 +15,7 @@ const HUNG_MS = 1_000;
 const ANSWER_MS = 2_000;
 const MOST_UNDER_WAY = 1_000;
 
-/** Milliseconds that the store has to answer when it is asked how it is. */
+/** Milliseconds that the store has to answer when it is asked how it is, or when the last rings are waited for. */
 const PATIENCE_MS = 1_000;
 
 /** Milliseconds between two log lines about the same broken bell. */
@@ -78,7 +78,7 @@ export class Doorbell implements OnModuleDestroy {
 
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
-    await Promise.race([Promise.all(this.underWay), new Promise((resolve) => setTimeout(resolve, 1_000).unref())]);
+    await within(PATIENCE_MS, Promise.all(this.underWay), () => undefined);
   }
 
   /** One look at one queue, for all stand in the same store. */
@@ -89,7 +89,7 @@ export class Doorbell implements OnModuleDestroy {
       () => true,
       () => false,
     );
-    return Promise.race([answer, delay(PATIENCE_MS, false, { ref: false })]);
+    return within(PATIENCE_MS, answer, () => false);
   }
 
   private complain(name: string, error: unknown): void {
