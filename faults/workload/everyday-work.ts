@@ -46,15 +46,10 @@ export class EverydayWork {
     await this.people.begin();
   }
 
-  /** Waits until this share of the import's calls has arrived. */
-  reaches(share: number): Promise<void> {
-    return this.people.reaches(share);
-  }
-
   /** Spreads faults over the import: each at a moment of its own within an equal part of it. */
   async under(faults: readonly (() => Promise<void>)[]): Promise<void> {
     for (const [place, fault] of faults.entries()) {
-      await this.reaches((0.9 * (place + this.world.random.fraction())) / faults.length);
+      await this.people.reaches((0.9 * (place + this.world.random.fraction())) / faults.length);
       await this.world.soon(100);
       await fault();
       this.world.tally.faults += 1;
