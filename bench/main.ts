@@ -8,6 +8,7 @@ import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
+import { benchStoredSessions } from './stored-sessions.js';
 
 /** What `npm run bench` measures; `npm run bench -- receiver` measures that alone. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
@@ -17,6 +18,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   receiver: benchReceiver,
   outage: benchOutage,
   recordings: benchRecordings,
+  'stored-sessions': benchStoredSessions,
   'database-away': benchDatabaseAway,
   demo: benchDemo,
 };
