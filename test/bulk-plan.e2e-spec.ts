@@ -243,6 +243,26 @@ describe('a snapshot', () => {
     expect([refused.status, refused.body.guards]).toMatchObject([409, [{ name: 'deletes', nameless: 1 }]]);
   });
 
+  test('never deletes anybody whose id stands in any cell of a rejected row, and asks when a row does not fit', async () => {
+    const { mirror, service } = shared;
+    const lines = many(30, 'c').map((id) => clientLine(id, ['p-1']));
+    await imported(service, 'kind=clients', [providersCsv([providerLine('p-1')]), clientsCsv(lines)]);
+    const plan = await planned(service, 'kind=clients&mode=snapshot', [
+      clientsCsv([
+        ...lines.slice(0, 24),
+        'c-0,c-25,,Cleo,c-25,p-1', // shifted by a name that was not quoted
+        'c-1,c-26', // cut off
+        'c-27,"Cleo,c-27,p-1', // a quote that is never closed
+        'c-2,"x\nc-28,,Cleo,c-28",p-1', // a quote that swallows the next row
+        'c-29,no mail,Cleo,c-29,p-1',
+      ]),
+    ]);
+    expect((await rowsOf(service, plan.id, 'planned=delete')).map((row) => row.externalId)).toEqual(['c-30']);
+    const refused = await apply(service, plan.id);
+    expect([refused.status, refused.body.guards]).toMatchObject([409, [{ name: 'deletes', count: 1, nameless: 4 }]]);
+    expect(mirror.arrivals('deleteUser')).toBe(0);
+  });
+
   test('of clients alone says nothing of providers', async () => {
     const { service } = shared;
     await imported(service, 'kind=clients', [

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { MentionsRepository } from './mentions.repository.js';
 
 /** Rows that leave what is wanted of a client as their providers cell says. */
 const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs-review', 'unchanged')`;
@@ -12,20 +13,24 @@ const IN_USE = {
 /** What a snapshot does to people whom it does not name. */
 @Injectable()
 export class DeletesRepository {
+  constructor(private readonly mentions: MentionsRepository) {}
+
   /**
    * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; whoever
-   * is named in a row that was rejected is not missing.
+   * is named in a row that was rejected, or mentioned in any of its cells, is not missing.
    */
   async plan(tx: PoolClient, importId: string): Promise<void> {
+    const mentioned = await this.mentions.ofRejected(tx, importId);
     await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, planned)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
            + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'delete'
        FROM people p
        WHERE p.wanted AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
+         AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS mentioned(id) WHERE mentioned.id = p.external_id)
          AND NOT EXISTS (SELECT 1 FROM import_rows r
            WHERE r.import_id = $1 AND coalesce(r.kind, p.kind) = p.kind AND r.external_id = p.external_id)`,
-      [importId],
+      [importId, mentioned],
     );
   }
 

@@ -14,6 +14,7 @@ import { ImportsController } from './imports.controller.js';
 import { ImportsProcessor } from './imports.processor.js';
 import { ImportsRepository } from './imports.repository.js';
 import { ImportsService } from './imports.service.js';
+import { MentionsRepository } from './mentions.repository.js';
 import { PlanRepository } from './plan.repository.js';
 import { ReferenceKeys } from './reference-keys.js';
 import { ReferencesRepository } from './references.repository.js';
@@ -41,6 +42,7 @@ import { UploadRoom } from './upload-room.js';
     UploadRoom,
     PlanRepository,
     DeletesRepository,
+    MentionsRepository,
     ForecastRepository,
     ApplyRepository,
     TallyRepository,

@@ -106,6 +106,11 @@ describe('a CSV file of people', () => {
     expect(end).toMatchObject({ units: 11, header: 1, blank: 0 });
   });
 
+  it('a row whose cells do not fit the header names nobody, whatever stands under the id', async () => {
+    const { rows } = await csv(`${HEAD}"Roe, c-9,",c-1,,Ann,Roe,p-1\nc-2,,Ann\nc-3,,Ann,Roe,p-1,x\n`);
+    expect(rows.map((row) => !row.ok && [row.code, row.externalId])).toEqual(Array(3).fill(['cell-count', undefined]));
+  });
+
   it('an id that could not be stored or shown is not repeated', async () => {
     const { rows } = await csv(`${HEAD}c\u0000,,Ann,Roe,p-1\n`);
     expect(rows[0]).toMatchObject({ code: 'bad-character' });

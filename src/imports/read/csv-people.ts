@@ -32,16 +32,16 @@ class CsvRows {
   row(record: CsvRecord, cells: string[]): ReadRow {
     const { line, span } = record;
     const raw = rawCells(cells);
-    const validated = this.validate(cells, record.cells.length);
+    const misfit = this.misfit(cells, record.cells.length);
+    const validated = misfit ? { rejection: misfit } : this.validate(cells);
     if ('person' in validated) return { type: 'row', line, span, raw, ok: true, person: validated.person };
     const externalId = this.cell(cells, 'externalId');
-    const known = isImportableId(externalId) ? { externalId } : {};
+    // Where the cells don't fit the header, whatever stands under externalId may be another column's.
+    const known = misfit?.code !== 'cell-count' && isImportableId(externalId) ? { externalId } : {};
     return { type: 'row', line, span, raw, ok: false, ...known, ...validated.rejection };
   }
 
-  private validate(cells: readonly string[], found: number): Validated {
-    const misfit = this.misfit(cells, found);
-    if (misfit) return { rejection: misfit };
+  private validate(cells: readonly string[]): Validated {
     const kind = this.personKind(cells);
     if (!kind) return { rejection: rejection('wrong-type', { field: 'kind', expected: 'provider or client' }) };
     return validatePerson({
