@@ -39,9 +39,11 @@ export async function setUp() {
 }
 
 function refuseOldNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 19)) {
-    throw new Fault(`Node ${process.versions.node} is too old: install Node 20.19 or later.`);
+  const parts = (version) => version.split('.').map(Number);
+  const [, floor] = /^>=(\d+\.\d+)/.exec(JSON.parse(read('package.json')).engines.node);
+  const [[major, minor], [least, then]] = [parts(process.versions.node), parts(floor)];
+  if (major < least || (major === least && minor < then)) {
+    throw new Fault(`Node ${process.versions.node} is too old: install Node ${floor} or later.`);
   }
 }
 
