@@ -56,7 +56,7 @@ export async function buildSimulator(options: SimulatorOptions = {}): Promise<Si
   );
 
   const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-  state.publicUrl = (options.publicUrl ?? url).replace(/\/+$/, '');
+  state.publicUrl = (options.publicUrl ?? url).replace(/(?<!\/)\/+$/, '');
   return {
     url,
     state,

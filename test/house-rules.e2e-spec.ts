@@ -71,4 +71,24 @@ describe('npm run check', () => {
       rmSync(root, { recursive: true });
     }
   });
+
+  it('lets no pattern that sees outside input take more than linear time', async () => {
+    const root = mkdtempSync(path.join(os.tmpdir(), 'notebridge-patterns-'));
+    mkdirSync(path.join(root, 'src'));
+    const patterns = ['/^a+b*$/', '/\\s+$/', '/^(a|a)*$/', 'new RegExp(b)', "RegExp('a')"];
+    const code = patterns.map((pattern, at) => `export const p${at} = ${pattern};`).join('\n');
+    writeFileSync(path.join(root, 'src', 'a.ts'), `export const b = 'b';\n${code}`);
+    try {
+      const program = await run({ file: 'test/support/find-slow-patterns.mjs', args: [root] });
+      const [faults] = await program.printed(/^\[.*\]$/m);
+      expect(JSON.parse(faults)).toEqual([
+        expect.stringMatching(/^src\/a\.ts:3 .*\(2nd degree polynomial/),
+        expect.stringMatching(/^src\/a\.ts:4 .*\(exponential/),
+        expect.stringMatching(/^src\/a\.ts:5 is put together/),
+        expect.stringMatching(/^src\/a\.ts:6 is put together/),
+      ]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
 });

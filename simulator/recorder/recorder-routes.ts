@@ -79,7 +79,8 @@ function openBrowserSession(state: SimulatorState, reply: FastifyReply, token: s
 }
 
 function providerOf(state: SimulatorState, request: FastifyRequest): string {
-  const [, browser = ''] = new RegExp(`(?:^|; )${COOKIE}=([^;]+)`).exec(request.headers.cookie ?? '') ?? [];
+  const cookies = (request.headers.cookie ?? '').split('; ');
+  const browser = cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? '';
   const providerUserId = state.recorderAccess.providerOf(browser);
   if (!providerUserId) throw new Refusal(403, 'Open the recorder with a new token.');
   return providerUserId;

@@ -27,7 +27,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000';
  */
 export function connectionFrom(env: ClientEnv): Connection {
   const demo = readDemoNote(env.dataDir);
-  const url = (env.url ?? (env.key ? undefined : demo?.url) ?? DEFAULT_URL).replace(/\/+$/, '');
+  const url = (env.url ?? (env.key ? undefined : demo?.url) ?? DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   const key = env.key ?? (demo && url === demo.url ? demo.key : undefined);
   if (!key)
     throw new CliFault('No key is known: set NOTEBRIDGE_KEY to an API key of the service, or run the demo first.');

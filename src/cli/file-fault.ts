@@ -2,7 +2,8 @@ import { CliFault } from './cli-fault.js';
 
 const BY_CODE: Record<string, (file: string) => string> = {
   ENOENT: (file) => `${file}: there is no such file or folder; check the path.`,
-  EISDIR: (file) => `${file} is a folder: name the files in it, one by one or as ${file.replace(/\/+$/, '')}/*.csv.`,
+  EISDIR: (file) =>
+    `${file} is a folder: name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
   EACCES: (file) => `${file}: this user may not open it (EACCES); change its rights, or choose another place.`,
   EROFS: (file) => `${file}: nothing can be written there (EROFS); choose another place.`,
   ENOSPC: (file) => `${file}: the disk is full (ENOSPC); free some space, or choose another place.`,

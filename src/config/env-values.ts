@@ -16,7 +16,7 @@ const UNITS: Record<string, number> = {
  */
 export function parseByteSize(value: unknown): unknown {
   if (typeof value !== 'string') return value;
-  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(value);
+  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(value.trim());
   const unit = UNITS[match?.[2]?.toLowerCase() ?? ''];
   return match && unit ? Math.round(Number(match[1]) * unit) : value;
 }
@@ -31,7 +31,7 @@ export function splitList(value: string): string[] {
 
 /** Drops the slash at the end of an address, so that a path can be appended to it. */
 export function normaliseBaseUrl(value: unknown): unknown {
-  return typeof value === 'string' ? value.trim().replace(/\/+$/, '') : value;
+  return typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;
 }
 
 /**

@@ -10,16 +10,28 @@ test.each([
   ['wait=61', 60],
   ['wait=999999999', 60],
   ['wait=3, wait=9', 3],
+  ['wait=soon, wait=9', 9],
+  [' wait = " 7 " ; x', 7],
+  [`wait=${' '.repeat(100_000)}5`, 5],
 ])('the wait preference of %j is %d seconds', (header, seconds) => {
   expect(preferredWait(header)).toBe(seconds);
 });
 
-test.each([undefined, '', 'wait', 'wait=', 'wait=-1', 'wait=1.5', 'wait=soon', 'await=5', 'return=minimal'])(
-  'what can not be read is no wish: %j',
-  (header) => {
-    expect(preferredWait(header)).toBeUndefined();
-  },
-);
+test.each([
+  undefined,
+  '',
+  'wait',
+  'wait=',
+  'wait=-1',
+  'wait=1.5',
+  'wait=soon',
+  'wait5',
+  'wait=5x',
+  'await=5',
+  'return=minimal',
+])('what can not be read is no wish: %j', (header) => {
+  expect(preferredWait(header)).toBeUndefined();
+});
 
 test('several Prefer headers count as one', () => {
   expect(preferredWait(['respond-async', 'wait=4'])).toBe(4);

@@ -14,8 +14,12 @@ export function preferredWait(header: string | string[] | undefined): number | u
   if (header === undefined) return undefined;
   const joined = Array.isArray(header) ? header.join(',') : header;
   for (const preference of joined.split(',')) {
-    const match = /^\s*wait\s*=\s*"?\s*(\d{1,9})\s*"?\s*(?:;.*)?$/i.exec(preference);
-    if (match) return Math.min(Number(match[1]), LONGEST_WAIT_SECONDS);
+    const [said = ''] = preference.split(';', 1);
+    const [name = '', value = ''] = said.split('=', 2);
+    const seconds = value.trim().replace(/^"|"$/g, '').trim();
+    if (name.trim().toLowerCase() === 'wait' && /^\d{1,9}$/.test(seconds)) {
+      return Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
+    }
   }
   return undefined;
 }

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { Problem } from './problem.js';
 
 interface Route {
-  path: RegExp;
+  /** Segments of its pattern. */
+  path: string[];
   methods: string[];
 }
 
@@ -11,24 +12,25 @@ export function installWrongMethod(fastify: FastifyInstance): void {
   const routes: Route[] = [];
 
   fastify.addHook('onRoute', ({ url, method }) => {
-    routes.push({ path: pathOf(url), methods: [method].flat() });
+    routes.push({ path: url.split('/'), methods: [method].flat() });
   });
 
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (!request.is404) return done();
     const [path = ''] = request.url.split('?', 1);
-    const allowed = routes.filter((route) => route.path.test(path)).flatMap(({ methods }) => methods);
+    const segments = path.split('/');
+    const allowed = routes.filter((route) => fits(route.path, segments)).flatMap(({ methods }) => methods);
     done(allowed.length > 0 ? methodNotAllowed(new Set(allowed)) : undefined);
   });
 }
 
-/** What a route's pattern matches: `:name` is one segment, `*` is whatever is left. */
-function pathOf(pattern: string): RegExp {
-  const source = pattern
-    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-    .replace(/:[^/]+/g, '[^/]+')
-    .replace('*', '.*');
-  return new RegExp(`^${source}$`);
+/** Whether a path fits a route's pattern: `:name` is one segment, `*` is whatever is left. */
+function fits(pattern: readonly string[], path: readonly string[]): boolean {
+  const star = pattern.indexOf('*');
+  if (star < 0 ? path.length !== pattern.length : path.length <= star) return false;
+  return pattern
+    .slice(0, star < 0 ? undefined : star)
+    .every((segment, at) => (segment.startsWith(':') ? path[at] !== '' : segment === path[at]));
 }
 
 function methodNotAllowed(allowed: Set<string>): Problem {

@@ -34,5 +34,5 @@ export function recoveryUrl(partnerDomain: string, sessionToken: RecorderToken):
 /** Blanks become %20, which every reader of a query understands; only forms read `+` as one. */
 function address(domain: string, route: string, query: Record<string, string>): string {
   const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return `${domain.replace(/\/+$/, '')}/${route}?${pairs.join('&')}`;
+  return `${domain.replace(/(?<!\/)\/+$/, '')}/${route}?${pairs.join('&')}`;
 }

@@ -1,0 +1,66 @@
+// A regular expression that backtracks lets whoever sends two kilobytes hold the event loop for seconds. So every
+// pattern of the programs that read outside input takes time linear in what it reads, as recheck judges it: by the
+// pattern's automaton, or, where that would be too large, by searching for an attack from a fixed seed.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+// Plain JavaScript; the package's main file would look for a Java runtime.
+import recheck from 'recheck/lib/browser.js';
+import ts from 'typescript';
+
+/** Milliseconds; a pattern whose judgement takes longer is refused as unknown. */
+const TIMEOUT_MS = 60_000;
+
+function sources(root, folders) {
+  return folders.flatMap((folder) => {
+    const at = path.join(root, folder);
+    if (!statSync(at, { throwIfNoEntry: false })) return [];
+    return readdirSync(at, { recursive: true })
+      .filter((file) => /\.ts$/.test(file) && !/\.spec(-support)?\.ts$/.test(file))
+      .filter((file) => !file.startsWith(`generated${path.sep}`))
+      .map((file) => path.join(at, file));
+  });
+}
+
+/** What makes a pattern out of a text: `new RegExp(text)`, `RegExp(text)`. */
+const isMaker = (node) =>
+  (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
+  ts.isIdentifier(node.expression) &&
+  node.expression.text === 'RegExp';
+
+/** The patterns of a file, each with its place; `pattern` is undefined for one that is put together at run time. */
+function patternsOf(root, file) {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
+  const found = [];
+  const visit = (node) => {
+    const isLiteral = node.kind === ts.SyntaxKind.RegularExpressionLiteral;
+    if (isLiteral || isMaker(node)) {
+      const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
+      found.push({ place: `${path.relative(root, file)}:${line + 1}`, pattern: isLiteral ? node.text : undefined });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function faultOf(pattern) {
+  if (pattern === undefined) return 'is put together at run time, where nobody can judge it: write it as a literal';
+  const end = pattern.lastIndexOf('/');
+  const { status, complexity } = recheck.checkSync(pattern.slice(1, end), pattern.slice(end + 1), {
+    timeout: TIMEOUT_MS,
+  });
+  if (status === 'safe') return undefined;
+  return `${pattern} takes more than linear time (${complexity?.summary ?? 'not known how much'})`;
+}
+
+/** One line for every pattern below `root` that is not known to take linear time. */
+export function findSlowPatterns(root, folders = ['src', 'simulator']) {
+  const verdicts = new Map();
+  return sources(root, folders)
+    .flatMap((file) => patternsOf(root, file))
+    .flatMap(({ place, pattern }) => {
+      if (!verdicts.has(pattern)) verdicts.set(pattern, faultOf(pattern));
+      const fault = verdicts.get(pattern);
+      return fault === undefined ? [] : [`${place} ${fault}`];
+    });
+}
