@@ -5,16 +5,15 @@ import { CapabilitiesController } from './capabilities.controller.js';
 import { DatabaseHealth } from './database-health.js';
 import { HealthController } from './health.controller.js';
 import { HealthChecks } from './health-checks.js';
-import { HeartbeatRepository } from './heartbeat.repository.js';
 import { MetricsController } from './metrics.controller.js';
 import { Retention } from './retention.js';
 import { RetentionRepository } from './retention.repository.js';
-import { WorkerHeartbeat } from './worker-heartbeat.js';
+import { WorkersHealth } from './workers-health.js';
 
 /** What an operator and a load balancer look at. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [CapabilitiesController, HealthController, MetricsController],
-  providers: [HealthChecks, DatabaseHealth, HeartbeatRepository, WorkerHeartbeat, RetentionRepository, Retention],
+  providers: [HealthChecks, DatabaseHealth, WorkersHealth, RetentionRepository, Retention],
 })
 export class OperationsModule {}

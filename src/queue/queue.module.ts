@@ -7,6 +7,8 @@ import { producerOptions, workerOptions } from './backend.js';
 import { BoundedQueue } from './bounded-queue.js';
 import { BoundedWorker } from './bounded-worker.js';
 import { Doorbell } from './doorbell.js';
+import { WorkerProcess } from './due-rows/worker-process.js';
+import { WorkersRepository } from './due-rows/workers.repository.js';
 import { QUEUE_NAMES, type QueueName, type Ring } from './queue-names.js';
 import { Sweep } from './sweep.js';
 
@@ -16,7 +18,10 @@ const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 BullModule.queueClass = BoundedQueue;
 BullModule.workerClass = BoundedWorker;
 
-/** BullMQ on Redis or PostgreSQL: the doorbell that wakes workers, and the sweep that does not need it. */
+/**
+ * BullMQ on Redis or PostgreSQL: the doorbell that wakes workers, the sweep that does not need it, and the workers' sign
+ * of life that their leases stand on.
+ */
 @Global()
 @Module({
   imports: [
@@ -37,7 +42,9 @@ BullModule.workerClass = BoundedWorker;
         new Doorbell(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
     },
     Sweep,
+    WorkersRepository,
+    WorkerProcess,
   ],
-  exports: [Doorbell, Sweep, BullModule],
+  exports: [Doorbell, Sweep, WorkersRepository, WorkerProcess, BullModule],
 })
 export class QueueModule {}

@@ -1,0 +1,129 @@
+import type { PoolClient } from 'pg';
+import type { Database } from '../../database/database.js';
+import { GIVE_BACK, isAlive, isFree, isHeld, type Lease, take } from './lease.js';
+import type { WorkerProcess } from './worker-process.js';
+
+/**
+ * A table whose rows are due at moments. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and
+ * `lease_safe_at`, and an index on `(lane, due_at, key) WHERE due_at IS NOT NULL`.
+ */
+export interface DueTable {
+  readonly name: string;
+  /** Its primary key, one column. */
+  readonly key: string;
+  /** The most urgent first. */
+  readonly lanes: readonly number[];
+  /** Milliseconds after which what a turn sends has taken effect or never will; 0 for work that only reads. */
+  readonly effectMs: number;
+}
+
+/** A row as it was when it was leased. */
+export interface Leased<Row> {
+  readonly row: Row;
+  readonly lease: Lease;
+}
+
+type LeaseColumns = { lease_key: string; lease_no: number };
+
+/** The rows of one table that are due: one way to claim them, and one to settle them, under a lease of this process. */
+export class DueRows<Row extends object> {
+  /** What this process works on. */
+  private readonly held = new Set<string>();
+  /** One claim at a time: a row that was just leased here must be known as held before the next claim looks. */
+  private claiming: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly table: DueTable,
+    private readonly database: Database,
+    private readonly worker: WorkerProcess,
+  ) {}
+
+  /**
+   * Leases the row that is due for longest in the most urgent lane that has one; whoever gets it calls `done` at last.
+   *
+   * @param lanes of those that the table has
+   */
+  claim(lanes: readonly number[] = this.table.lanes): Promise<Leased<Row> | undefined> {
+    const claim = this.claiming.then(() => this.claimIn(lanes));
+    this.claiming = claim.catch(() => undefined);
+    return claim;
+  }
+
+  /** The work on a row has ended, however it did. */
+  done({ key }: Lease): void {
+    this.held.delete(key);
+  }
+
+  /** When the next row is due that nobody works on; undefined when none is. */
+  async nextDueAt(): Promise<Date | undefined> {
+    const { name, key, lanes } = this.table;
+    const moments = lanes.map(
+      (lane) => `(SELECT due_at FROM ${name} WHERE lane = ${lane} AND due_at IS NOT NULL AND ${isFree(key, '$1', '$2')}
+         ORDER BY due_at, ${key} LIMIT 1)`,
+    );
+    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
+      `SELECT min(due_at) AS due_at FROM (${moments.join(' UNION ALL ')}) AS next`,
+      [this.worker.id, [...this.held]],
+    );
+    return rows[0]?.due_at ?? undefined;
+  }
+
+  /** Locks a leased row until the transaction ends. @returns undefined when the lease is lost: nothing may be stored */
+  async lock(tx: PoolClient, { key, owner, no }: Lease): Promise<(Row & { now: Date }) | undefined> {
+    const { rows } = await tx.query<Row & { now: Date }>(
+      `SELECT *, clock_timestamp() AS now FROM ${this.table.name}
+       WHERE ${this.table.key} = $1 AND ${isHeld('$2', '$3')} FOR UPDATE`,
+      [key, owner, no],
+    );
+    return rows[0];
+  }
+
+  /**
+   * Stores what came of a turn and gives the lease back.
+   *
+   * @param set assignments, whose parameters count from $1
+   * @returns false when the lease is lost: nothing was stored
+   */
+  async settle(
+    tx: Pick<PoolClient, 'query'>,
+    lease: Lease,
+    { set, values }: { set: string; values: readonly unknown[] },
+  ): Promise<boolean> {
+    const [key, owner, no] = [1, 2, 3].map((place) => `$${values.length + place}`) as [string, string, string];
+    const { rowCount } = await tx.query(
+      `UPDATE ${this.table.name} SET ${set}, ${GIVE_BACK} WHERE ${this.table.key} = ${key} AND ${isHeld(owner, no)}`,
+      [...values, lease.key, lease.owner, lease.no],
+    );
+    return rowCount === 1;
+  }
+
+  private async claimIn(lanes: readonly number[]): Promise<Leased<Row> | undefined> {
+    for (const lane of lanes) {
+      if (!this.worker.mayWork()) return undefined;
+      const { rows } = await this.database.pool.query<Row & LeaseColumns>(this.claimSql(), [
+        lane,
+        this.worker.id,
+        [...this.held],
+        this.table.effectMs,
+      ]);
+      const [row] = rows;
+      if (!row) continue;
+      this.held.add(row.lease_key);
+      return { row, lease: { key: row.lease_key, owner: this.worker.id, no: row.lease_no } };
+    }
+    return undefined;
+  }
+
+  /** `now()` is an index condition, which `clock_timestamp()` is not; a limit that is a parameter is planned for many. */
+  private claimSql(): string {
+    const { name, key } = this.table;
+    return `
+      WITH picked AS MATERIALIZED (
+        SELECT ${key} FROM ${name}
+        WHERE lane = $1 AND due_at <= now() AND ${isFree(key, '$2', '$3')}
+        ORDER BY due_at, ${key} LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+      UPDATE ${name} SET ${take('$2', '$4')}
+      WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM picked)) AND ${isAlive('$2')}
+      RETURNING *, ${key}::text AS lease_key`;
+  }
+}

@@ -1,0 +1,130 @@
+import pg from 'pg';
+
+/** A statement with its parameters, as the product sent it. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  Filter?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+}
+
+/** What a plan says of the tables that are large. */
+export interface PlanView {
+  /** Nodes that read a large table, or an index of one, from one end to the other: the rule is that there is none. */
+  readonly fullReads: string[];
+  /** Rows of large tables that were looked at; 0 unless the statement was executed. */
+  readonly rowsRead: number;
+}
+
+/** What `planOf` is told beside the statement. */
+export interface PlanOptions {
+  /** The tables that grow with time. */
+  readonly large: readonly string[];
+  /** Partial indexes that stay small however large their table is: they may be read whole. */
+  readonly small?: readonly string[];
+  /** Executes the statement, too, and takes back what it did. */
+  readonly execute?: boolean;
+}
+
+/** Every statement that this process sends to PostgreSQL while some work runs and that names one of the tables. */
+export async function statementsOf(tables: readonly string[], work: () => Promise<unknown>): Promise<Statement[]> {
+  const seen: Statement[] = [];
+  const original = pg.Client.prototype.query;
+  const spy = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
+    const [text, values] = args;
+    if (typeof text === 'string' && tables.some((table) => new RegExp(`\\b${table}\\b`).test(text))) {
+      seen.push({ text, values: Array.isArray(values) ? values : [] });
+    }
+    return Reflect.apply(original, this, args);
+  } as typeof original);
+  try {
+    await work();
+  } finally {
+    spy.mockRestore();
+  }
+  return seen;
+}
+
+/** How PostgreSQL would do a statement now, or how it has done it. */
+export async function planOf(
+  client: Pick<pg.ClientBase, 'query'>,
+  { text, values }: Statement,
+  { large, small = [], execute = false }: PlanOptions,
+): Promise<PlanView> {
+  await client.query('BEGIN');
+  try {
+    const { rows } = await client.query(`EXPLAIN (FORMAT JSON${execute ? ', ANALYZE' : ''}) ${text}`, [...values]);
+    const nodes = flat(rows[0]['QUERY PLAN'][0].Plan);
+    const tables = await indexedTables(client);
+    const reads = nodes.filter((node) => large.includes(tableOf(node, tables)));
+    return {
+      fullReads: reads.filter((node) => isFullRead(node, [...small])).map(nameOf),
+      rowsRead: reads.reduce((sum, node) => sum + rowsOf(node), 0),
+    };
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+/** Keeps a table as it is just after its rows came: never analysed, as the planner knows least of it. */
+export async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+  await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
+}
+
+/**
+ * Lets the planner believe that a table, which holds some thousands of rows, holds so many of the same kind. Autovacuum
+ * leaves it alone from now on.
+ */
+export async function asIfThereWere(rows: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+  await neverAnalysed(client, table);
+  await client.query(`ANALYZE ${table}`);
+  await client.query(
+    `UPDATE pg_class SET reltuples = reltuples * ($2::float8 / (SELECT count(*) FROM ${table}))
+     WHERE oid = $1::regclass OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = $1::regclass)`,
+    [table, rows],
+  );
+}
+
+const flat = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flat)];
+
+/** A scan of an index alone names no table. */
+const tableOf = (node: PlanNode, tables: ReadonlyMap<string, string>): string =>
+  node['Relation Name'] ?? tables.get(node['Index Name'] ?? '') ?? '';
+
+function isFullRead(node: PlanNode, small: string[]): boolean {
+  if (node['Node Type'] === 'Seq Scan') return true;
+  if (!/Index (Only )?Scan/.test(node['Node Type']) || small.includes(node['Index Name'] ?? '')) return false;
+  // Without a condition and without a filter it is read in its order, as far as a limit lets it.
+  return node['Index Cond'] === undefined && (node.Filter !== undefined || node['Node Type'].startsWith('Bitmap'));
+}
+
+const nameOf = (node: PlanNode): string =>
+  [node['Node Type'], node['Relation Name'], node['Index Name'], node.Filter].filter(Boolean).join(' · ');
+
+function rowsOf(node: PlanNode): number {
+  if (!/Scan/.test(node['Node Type']) || node['Node Type'].startsWith('Bitmap Index')) return 0;
+  const each =
+    (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  return Math.round(each * (node['Actual Loops'] ?? 0));
+}
+
+async function indexedTables(client: Pick<pg.ClientBase, 'query'>): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ name: string; table: string }>(
+    `SELECT indexrelid::regclass::text AS name, indrelid::regclass::text AS table FROM pg_index`,
+  );
+  return new Map(rows.map(({ name, table }) => [name, table]));
+}
