@@ -7,6 +7,7 @@ import { benchEta } from './eta.js';
 import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
+import { benchRecovery } from './recovery.js';
 import { benchReimport } from './reimport.js';
 import { benchStoredSessions } from './stored-sessions.js';
 
@@ -19,6 +20,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   outage: benchOutage,
   recordings: benchRecordings,
   'stored-sessions': benchStoredSessions,
+  recovery: benchRecovery,
   'database-away': benchDatabaseAway,
   demo: benchDemo,
 };
