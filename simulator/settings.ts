@@ -1,5 +1,6 @@
 import { type Fields, isChoice, objectOf } from './body-fields.js';
 import { invalid } from './refusal.js';
+import { OPTIONAL_FIELDS, type OptionalField } from './sessions/optional-fields.js';
 
 /** A range in milliseconds, drawn from evenly. */
 export type RangeMs = [min: number, max: number];
@@ -28,6 +29,10 @@ export interface Settings {
   sessionFailureRate: number;
   /** Whether a regenerated document keeps its sessionDocumentId. */
   documentIds: 'stable' | 'fresh';
+  /** What an update answers: all of the Session, or its required fields alone (spec, Session). */
+  updateAnswer: 'whole' | 'lean';
+  /** Optional fields that a session in the state Done leaves out of every answer (spec, Session: "Required: no"). */
+  doneLeavesOut: OptionalField[];
   /** Whether the events of the processing API accompany those of the session. */
   processingEvents: boolean;
   /** Payload of PROCESSING_SESSION_NOTES_FINISHED, which the spec does not show. */
@@ -77,6 +82,8 @@ export const DEFAULT_SETTINGS: Settings = {
   stepMs: 1_000,
   sessionFailureRate: 0,
   documentIds: 'stable',
+  updateAnswer: 'whole',
+  doneLeavesOut: [],
   processingEvents: true,
   notesFinishedPayload: 'processingId',
   webhookUrl: '',
@@ -111,6 +118,8 @@ const among =
   (value) =>
     isChoice(value, choices);
 
+const optionalFields: Check = (value) => Array.isArray(value) && value.every((item) => isChoice(item, OPTIONAL_FIELDS));
+
 const CHECKS: Record<keyof Settings, Check> = {
   callsPerWindow: positive,
   windowSeconds: positive,
@@ -123,6 +132,8 @@ const CHECKS: Record<keyof Settings, Check> = {
   stepMs: amount,
   sessionFailureRate: rate,
   documentIds: among('stable', 'fresh'),
+  updateAnswer: among('whole', 'lean'),
+  doneLeavesOut: optionalFields,
   processingEvents: flag,
   notesFinishedPayload: among('processingId', 'sessionId', 'empty', 'absent'),
   webhookUrl: webAddress,

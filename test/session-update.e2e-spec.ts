@@ -2,6 +2,8 @@ import { until } from '../harness/until.js';
 import type { FaultKind, FaultRule } from '../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
+import { PlatformError } from '../src/platform/platform-errors.js';
+import { SessionsClient } from '../src/platform/sessions-client.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
@@ -172,7 +174,73 @@ describe('an update', () => {
       expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
       expect(answer.headers.get('retry-after')).toBe(retryAfter);
     });
-    expect([calls, await app.show(session.id)]).toEqual([1, session]);
+    const now = await app.show(session.id);
+    expect([calls, now]).toEqual([1, { ...session, fetchedAt: now.fetchedAt }]);
+  });
+
+  const leaving = (settings: object) => Object.assign(app.simulator.state.settings, settings);
+  const contents = async ({ id }: SessionView) => ({
+    documents: (await app.service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesView>().documents,
+    transcript: (await app.service.call('GET', `/v1/sessions/${id}/transcript`)).json(),
+    insights: (await app.service.call('GET', `/v1/sessions/${id}/insights`)).json(),
+  });
+
+  it('that is answered with the required fields alone erases nothing, and what it changed is fetched although no event tells of it', async () => {
+    const session = await done(RECORDING);
+    const before = await contents(session);
+    expect(before.documents).toMatchObject([{ supersededAt: null, revision: 1 }]);
+    leaving({ updateAnswer: 'lean', webhookDropRate: 1 });
+    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+    expect(status).toBe(200);
+    const { state, noteTemplateIds, fetchedAt, updatedAt, notesRevision } = body;
+    expect(body).toEqual({ ...session, state, noteTemplateIds, fetchedAt, updatedAt, notesRevision });
+    expect(body.recordingDurationMs).toBeGreaterThan(0);
+    expect(await contents(session)).toEqual(before);
+    finish(session.sessionId);
+    leaving({ updateAnswer: 'whole', webhookDropRate: 0 });
+    await until('the new document is fetched', async () => (await contents(session)).documents.length === 2);
+    expect((await contents(session)).documents.map(({ supersededAt }) => supersededAt)).toEqual([null, null]);
+  });
+
+  it('is on record before it leaves: a fetch follows it although its answer and its event are lost with the process', async () => {
+    const session = await done();
+    const open = async () =>
+      (
+        await app.sql<{ wanted: number; is_due: boolean }>(
+          `SELECT wanted_generation - fetched_generation AS wanted, due_at IS NOT NULL AND update_until IS NOT NULL AS is_due
+           FROM sessions WHERE id = $1`,
+          [session.id],
+        )
+      )[0];
+    expect(await open()).toEqual({ wanted: 0, is_due: false });
+    const seen: unknown[] = [];
+    const platform = app.service.app.get(SessionsClient);
+    const call = jest.spyOn(platform, 'updateSession').mockImplementation(async () => {
+      seen.push(await open());
+      await app.service.call('POST', '/v1/sessions/refreshes', { body: { session: session.id } });
+      await until('a fetch that began before the update took effect is stored', async () => {
+        const now = await app.show(session.id);
+        return now.fetchedAt !== session.fetchedAt;
+      });
+      seen.push(await open());
+      throw new PlatformError('unknown-outcome', 'updateSession', { reason: 'the process ends here' });
+    });
+    try {
+      expect((await update(session.id, { noteTemplateIds: [DAP] })).status).toBe(504);
+    } finally {
+      call.mockRestore();
+    }
+    expect(seen).toEqual([
+      { wanted: 1, is_due: true },
+      { wanted: 1, is_due: true },
+    ]);
+    const onPlatform = simulated(session.sessionId) ?? fail('The platform has no such session.');
+    await until('what was due at once is fetched', async () => (await open())?.wanted === 1);
+    onPlatform.noteTemplateIds = [SOAP, DAP];
+    // The time in which it may have taken effect is over.
+    await app.sql(`UPDATE sessions SET update_until = now(), due_at = now() WHERE id = $1`, [session.id]);
+    await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
+    expect(await open()).toEqual({ wanted: 0, is_due: false });
   });
 
   it('whose answer can not be stored: 504, never the fault of who asked, and it is stored once it can be', async () => {

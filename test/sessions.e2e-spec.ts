@@ -1,4 +1,5 @@
 import { until } from '../harness/until.js';
+import { OPTIONAL_FIELDS } from '../simulator/sessions/optional-fields.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/page.js';
 import type { RevisionsView } from '../src/sessions/notes-view.js';
@@ -225,6 +226,39 @@ describe('notes that change', () => {
       return notes.documents.every(({ supersededAt }) => supersededAt === null) ? notes : null;
     });
     expect(again.documents[1]).toMatchObject({ noteTemplateId: DAP, revision: 1 });
+  });
+
+  it('what an answer about a Done session leaves out stays as it is known; a document that can not be read hides no other', async () => {
+    const session = newSession();
+    toEnd(session);
+    const before = await read(session, 1);
+    const settings = world.simulator.state.settings;
+    const shown = async () => ({
+      transcript: (await world.service.call('GET', `/v1/sessions/${session.sessionId}/transcript`)).json(),
+      insights: (await world.service.call('GET', `/v1/sessions/${session.sessionId}/insights`)).json(),
+      duration: (await show(session.sessionId)).recordingDurationMs,
+    });
+    const full = await until('all was fetched', async () => {
+      const now = await shown();
+      return now.insights.analyticsSummary ? now : undefined;
+    });
+    world.simulator.state.settings = { ...settings, doneLeavesOut: [...OPTIONAL_FIELDS] };
+    const { fetchedAt } = await show(session.sessionId);
+    await refresh(session);
+    await until('it was fetched again', async () => (await show(session.sessionId)).fetchedAt !== fetchedAt);
+    world.simulator.state.settings = settings;
+    expect(await notesOf(session.sessionId)).toEqual(before);
+    expect(await shown()).toEqual(full);
+
+    const soap = session.documents.get(SOAP);
+    session.documents.set(SOAP, { ...soap, notes: 'none' } as never);
+    beginRegeneration(world.simulator.state, session, [DAP]);
+    takeStep(world.simulator.state, session);
+    const after = await read(session, 2);
+    expect(after.documents).toMatchObject([
+      { noteTemplateId: SOAP, revision: 1, supersededAt: null },
+      { noteTemplateId: DAP, revision: 2, supersededAt: null },
+    ]);
   });
 
   it('a session that the platform does not know any more is gone and keeps its notes', async () => {

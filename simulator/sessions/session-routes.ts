@@ -1,8 +1,9 @@
-import type { CreateSessionResponse } from '../../src/platform/wire-types.js';
+import type { CreateSessionResponse, Session } from '../../src/platform/wire-types.js';
 import { objectOf } from '../body-fields.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
+import { OPTIONAL_FIELDS, without } from './optional-fields.js';
 import { readCreate, requireTemplateIds } from './read-create.js';
 import { readUpdate } from './read-update.js';
 import type { NewSession, SimulatedSession } from './session.js';
@@ -19,7 +20,7 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
     handle: (call) => {
       const session = sessionOf(state, call);
       applyUpdate(state, session, readUpdate(call.body, session.input.kind));
-      return answer(state, session);
+      return updateAnswer(state, session);
     },
   });
   return [
@@ -48,7 +49,7 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
       handle: (call) => {
         const session = sessionOf(state, call);
         applyUpdate(state, session, { noteTemplateIds: requireTemplateIds(objectOf(call.body)) });
-        return answer(state, session);
+        return updateAnswer(state, session);
       },
     },
     {
@@ -82,5 +83,12 @@ function sessionOf(state: SimulatorState, call: PlatformCall): SimulatedSession 
 }
 
 function answer(state: SimulatorState, session: SimulatedSession): PlatformAnswer {
-  return { status: 200, body: viewOf(session, state.uploads.readUrl(session)) };
+  const body = viewOf(session, state.uploads.readUrl(session));
+  return { status: 200, body: session.state === 'Done' ? without(body, state.settings.doneLeavesOut) : body };
+}
+
+function updateAnswer(state: SimulatorState, session: SimulatedSession): PlatformAnswer {
+  const whole = answer(state, session);
+  const isLean = state.settings.updateAnswer === 'lean';
+  return isLean ? { ...whole, body: without(whole.body as Session, OPTIONAL_FIELDS) } : whole;
 }

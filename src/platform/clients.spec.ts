@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { Metrics } from '../http/metrics.js';
 import { ComplianceClient } from './compliance-client.js';
 import {
   API_KEY,
@@ -129,7 +130,7 @@ describe('the platform client', () => {
   describe('sessions', () => {
     let sessions: SessionsClient;
     beforeAll(() => {
-      sessions = new SessionsClient(http, contract);
+      sessions = new SessionsClient(http, contract, new Metrics());
     });
 
     it('creates', async () => {
@@ -153,13 +154,19 @@ describe('the platform client', () => {
       [{ ...session, state: 'Paused' }, '/state'],
       [{ ...session, clientUserIds: 'c' }, '/clientUserIds'],
       [{ ...session, clientUserIds: ['c', 1] }, '/clientUserIds/1'],
-      [{ ...session, notes: [{ ...session.notes?.[0], notes: [{ category: 'Plan' }] }] }, '/notes/0/notes/0/text'],
-      [{ ...session, transcript: { speakerMapping: { Jane: 1 } } }, '/transcript/speakerMapping/*'],
-      [{ ...session, error: 'bad' }, '/error'],
       ['Done', 'the top'],
     ])('names where an answer is no Session: %#', async (answer, place) => {
       answering(answer);
       await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(no Session: ${place})`));
+    });
+
+    it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {
+      const metrics = new Metrics();
+      const counted = new SessionsClient(http, contract, metrics);
+      answering({ ...session, topics: [{ headline: 'h', start: 0, end: 1 }] });
+      const { topics: _unreadable, ...rest } = session;
+      expect(await counted.getSession('s1')).toEqual(rest);
+      expect(await metrics.registry.metrics()).toContain('platform_session_parts_left_out_total{part="topics"} 1');
     });
 
     it('reads a session of several megabytes', async () => {
@@ -178,7 +185,7 @@ describe('the platform client', () => {
       const get = { method: 'GET', path: '/{processingId}', response: { session: '/s' } };
       const whole = contractOf({ apiKey: { header: 'K' }, operations: { getProcessingSession: get } });
       answering({ s: session });
-      const other = new SessionsClient(httpTo(platform.url, whole), whole);
+      const other = new SessionsClient(httpTo(platform.url, whole), whole, new Metrics());
       expect(await other.getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
     });
 

@@ -1,4 +1,4 @@
-import { sessionShape } from './session-shape.js';
+import { readSession } from './session-shape.js';
 import type { Session } from './wire-types.js';
 
 const USER = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
@@ -122,46 +122,69 @@ const OPTIONAL: [string, Kind][] = [
   ]),
 ];
 
-it('a Session with every field fits, and so does one with fields that the spec does not name', () => {
-  expect(sessionShape(whole())).toBeUndefined();
-  expect(sessionShape({ ...whole(), mood: { of: 'the day' } })).toBeUndefined();
+/** The JSON Pointer of what was refused, or of the part that was left out; undefined when all was read. */
+function unreadAt(value: unknown): string | undefined {
+  const reading = readSession(value);
+  return 'fault' in reading ? reading.fault : reading.leftOut[0]?.at;
+}
+
+it('a Session with every field is read whole, and so is one with fields that the spec does not name', () => {
+  expect(readSession(whole())).toEqual({ session: whole(), leftOut: [] });
+  expect(unreadAt({ ...whole(), mood: { of: 'the day' } })).toBeUndefined();
 });
 
 it.each(REQUIRED)('%s is required', (pointer) => {
-  for (const value of [undefined, null]) expect(sessionShape(changed(pointer, value))).toBe(pointer);
+  for (const value of [undefined, null]) expect(unreadAt(changed(pointer, value))).toBe(pointer);
 });
 
 it.each(OPTIONAL)('%s is optional', (pointer) => {
-  for (const value of [undefined, null]) expect(sessionShape(changed(pointer, value))).toBeUndefined();
+  for (const value of [undefined, null]) expect(unreadAt(changed(pointer, value))).toBeUndefined();
 });
 
 it.each([...REQUIRED, ...OPTIONAL])('%s is a %s', (pointer, kind) => {
   for (const value of WRONG[kind]) {
     const inItem = Array.isArray(value) && value.length > 0 ? '/0' : '';
-    expect(sessionShape(changed(pointer, value))).toBe(`${pointer}${inItem}`);
+    expect(unreadAt(changed(pointer, value))).toBe(`${pointer}${inItem}`);
   }
+});
+
+it.each(OPTIONAL)('a wrong %s leaves out its part alone, the rest of the session is read', (pointer, kind) => {
+  const [, part = ''] = pointer.split('/');
+  const { [part]: _left, ...rest } = whole() as unknown as Record<string, unknown>;
+  for (const value of WRONG[kind]) {
+    expect(readSession(changed(pointer, value))).toMatchObject({ session: rest, leftOut: [{ part }] });
+  }
+});
+
+it('a document that can not be read is left out by itself, and the notes are known to be incomplete', () => {
+  const [document] = whole().notes ?? [];
+  const notes = [{ sessionDocumentId: 'd-0', noteTemplateId: 't-0', notes: 'none' }, document];
+  expect(readSession({ ...whole(), notes })).toEqual({
+    session: { ...whole(), notes: [document], notesIncomplete: true },
+    leftOut: [{ part: 'notes', at: '/notes/0/notes' }],
+  });
 });
 
 it.each(['/sessionId', '/providerUserId', '/notes/0/sessionDocumentId', '/notes/0/noteTemplateId'])(
   '%s names something, so it is not blank',
   (pointer) => {
-    expect(sessionShape(changed(pointer, ' '))).toBe(pointer);
+    expect(unreadAt(changed(pointer, ' '))).toBe(pointer);
   },
 );
 
 it.each(['InProgress', 'Processing', 'Done', 'Error'])('state may be %s', (state) => {
-  expect(sessionShape(changed('/state', state))).toBeUndefined();
+  expect(unreadAt(changed('/state', state))).toBeUndefined();
 });
 
 it.each(['', 'done', 'Paused'])('state may not be %j', (state) => {
-  expect(sessionShape(changed('/state', state))).toBe('/state');
+  expect(unreadAt(changed('/state', state))).toBe('/state');
 });
 
 it('speakerMapping holds user ids, of which one may have several labels; a label is not repeated in a fault', () => {
-  expect(sessionShape(changed('/transcript/speakerMapping', { A: USER, B: USER }))).toBeUndefined();
-  expect(sessionShape(changed('/transcript/speakerMapping', { Jane: 7 }))).toBe('/transcript/speakerMapping/*');
+  expect(unreadAt(changed('/transcript/speakerMapping', { A: USER, B: USER }))).toBeUndefined();
+  expect(unreadAt(changed('/transcript/speakerMapping', { Jane: 7 }))).toBe('/transcript/speakerMapping/*');
 });
 
 it('a measure holds an object for each user', () => {
-  expect(sessionShape(changed('/analyticsSummary/sentiment', { [USER]: 0.5 }))).toBe('/analyticsSummary/sentiment/*');
+  expect(unreadAt(changed('/analyticsSummary/sentiment', { [USER]: 0.5 }))).toBe('/analyticsSummary/sentiment/*');
 });

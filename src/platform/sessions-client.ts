@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { Metrics } from '../http/metrics.js';
 import { Contract } from './contract.js';
 import type { PlatformAnswer } from './platform-answer.js';
 import { type CallOptions, PlatformHttp } from './platform-http.js';
-import { sessionShape } from './session-shape.js';
+import { readSession, type SessionAnswer } from './session-shape.js';
 import { type FileToUpload, type UploadTarget, uploadParameters, uploadTarget } from './upload-target.js';
 import type {
   CreateSessionRequest,
   CreateSessionResponse,
-  Session,
   UpdateSessionRequest,
   UpdateSessionTemplatesRequest,
 } from './wire-types.js';
@@ -15,7 +15,7 @@ import type {
 /** What the platform tells of a processing id; what it is made of is the contract file's to say. */
 export interface ProcessingSessionAnswer {
   sessionId: string | undefined;
-  session: Session | undefined;
+  session: SessionAnswer | undefined;
   /** The whole answer, as it came. */
   raw: unknown;
 }
@@ -23,10 +23,19 @@ export interface ProcessingSessionAnswer {
 /** Therapy sessions. All methods throw {@link PlatformError}. */
 @Injectable()
 export class SessionsClient {
+  private readonly leftOut: ReturnType<typeof Metrics.prototype.counter<'part'>>;
+
   constructor(
     private readonly http: PlatformHttp,
     private readonly contract: Contract,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.leftOut = metrics.counter(
+      'platform_session_parts_left_out_total',
+      'Optional parts of sessions that could not be read, by the field; the rest of the session was taken',
+      ['part'],
+    );
+  }
 
   /** Creates a session. An unreadable answer leaves the outcome unknown. */
   async createSession(body: CreateSessionRequest, options: CallOptions = {}): Promise<CreateSessionResponse> {
@@ -35,15 +44,19 @@ export class SessionsClient {
   }
 
   /** Reads a session. */
-  async getSession(sessionId: string, options: CallOptions = {}): Promise<Session> {
+  async getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
     const answer = await this.http.call({ operation: 'getSession', parameters: { sessionId }, ...options });
-    return sessionIn(answer);
+    return this.sessionIn(answer);
   }
 
   /** Changes a session; what the body leaves out stays as it is. */
-  async updateSession(sessionId: string, body: UpdateSessionRequest, options: CallOptions = {}): Promise<Session> {
+  async updateSession(
+    sessionId: string,
+    body: UpdateSessionRequest,
+    options: CallOptions = {},
+  ): Promise<SessionAnswer> {
     const answer = await this.http.call({ operation: 'updateSession', parameters: { sessionId }, body, ...options });
-    return sessionIn(answer);
+    return this.sessionIn(answer);
   }
 
   /** Adds or reprocesses note templates (deprecated by the spec in favour of `updateSession`). */
@@ -51,10 +64,10 @@ export class SessionsClient {
     sessionId: string,
     noteTemplateIds: string[],
     options: CallOptions = {},
-  ): Promise<Session> {
+  ): Promise<SessionAnswer> {
     const body: UpdateSessionTemplatesRequest = { noteTemplateIds };
     const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body } as const;
-    return sessionIn(await this.http.call({ ...call, ...options }));
+    return this.sessionIn(await this.http.call({ ...call, ...options }));
   }
 
   /** Reads what a webhook's processing id stands for. */
@@ -62,7 +75,7 @@ export class SessionsClient {
     const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
     const answer = await this.http.call({ ...call, ...options });
     const { response } = this.contract.operations.getProcessingSession;
-    const session = response.session === undefined ? undefined : sessionIn(answer);
+    const session = response.session === undefined ? undefined : this.sessionIn(answer);
     const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredText('sessionId');
     return { sessionId, session, raw: answer.body };
   }
@@ -73,12 +86,11 @@ export class SessionsClient {
     const answer = await this.http.call({ operation: 'recordingUploadUrl', parameters, ...options });
     return uploadTarget(answer, this.contract.operations.recordingUploadUrl.upload, parameters);
   }
-}
 
-function sessionIn(answer: PlatformAnswer): Session {
-  const session = answer.value('session');
-  const fault = sessionShape(session);
-  return fault === undefined
-    ? (session as Session)
-    : answer.unreadable(`no Session: ${answer.placeOf('session', fault)}`);
+  private sessionIn(answer: PlatformAnswer): SessionAnswer {
+    const reading = readSession(answer.value('session'));
+    if ('fault' in reading) return answer.unreadable(`no Session: ${answer.placeOf('session', reading.fault)}`);
+    for (const { part } of reading.leftOut) this.leftOut.inc({ part });
+    return reading.session;
+  }
 }

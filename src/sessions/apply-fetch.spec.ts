@@ -32,15 +32,23 @@ const COVERS_WHAT_CAME_MEANWHILE: Rules = {
   },
 };
 
+/** What is not enough either: a fetch during an update covers it, although the platform may not have it yet. */
+const COVERS_AN_UPDATE_UNDER_WAY: Rules = {
+  ticket: (row) => takeTicket({ ...row, updateUntil: null }),
+  apply: applyFetch,
+};
+
 /**
  * The platform, the events on their way, the row and the fetches under way. Every change at the platform sends an event,
- * late and in any order; the platform answers a fetch at some moment between its start and its end.
+ * late and in any order; the platform answers a fetch at some moment between its start and its end. An update changes
+ * the platform, too, and its event never comes.
  */
 class Model {
   platform = 0;
   stored = 0;
   underWay: Fetch[] = [];
   undelivered = 0;
+  update: Fetch | undefined;
   row: Freshness = { wantedGeneration: 0, fetchedGeneration: 0, answers: 0 };
   wentBack = false;
 
@@ -72,6 +80,26 @@ class Model {
         return;
       case 'die':
         this.underWay = this.underWay.filter((other) => other !== fetch);
+        return;
+      case 'update':
+        if (this.update) return;
+        this.update = { ticket: this.rules.ticket(this.row), answer: null };
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1, updateUntil: LATER };
+        return;
+      case 'update-takes-effect':
+        if (!this.update || this.update.answer !== null) return;
+        this.platform += 1;
+        this.update.answer = this.platform;
+        return;
+      case 'update-is-answered':
+        if (this.update?.answer == null) return;
+        this.row = { ...this.row, updateUntil: null };
+        this.end(this.update);
+        this.update = undefined;
+        return;
+      case 'update-is-past':
+        this.row = { ...this.row, updateUntil: null };
+        this.update = undefined;
     }
   }
 
@@ -79,6 +107,7 @@ class Model {
   settle(): number {
     while (this.undelivered > 0) this.step({ do: 'deliver', which: 0 });
     for (const fetch of [...this.underWay]) this.end(fetch);
+    this.step({ do: 'update-is-past', which: 0 });
     let fetches = 0;
     for (; wantsFetch(this.row) && fetches < 10; fetches += 1) {
       this.end({ ticket: this.rules.ticket(this.row), answer: this.platform });
@@ -97,8 +126,21 @@ class Model {
   }
 }
 
+const LATER = new Date(1);
+
 interface Move {
-  do: 'change' | 'deliver' | 'redeliver' | 'begin' | 'answer' | 'end' | 'die';
+  do:
+    | 'change'
+    | 'deliver'
+    | 'redeliver'
+    | 'begin'
+    | 'answer'
+    | 'end'
+    | 'die'
+    | 'update'
+    | 'update-takes-effect'
+    | 'update-is-answered'
+    | 'update-is-past';
   which: number;
 }
 
@@ -114,6 +156,9 @@ const moves = fc.array(
       'end',
       'end',
       'die',
+      'update',
+      'update-takes-effect',
+      'update-is-answered',
     ),
     which: fc.nat(5),
   }),
@@ -157,6 +202,10 @@ describe('fetches that overlap', () => {
     model.step({ do: 'end', which: 0 });
     expect(wantsFetch(model.row)).toBe(true);
     expect(check(COVERS_WHAT_CAME_MEANWHILE, endsNewest)).toMatchObject({ failed: true });
+  });
+
+  test('an update whose answer and event are lost is fetched after it took effect', () => {
+    expect(check(COVERS_AN_UPDATE_UNDER_WAY, endsNewest)).toMatchObject({ failed: true });
   });
 
   test('an exact repeat of an event still means "look again" (trap 9)', () => {

@@ -6,6 +6,11 @@ export interface Freshness {
   fetchedGeneration: number;
   /** How many answers were stored so far. */
   answers: number;
+  /**
+   * Until when an update that is on its way may take effect at the platform; it raised the wanted generation by one
+   * before it left. Null: none is on its way.
+   */
+  updateUntil?: Date | null;
 }
 
 /** What was read from the row before a fetch left. */
@@ -14,9 +19,12 @@ export interface FetchTicket {
   answers: number;
 }
 
-/** The ticket of a fetch that begins now; take it before the request leaves. */
+/**
+ * The ticket of a fetch that begins now; take it before the request leaves. While an update is on its way, a fetch can't
+ * cover what it changes: one more is wanted when the update has ended.
+ */
 export function takeTicket(row: Freshness): FetchTicket {
-  return { generation: row.wantedGeneration, answers: row.answers };
+  return { generation: row.wantedGeneration - (row.updateUntil ? 1 : 0), answers: row.answers };
 }
 
 /**
@@ -30,7 +38,7 @@ export function takeTicket(row: Freshness): FetchTicket {
 export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | undefined {
   if (ticket.answers !== row.answers) return undefined;
   return {
-    wantedGeneration: row.wantedGeneration,
+    ...row,
     fetchedGeneration: Math.max(row.fetchedGeneration, ticket.generation),
     answers: row.answers + 1,
   };

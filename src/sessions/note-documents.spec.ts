@@ -14,8 +14,8 @@ class Records {
   documents: KnownDocument[] = [];
   revisions: [id: string, revision: number][] = [];
 
-  store(fetched: SessionDocument[]): DocumentChanges {
-    const changes = compareDocuments(this.documents, fetched, fingerprintOf);
+  store(documents: SessionDocument[], complete = true): DocumentChanges {
+    const changes = compareDocuments(this.documents, { documents, complete }, fingerprintOf);
     for (const { notes, id, ...write } of changes.writes) {
       const stored = { ...write, id: id ?? `ours-${write.noteTemplateId}-${write.ordinal}`, superseded: false };
       this.documents = [...this.documents.filter((other) => other.id !== stored.id), stored];
@@ -44,6 +44,11 @@ describe('documents of a session', () => {
   test('the same content again changes nothing', () => {
     const changes = records.store([document('soap', 'one'), document('dap', 'one')]);
     expect(changes).toEqual({ writes: [], superseded: [], readable: false });
+  });
+
+  test('a document that incomplete notes lack is not superseded', () => {
+    const changes = records.store([document('soap', 'two')], false);
+    expect([changes.superseded, changes.writes.length, changes.readable]).toEqual([[], 1, true]);
   });
 
   test('other content is the next revision of that document alone', () => {
@@ -101,7 +106,7 @@ describe('documents of a session', () => {
       ...document('girp', ''),
       notes: [note('a', { categoryName: 'The plan', formatting: { nestingLevel: 2 } }), note('b')],
     };
-    expect(compareDocuments([], [fetched], fingerprintOf).writes[0]?.notes).toEqual([
+    expect(compareDocuments([], { documents: [fetched], complete: true }, fingerprintOf).writes[0]?.notes).toEqual([
       { category: 'Plan', categoryName: 'The plan', text: 'a', nestingLevel: 2 },
       { category: 'Plan', categoryName: null, text: 'b', nestingLevel: 0 },
     ]);

@@ -1,4 +1,5 @@
 import type { Note, SessionDocument } from '../platform/wire-types.js';
+import type { FetchedNotes } from './answer-parts.js';
 
 /** One note as it is kept and shown. */
 export interface NoteLine {
@@ -54,19 +55,19 @@ export function noteLine(note: Note): NoteLine {
  * the answer lacks is superseded, not erased, and comes back when a later answer holds it again.
  *
  * @param known all documents of the session, superseded ones too
- * @param fetched the answer's documents
+ * @param fetched the answer's documents; when they are not complete, nothing is superseded
  * @param fingerprintOf of notes in a fixed order of fields, in hex
  */
 export function compareDocuments(
   known: readonly KnownDocument[],
-  fetched: readonly SessionDocument[],
+  { documents, complete }: FetchedNotes,
   fingerprintOf: (notes: NoteLine[]) => string,
 ): DocumentChanges {
   const places = new Map(known.map((document) => [placeOf(document.noteTemplateId, document.ordinal), document]));
   const seen = new Map<string, number>();
   const writes: DocumentWrite[] = [];
   let readable = false;
-  for (const [position, document] of fetched.entries()) {
+  for (const [position, document] of documents.entries()) {
     const ordinal = seen.get(document.noteTemplateId) ?? 0;
     seen.set(document.noteTemplateId, ordinal + 1);
     const place = placeOf(document.noteTemplateId, ordinal);
@@ -76,7 +77,8 @@ export function compareDocuments(
     if (!before || differs(before, write)) writes.push(write);
     readable ||= write.notes !== null || (before?.superseded ?? false);
   }
-  const superseded = [...places.values()].filter((document) => !document.superseded).map((document) => document.id);
+  const lacking = complete ? [...places.values()] : [];
+  const superseded = lacking.filter((document) => !document.superseded).map((document) => document.id);
   return { writes, superseded, readable: readable || superseded.length > 0 };
 }
 

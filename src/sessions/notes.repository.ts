@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { SessionDocument } from '../platform/wire-types.js';
+import type { FetchedNotes } from './answer-parts.js';
 import { compareDocuments, type DocumentWrite, type KnownDocument } from './note-documents.js';
 import { SessionSeal } from './session-seal.js';
 
@@ -20,7 +20,7 @@ export class NotesRepository {
    * @param session our id
    * @returns true when a reader sees other notes than before
    */
-  async store(tx: PoolClient, session: string, fetched: readonly SessionDocument[], now: Date): Promise<boolean> {
+  async store(tx: PoolClient, session: string, fetched: FetchedNotes, now: Date): Promise<boolean> {
     const { rows: known } = await tx.query<KnownDocument>(KNOWN, [session]);
     const changes = compareDocuments(known, fetched, (notes) => this.seal.fingerprintNotes(notes));
     for (const write of changes.writes) await this.write(tx, session, write, now);

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
+import type { SessionAnswer } from '../platform/session-shape.js';
 import { type ProcessingSessionAnswer, SessionsClient } from '../platform/sessions-client.js';
-import type { Session } from '../platform/wire-types.js';
 import type { PauseCause } from './refresh-pause.js';
 
 /** What a fetch came to, as far as its consequences differ. */
@@ -32,7 +32,7 @@ export class PlatformSessions {
     return this.contract.missingFor('getProcessingSession').length === 0;
   }
 
-  fetchSession(sessionId: string, signal: AbortSignal): Promise<FetchResult<Session>> {
+  fetchSession(sessionId: string, signal: AbortSignal): Promise<FetchResult<SessionAnswer>> {
     return resultOf(this.sessions.getSession(sessionId, { signal }));
   }
 

@@ -74,7 +74,8 @@ export class ProcessingRepository {
            ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
          RETURNING *)
        SELECT taken.processing_id, taken.lease_token, taken.wanted_generation, taken.strikes, taken.refused_at,
-         sessions.wanted_generation AS session_generation, sessions.answers
+         sessions.wanted_generation - (coalesce(sessions.update_until, '-infinity') > clock_timestamp())::int
+           AS session_generation, sessions.answers
        FROM taken LEFT JOIN sessions ON sessions.id = taken.session`,
       [LEASE_MS],
     );

@@ -2,16 +2,16 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
-import type { Session } from '../platform/wire-types.js';
-import { fetchedInsights, fetchedNotes } from './answer-parts.js';
-import { applyFetch, type FetchTicket, takeTicket, wantsFetch } from './apply-fetch.js';
+import type { SessionAnswer } from '../platform/session-shape.js';
+import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './answer-parts.js';
+import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from './apply-fetch.js';
 import { shownAppointment } from './correlation-id.js';
 import type { FetchFault, FetchTurn } from './fetch-loop.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
 import { LEASE_MS, nextLookUp, SETTLE_MS } from './refresh-timing.js';
 import { SessionNews } from './session-news.js';
-import { type SessionColumns, type SessionRow, toSessionRow } from './session-row.js';
+import { factsOf, type SessionColumns, type SessionRow, toSessionRow } from './session-row.js';
 import { SessionSeal } from './session-seal.js';
 
 /** A session whose turn it is, leased to this worker, with what was read before the fetch leaves. */
@@ -37,6 +37,13 @@ export interface PendingRefreshes {
   failing: number;
 }
 
+/** A session's row, locked. */
+interface Locked {
+  row: SessionRow;
+  columns: SessionColumns;
+  now: Date;
+}
+
 const DROPPED: Stored = { kept: false, notesChanged: false };
 
 /** Sessions as work: whose turn it is to be fetched, and what became of the fetch. */
@@ -55,7 +62,8 @@ export class RefreshRepository {
   async takeTurn(): Promise<RefreshTurn | undefined> {
     const { rows } = await this.database.pool.query<SessionColumns & { lease_token: string }>(
       `UPDATE sessions SET lease_token = gen_random_uuid(),
-         lease_until = clock_timestamp() + $1 * interval '1 millisecond'
+         lease_until = clock_timestamp() + $1 * interval '1 millisecond',
+         update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END
        WHERE id = (
          SELECT id FROM sessions
          WHERE due_at <= clock_timestamp() AND session_id IS NOT NULL
@@ -95,20 +103,24 @@ export class RefreshRepository {
   async storeAnswer(
     tx: PoolClient,
     id: string,
-    { ticket, session }: { ticket: FetchTicket; session: Session },
+    { ticket, session }: { ticket: FetchTicket; session: SessionAnswer },
   ): Promise<Stored> {
     const locked = await this.lock(tx, id);
     if (!locked) return DROPPED;
-    const { row, now } = locked;
+    const { row, columns, now } = locked;
     const fresh = applyFetch(row, ticket);
     if (!fresh) {
       await this.release(tx, row, now);
       return DROPPED;
     }
-    const documents = fetchedNotes(session);
-    const notesChanged = documents ? await this.notes.store(tx, id, documents, now) : false;
+    const notes = fetchedNotes(session);
+    const notesChanged = notes ? await this.notes.store(tx, id, notes, now) : false;
     await this.insights.store(tx, id, fetchedInsights(session), now);
-    const dueAt = wantsFetch(fresh) ? soon(now) : this.lookUpAt(row, session, now);
+    const facts = factsAfter(session, factsOf(columns));
+    const error = errorAfter(session);
+    const message =
+      error === undefined ? columns.error_message : this.seal.sealErrorMessage(id, error?.message ?? null);
+    const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : this.lookUpAt(row, session, now);
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
@@ -128,12 +140,12 @@ export class RefreshRepository {
         session.clientUserIds,
         session.noteTemplateIds,
         shownAppointment(session.partnerAppointmentId ?? row.events.partnerAppointmentId) ?? row.partnerAppointmentId,
-        session.error?.code ?? null,
-        this.seal.sealErrorMessage(id, session.error?.message ?? null),
-        session.date ?? null,
-        session.sessionCreatedAt ?? null,
-        wholeMs(session.sessionDurationMs),
-        wholeMs(session.recordingDurationMs),
+        error === undefined ? columns.error_code : (error?.code ?? null),
+        message,
+        facts.date,
+        facts.sessionCreatedAt,
+        facts.sessionDurationMs,
+        facts.recordingDurationMs,
         notesChanged ? 1 : 0,
         fresh.fetchedGeneration,
         fresh.answers,
@@ -159,7 +171,7 @@ export class RefreshRepository {
       `UPDATE sessions SET gone_at = coalesce(gone_at, $2), fetched_generation = $3, answers = $4, fault = NULL,
          strikes = 0, refused_at = NULL, due_at = $5, lease_token = NULL, lease_until = NULL, updated_at = $2
        WHERE id = $1`,
-      [id, now, fresh.fetchedGeneration, fresh.answers, wantsFetch(fresh) ? soon(now) : null],
+      [id, now, fresh.fetchedGeneration, fresh.answers, wantsFetch(fresh) ? wantedAt(fresh, row, now) : null],
     );
   }
 
@@ -204,13 +216,13 @@ export class RefreshRepository {
   }
 
   /** @returns undefined when the row became part of another one while its session was fetched: that one is due, too */
-  private async lock(tx: PoolClient, id: string): Promise<{ row: SessionRow; now: Date } | undefined> {
+  private async lock(tx: PoolClient, id: string): Promise<Locked | undefined> {
     const { rows } = await tx.query<SessionColumns & { now: Date }>(
       'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
       [id],
     );
     const [columns] = rows;
-    return columns && { row: toSessionRow(columns), now: columns.now };
+    return columns && { row: toSessionRow(columns), columns, now: columns.now };
   }
 
   private async release(tx: PoolClient, row: SessionRow, now: Date): Promise<void> {
@@ -222,7 +234,7 @@ export class RefreshRepository {
     );
   }
 
-  private lookUpAt(row: SessionRow, session: Session, now: Date): Date | null {
+  private lookUpAt(row: SessionRow, session: SessionAnswer, now: Date): Date | null {
     const subject = {
       state: session.state,
       eventState: row.events.state,
@@ -240,6 +252,8 @@ function soon(now: Date): Date {
   return new Date(now.getTime() + SETTLE_MS);
 }
 
-function wholeMs(duration: number | null | undefined): number | null {
-  return duration == null ? null : Math.round(duration);
+/** When the next fetch is due of a session that wants one; one that only a pending update wants waits for its end. */
+function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Date {
+  const onlyTheUpdate = fresh.wantedGeneration - fresh.fetchedGeneration === 1;
+  return updateUntil !== null && onlyTheUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
 }

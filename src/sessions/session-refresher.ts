@@ -3,7 +3,7 @@ import { Clock } from '../config/clock.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import { Metrics } from '../http/metrics.js';
-import type { Session } from '../platform/wire-types.js';
+import type { SessionAnswer } from '../platform/session-shape.js';
 import { FetchLoop } from './fetch-loop.js';
 import { PlatformSessions } from './platform-sessions.js';
 import { RefreshRepository, type RefreshTurn } from './refresh.repository.js';
@@ -12,7 +12,7 @@ import { SessionNews } from './session-news.js';
 
 /** Keeps sessions as the platform has them. */
 @Injectable()
-export class SessionRefresher extends FetchLoop<RefreshTurn, Session> {
+export class SessionRefresher extends FetchLoop<RefreshTurn, SessionAnswer> {
   constructor(
     refreshes: RefreshRepository,
     platform: PlatformSessions,

@@ -1,4 +1,5 @@
 import type { SessionState } from '../platform/wire-types.js';
+import type { OptionalFacts } from './answer-parts.js';
 import type { EventView } from './apply-event.js';
 import type { Freshness } from './apply-fetch.js';
 import { shownAppointment } from './correlation-id.js';
@@ -19,6 +20,7 @@ export interface SessionRow extends Freshness {
   goneAt: Date | null;
   strikes: number;
   refusedAt: Date | null;
+  updateUntil: Date | null;
   createdAt: Date;
 }
 
@@ -42,7 +44,15 @@ export interface SessionColumns {
   gone_at: Date | null;
   strikes: number;
   refused_at: Date | null;
+  update_until: Date | null;
   created_at: Date;
+  error_code: string | null;
+  error_message: Buffer | null;
+  date: string | null;
+  session_created_at: string | null;
+  /** bigint, as the driver gives it. */
+  session_duration_ms: string | null;
+  recording_duration_ms: string | null;
 }
 
 export function toSessionRow(columns: SessionColumns): SessionRow {
@@ -67,8 +77,23 @@ export function toSessionRow(columns: SessionColumns): SessionRow {
     goneAt: columns.gone_at,
     strikes: columns.strikes,
     refusedAt: columns.refused_at,
+    updateUntil: columns.update_until,
     createdAt: columns.created_at,
   };
+}
+
+/** The optional facts that a session's row holds. */
+export function factsOf(columns: SessionColumns): OptionalFacts {
+  return {
+    date: columns.date,
+    sessionCreatedAt: columns.session_created_at,
+    sessionDurationMs: msOf(columns.session_duration_ms),
+    recordingDurationMs: msOf(columns.recording_duration_ms),
+  };
+}
+
+function msOf(text: string | null): number | null {
+  return text === null ? null : Number(text);
 }
 
 /** What is shown of a session of which nothing was fetched: what its events say. */

@@ -8,18 +8,17 @@ import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
 import { PlatformError } from '../platform/platform-errors.js';
 import { platformProblem, platformUnclear } from '../platform/platform-problem.js';
+import type { SessionAnswer } from '../platform/session-shape.js';
 import { SessionsClient } from '../platform/sessions-client.js';
-import type { Session } from '../platform/wire-types.js';
-import { type FetchTicket, takeTicket } from './apply-fetch.js';
 import { RefreshRepository, type Stored } from './refresh.repository.js';
 import { RefreshBell } from './refresh-bell.js';
 import { SessionNews } from './session-news.js';
 import { SessionReader } from './session-reader.js';
 import { SessionRequestsRepository } from './session-requests.repository.js';
-import { toSessionRow } from './session-row.js';
 import type { SessionView } from './session-view.js';
 import { updateRequest } from './update-rules.js';
 import type { UpdateSessionDto } from './update-session.dto.js';
+import { type PendingUpdate, UpdatesRepository } from './updates.repository.js';
 
 /** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
 @Injectable()
@@ -32,6 +31,7 @@ export class SessionUpdates {
     private readonly database: Database,
     private readonly platform: SessionsClient,
     private readonly requests: SessionRequestsRepository,
+    private readonly updates: UpdatesRepository,
     private readonly refreshes: RefreshRepository,
     private readonly reader: SessionReader,
     private readonly bell: RefreshBell,
@@ -59,38 +59,44 @@ export class SessionUpdates {
   }
 
   /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
-  private async change(idOrAlias: string, call: (sessionId: string) => Promise<Session>): Promise<SessionView> {
+  private async change(idOrAlias: string, call: (sessionId: string) => Promise<SessionAnswer>): Promise<SessionView> {
     const columns = await this.reader.find(idOrAlias);
     const { id, session_id: sessionId, state } = columns;
     if (sessionId === null) {
       const detail = 'The platform has no such session yet; look at its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
-    const ticket = takeTicket(toSessionRow(columns));
+    const update = await this.updates.begin(id);
     const session = await call(sessionId).catch(async (error: unknown) => {
-      if (error instanceof PlatformError && error.kind === 'unknown-outcome') await this.lookAgain(id);
+      await this.lookAgain(update, error);
       throw platformProblem(error, 'this update');
     });
-    const { kept, notesChanged } = await this.store(id, { ticket, session });
-    if (!kept) await this.lookAgain(id);
+    const { notesChanged } = await this.store(update, session);
+    this.bell.ringSoon();
     if (notesChanged || session.state === 'Error') await this.news.tell();
     return this.reader.show(id);
   }
 
   /** The platform has made the change: that its answer can't be stored is not the fault of who asked for it. */
-  private async store(id: string, answer: { ticket: FetchTicket; session: Session }): Promise<Stored> {
+  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored> {
     try {
-      return await this.database.transaction((tx) => this.refreshes.storeAnswer(tx, id, answer));
+      return await this.database.transaction(async (tx) => {
+        await this.updates.end(tx, update);
+        return this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+      });
     } catch (error) {
       if (!isRefusedValue(error)) throw error;
       this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
-      await this.lookAgain(id);
+      await this.lookAgain(update);
       throw platformUnclear('this update');
     }
   }
 
-  private async lookAgain(id: string): Promise<void> {
-    await this.refreshes.wantOne(id);
-    this.bell.ring();
+  /** After a lost answer the update may still take effect: the session is fetched now, and once more when it can't. */
+  private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
+    const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
+    if (mayBeLate) await this.refreshes.wantOne(update.id);
+    else await this.updates.end(this.database.pool, update);
+    this.bell.ringSoon();
   }
 }

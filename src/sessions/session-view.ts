@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { SessionColumns, ShownState } from './session-row.js';
+import { factsOf, type SessionColumns, type ShownState } from './session-row.js';
 import type { SessionSeal } from './session-seal.js';
 
 /** A session's row with what the EHR calls its people. */
@@ -8,13 +8,6 @@ export interface ReadSession extends SessionColumns {
   clients: string[];
   client_user_ids: string[];
   note_template_ids: string[];
-  error_code: string | null;
-  error_message: Buffer | null;
-  date: string | null;
-  session_created_at: string | null;
-  /** bigint, as the driver gives it. */
-  session_duration_ms: string | null;
-  recording_duration_ms: string | null;
   notes_revision: number;
   updated_at: Date;
 }
@@ -107,10 +100,7 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
       row.error_code === null
         ? null
         : { code: row.error_code, message: seal.openErrorMessage(row.id, row.error_message) ?? '' },
-    date: row.date,
-    sessionCreatedAt: row.session_created_at,
-    recordingDurationMs: row.recording_duration_ms === null ? null : Number(row.recording_duration_ms),
-    sessionDurationMs: row.session_duration_ms === null ? null : Number(row.session_duration_ms),
+    ...factsOf(row),
     notesRevision: row.notes_revision,
     fetchedAt: row.fetched_at?.toISOString() ?? null,
     goneAt: row.gone_at?.toISOString() ?? null,

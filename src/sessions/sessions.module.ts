@@ -33,6 +33,7 @@ import { SessionUpdates } from './session-updates.js';
 import { SessionsController } from './sessions.controller.js';
 import { SessionsProcessor } from './sessions.processor.js';
 import { SessionsHealth } from './sessions-health.js';
+import { UpdatesRepository } from './updates.repository.js';
 
 /** Sessions: what the platform says of them, fetched and kept with their notes, for the EHR to read. */
 @Module({
@@ -65,6 +66,7 @@ import { SessionsHealth } from './sessions-health.js';
     RequestOutcomesRepository,
     SessionRequests,
     SessionRequestsHealth,
+    UpdatesRepository,
     SessionUpdates,
     SessionsHealth,
   ],

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import type { FetchTicket } from './apply-fetch.js';
+import { SETTLE_MS } from './refresh-timing.js';
+
+/** An update that may leave now: it is on record that the session must be fetched once it has ended. */
+export interface PendingUpdate {
+  /** Our id of the session. */
+  id: string;
+  /** What the platform's answer to the update covers. */
+  ticket: FetchTicket;
+  /** Until when it may take effect. */
+  until: Date;
+  /** The same of an update that had left before it. */
+  before: Date | null;
+}
+
+/** Updates on their way. Whatever becomes of one, of its answer and of its event, a fetch that began later follows. */
+@Injectable()
+export class UpdatesRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly env: Env,
+  ) {}
+
+  /**
+   * Commits that an update leaves, so that the session is due when it can't take effect any more, even if this process
+   * ends now.
+   *
+   * @param id ours
+   */
+  async begin(id: string): Promise<PendingUpdate> {
+    const { PLATFORM_TIMEOUT_SECONDS: timeout, UNKNOWN_OUTCOME_GRACE_SECONDS: grace } = this.env;
+    const { rows } = await this.database.pool.query<{
+      generation: number;
+      answers: number;
+      until: Date;
+      before: Date | null;
+    }>(
+      `WITH known AS (SELECT id, CASE WHEN update_until > clock_timestamp() THEN update_until END AS before,
+           clock_timestamp() + $2 * interval '1 second' AS until FROM sessions WHERE id = $1 FOR UPDATE)
+       UPDATE sessions s SET wanted_generation = wanted_generation + 1, update_until = known.until,
+         due_at = least(due_at, known.until)
+       FROM known WHERE s.id = known.id
+       RETURNING wanted_generation - 1 - (before IS NOT NULL)::int AS generation, answers, update_until AS until, before`,
+      [id, timeout + grace],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('A session vanished while it was updated.');
+    const { generation, answers, until, before } = row;
+    return { id, ticket: { generation, answers }, until, before };
+  }
+
+  /** Notes that an update can't take effect any more; the session is due. A wait after a fault is not cut short by it. */
+  async end(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
+    await tx.query(
+      `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
+         due_at = CASE WHEN strikes > 0 THEN coalesce(due_at, clock_timestamp() + $4 * interval '1 millisecond')
+                       ELSE least(due_at, clock_timestamp() + $4 * interval '1 millisecond') END
+       WHERE id = $1`,
+      [id, until, before, SETTLE_MS],
+    );
+  }
+}
