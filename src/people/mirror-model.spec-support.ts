@@ -113,7 +113,7 @@ export class MirrorModel {
   settleByHand(): void {
     for (const row of this.tables.all()) {
       if (row.code === 'email-taken' || row.code === 'platform-user-taken') {
-        this.tables.wantPerson(row.id, row.kind, `own-${row.id}`);
+        this.tables.wantPerson(row.id, row.kind, ownEmail(row.id));
         this.tables.afterChange(row);
       } else this.resolve(row.id);
     }
@@ -136,8 +136,8 @@ export class MirrorModel {
     if (step.do !== 'call' || (step.notBefore && step.notBefore.getTime() > this.now)) return;
     if (this.tables.blocked(step.operation)) return;
     const othersUnderWay = this.flights.some((flight) => flight.row === row && !flight.hangs);
-    this.witness.granted(row, step, othersUnderWay);
     const id = `call-${++this.grants}`;
+    this.witness.granted(row, step, id, othersUnderWay);
     const lookUpAt = this.moment(SEND_WITHIN_MS + TIMEOUT_MS + GRACE_MS);
     const left = applyGrant(row.person, step, { callId: id, now: this.moment(0), lookUpAt });
     this.tables.saveKnown(row, left);
@@ -275,4 +275,9 @@ export class MirrorModel {
   private moment(inMs: number): Date {
     return new Date(this.now + inMs);
   }
+}
+
+/** An email that is nobody else's; in hex, as fingerprints are. */
+function ownEmail(id: string): string {
+  return Buffer.from(`own-${id}`).toString('hex');
 }

@@ -9,24 +9,48 @@ import {
   type PersonState,
   type Surroundings,
 } from './person.js';
+import { fromColumns, type KnownColumns, toColumns } from './person-columns.js';
 
 /** One row of `people` with its `client_providers`. Moments are milliseconds. */
-export interface Row {
-  id: string;
-  kind: PersonKind;
-  person: Person;
+export class Row {
   wantedAt: number;
-  wantedProviders: string[];
-  /** The column `applied_providers`: kept while the list is not known. */
-  listed: string[];
+  wantedProviders: string[] = [];
   /** The last 403 of an operation that was not followed by another answer of it. */
-  refusedAt: Map<Operation, number>;
-  state: PersonState;
-  step: Operation | null;
-  code: string | null;
-  dueAt: number | null;
-  lease: string | null;
-  leaseUntil: number;
+  readonly refusedAt = new Map<Operation, number>();
+  state: PersonState = 'pending';
+  step: Operation | null = null;
+  code: string | null = null;
+  dueAt: number | null = null;
+  lease: string | null = null;
+  leaseUntil = 0;
+  private wish: Pick<Person, 'wanted' | 'email'>;
+  private columns: KnownColumns;
+
+  constructor(
+    readonly id: string,
+    readonly kind: PersonKind,
+    now: number,
+  ) {
+    this.wantedAt = now;
+    const { wanted, email, ...known } = newcomer(kind);
+    this.wish = { wanted, email };
+    this.columns = toColumns(known, []);
+  }
+
+  /** The person as it is loaded: nothing outlives a step that is not in a column. */
+  get person(): Person {
+    return { kind: this.kind, ...this.wish, ...fromColumns(this.columns) };
+  }
+
+  set person({ wanted, email, ...known }: Person) {
+    this.wish = { wanted, email };
+    this.columns = toColumns(known, this.listed);
+  }
+
+  /** The column `applied_providers`: kept while the list is not known. */
+  get listed(): string[] {
+    return this.columns.applied_providers;
+  }
 }
 
 interface Circuit {
@@ -48,7 +72,7 @@ export class MirrorTables {
 
   /** `WishesRepository.wantPerson` */
   wantPerson(id: string, kind: PersonKind, email: string | null): Row {
-    const row = this.people.get(id) ?? newRow(id, kind, this.now);
+    const row = this.people.get(id) ?? new Row(id, kind, this.now);
     const changed = row.person.email !== email;
     row.person = {
       ...row.person,
@@ -93,7 +117,6 @@ export class MirrorTables {
   /** `PeopleRepository.saveKnown` */
   saveKnown(row: Row, person: Person): void {
     row.person = person;
-    row.listed = person.appliedProviders ?? row.listed;
   }
 
   /** `PeopleRepository.decide` */
@@ -235,18 +258,4 @@ export function isCreate(step: CallStep): boolean {
 function wake(row: Row, now: number): void {
   row.dueAt = now;
   row.step = null;
-}
-
-function newRow(id: string, kind: PersonKind, now: number): Row {
-  const person = newcomer(kind);
-  const standing = {
-    state: 'pending',
-    step: null,
-    code: null,
-    dueAt: null,
-    lease: null,
-    leaseUntil: 0,
-    attemptCall: null,
-  } as const;
-  return { id, kind, person, wantedAt: now, wantedProviders: [], listed: [], refusedAt: new Map(), ...standing };
 }

@@ -10,8 +10,17 @@ interface Memory {
   absent: { email: string | null; at: number } | null;
   /** Whether a create may have been done and was not cleared up since. */
   maybeMade: boolean;
+  /** Deletions, by their calls, that may have been done. */
+  maybeDeleted: Set<string>;
   /** 403s in a row, by operation. */
   refusals: Map<Operation, number>;
+}
+
+/** A call as it left. */
+interface Sent {
+  id: string;
+  left: Person;
+  grantedAt: number;
 }
 
 /** Watches every call and every answer, remembers by itself, and throws when a law of the mirror is broken. */
@@ -24,7 +33,7 @@ export class MirrorWitness {
   ) {}
 
   /** A call is about to be granted. @param othersUnderWay whether another call of this person is */
-  granted(row: Row, step: CallStep, othersUnderWay: boolean): void {
+  granted(row: Row, step: CallStep, call: string, othersUnderWay: boolean): void {
     law(!othersUnderWay, 'two calls at once for one person');
     const memory = this.memory(row.id);
     const { person } = row;
@@ -40,13 +49,19 @@ export class MirrorWitness {
       memory.maybeMade = true;
       memory.absent = null;
     }
+    if (step.operation === 'deleteUser') {
+      law(!person.wanted || memory.maybeDeleted.size > 0, 'somebody is deleted who is wanted, and was not deleted');
+      memory.maybeDeleted.add(call);
+    }
     const isMeant = person.wanted || memory.maybeMade || step.operation !== 'checkUser';
     law(isMeant, 'somebody is checked and deleted who was never attempted');
   }
 
-  /** A call was answered. @param flight the person as the call left, and when @param after as it is known now */
-  answered(row: Row, step: CallStep, answer: Answer, flight: { left: Person; grantedAt: number }, after: Person): void {
+  /** A call was answered. @param after the person as it is known now */
+  answered(row: Row, step: CallStep, answer: Answer, flight: Sent, after: Person): void {
     const memory = this.memory(row.id);
+    if (answer.kind === 'deleted' || answer.kind === 'not-found') memory.maybeDeleted.clear();
+    else if (answer.kind !== 'unknown') memory.maybeDeleted.delete(flight.id);
     if (answer.kind === 'absent') {
       const email = step.subject === 'attempted' ? (flight.left.attempt?.email ?? null) : flight.left.email;
       memory.absent = { email, at: this.tables.now };
@@ -70,7 +85,12 @@ export class MirrorWitness {
   }
 
   private memory(id: string): Memory {
-    const memory = this.memories.get(id) ?? { absent: null, maybeMade: false, refusals: new Map() };
+    const memory = this.memories.get(id) ?? {
+      absent: null,
+      maybeMade: false,
+      maybeDeleted: new Set(),
+      refusals: new Map(),
+    };
     this.memories.set(id, memory);
     return memory;
   }

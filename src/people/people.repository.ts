@@ -4,6 +4,7 @@ import { Feed } from '../feed/feed.js';
 import type { FeedType } from '../feed/feed-event.js';
 import { nextStep, type Step } from './next-step.js';
 import type { Person, PersonKind, PersonState } from './person.js';
+import { toColumns } from './person-columns.js';
 import { type PersonRow, type RawPerson, SELECT_PERSON, toPersonRow } from './person-row.js';
 import { WakesRepository } from './wakes.repository.js';
 
@@ -57,28 +58,14 @@ export class PeopleRepository {
   }
 
   /** Stores what is known of a person; the wanted side is never written here. */
-  async saveKnown(tx: PoolClient, id: string, person: Person): Promise<void> {
+  async saveKnown(tx: PoolClient, row: PersonRow, person: Person): Promise<void> {
+    const columns = Object.entries(toColumns(person, row.listed));
+    const names = columns.map(([name], at) => `${name} = $${at + 3}`);
     await tx.query(
-      `UPDATE people SET platform_user_id = $2, checked_absent_at = $3, applied_providers = coalesce($4, applied_providers),
-         providers_known = $4 IS NOT NULL, attempt_email = decode($5, 'hex'), attempt_look_up_at = $6,
-         attempt_call_id = $11,
-         attempt_profile = CASE WHEN $11::bigint IS NULL THEN NULL
-           WHEN $11 IS DISTINCT FROM attempt_call_id THEN profile ELSE attempt_profile END,
-         fault = $7, review = $8, strikes = $9, retry_at = $10
+      `UPDATE people SET ${names}, attempt_profile = CASE WHEN $2::bigint IS NULL THEN NULL
+         WHEN $2 IS DISTINCT FROM attempt_call_id THEN profile ELSE attempt_profile END
        WHERE id = $1`,
-      [
-        id,
-        person.platformUserId,
-        person.checkedAbsentAt,
-        person.appliedProviders,
-        person.attempt?.email ?? null,
-        person.attempt?.lookUpAt ?? null,
-        person.fault,
-        person.review,
-        person.strikes,
-        person.retryAt,
-        person.attempt?.callId ?? null,
-      ],
+      [row.id, person.attempt?.callId ?? null, ...columns.map(([, value]) => value)],
     );
   }
 

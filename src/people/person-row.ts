@@ -1,5 +1,6 @@
 import type { Lane } from '../platform/call-pace.js';
-import type { Attempt, Operation, Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
+import type { Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
+import { fromColumns, type KnownColumns } from './person-columns.js';
 
 /** A person's row with everything that its next step depends on. */
 export interface PersonRow {
@@ -30,12 +31,10 @@ export interface PersonRow {
 
 /** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
 export const SELECT_PERSON = `
-  SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, encode(p.attempt_email, 'hex') AS attempt_email_hex,
-    clock_timestamp() AS now,
+  SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, clock_timestamp() AS now,
     (SELECT c.person_id FROM email_claims c WHERE c.fingerprint = p.email_fingerprint) AS claim_holder,
     p.platform_user_id IS NULL AND EXISTS (SELECT 1 FROM email_claims c WHERE c.person_id = p.id
       AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
-    (SELECT operation FROM platform_calls WHERE id = p.attempt_call_id) AS attempt_operation,
     CASE WHEN p.kind = 'client' THEN (
       SELECT json_agg(json_build_object(
           'externalId', q.external_id,
@@ -48,7 +47,7 @@ export const SELECT_PERSON = `
   FROM people p`;
 
 /** A row as PostgreSQL gives it. */
-export interface RawPerson {
+export interface RawPerson extends KnownColumns {
   id: string;
   kind: PersonKind;
   external_id: string;
@@ -57,20 +56,8 @@ export interface RawPerson {
   wanted: boolean;
   now: Date;
   email: string | null;
-  platform_user_id: string | null;
-  attempt_email_hex: string | null;
-  attempt_look_up_at: Date | null;
-  attempt_call_id: string | null;
-  attempt_operation: Operation | null;
   has_stray_claims: boolean;
   wanted_at: Date;
-  checked_absent_at: Date | null;
-  providers_known: boolean;
-  applied_providers: string[];
-  fault: Person['fault'];
-  review: Person['review'];
-  retry_at: Date | null;
-  strikes: number;
   claim_holder: string | null;
   wanted_providers: WantedProvider[] | null;
   still_listed_by: number | null;
@@ -85,12 +72,6 @@ export interface RawPerson {
   error_text: Buffer | null;
 }
 
-function toAttempt(raw: RawPerson): Attempt | null {
-  if (!raw.attempt_call_id || !raw.attempt_operation || !raw.attempt_look_up_at) return null;
-  const { attempt_call_id: callId, attempt_operation: operation, attempt_look_up_at: lookUpAt } = raw;
-  return { callId, operation, email: raw.attempt_email_hex, lookUpAt };
-}
-
 /** A row of `SELECT_PERSON`, taken apart into what is wanted, known and around. */
 export function toPersonRow(raw: RawPerson): PersonRow {
   return {
@@ -102,19 +83,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
     step: raw.step,
     errorCode: raw.error_code,
     updatedAt: raw.updated_at,
-    person: {
-      kind: raw.kind,
-      wanted: raw.wanted,
-      email: raw.email,
-      platformUserId: raw.platform_user_id,
-      attempt: toAttempt(raw),
-      checkedAbsentAt: raw.checked_absent_at,
-      appliedProviders: raw.providers_known ? raw.applied_providers : null,
-      fault: raw.fault,
-      review: raw.review,
-      retryAt: raw.retry_at,
-      strikes: raw.strikes,
-    },
+    person: { kind: raw.kind, wanted: raw.wanted, email: raw.email, ...fromColumns(raw) },
     around: {
       now: raw.now,
       claim: raw.claim_holder === null ? 'free' : raw.claim_holder === raw.id ? 'held' : 'taken',

@@ -63,7 +63,7 @@ export class SettleRepository {
       if (!stillOurs) return { state: row.state, code: row.errorCode };
       const answer = await this.judge(tx, turn, row, result.answer);
       const person = this.merge(turn, row, answer);
-      await this.people.saveKnown(tx, row.id, person);
+      await this.people.saveKnown(tx, row, person);
       await this.keep(tx, turn, row, result, person);
       if (person.platformUserId === null && row.person.platformUserId !== null) {
         await this.users.wasDeleted(tx, row.person.platformUserId);

@@ -133,7 +133,7 @@ export class TurnRepository {
     const { grant, window: after } = await this.calls.grant(tx, window, call);
     const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
-    await this.people.saveKnown(tx, row.id, person);
+    await this.people.saveKnown(tx, row, person);
     await tx.query('UPDATE people SET lease_token = $2, lease_until = $3 WHERE id = $1', [
       row.id,
       lease,

@@ -10,6 +10,10 @@ export interface NamedProvider {
   externalId: string;
 }
 
+/** No call of this person is unsettled. */
+const NO_ATTEMPT = `attempt_look_up_at = NULL, attempt_call_id = NULL, attempt_operation = NULL, attempt_email = NULL,
+  attempt_profile = NULL`;
+
 /** The wanted side of people: what the EHR last said. What is known of the platform is never written here. */
 @Injectable()
 export class WishesRepository {
@@ -88,11 +92,12 @@ export class WishesRepository {
   /** Settles by a human being's word what the service could not. */
   async resolve(tx: PoolClient, id: string, action: 'create' | 'retry' | 'ignore'): Promise<void> {
     const changes = {
-      create: `attempt_look_up_at = NULL, attempt_call_id = NULL, attempt_email = NULL, attempt_profile = NULL,
+      create: `${NO_ATTEMPT},
         platform_user_id = NULL, providers_known = false, checked_absent_at = NULL, fault = NULL`,
       retry: 'fault = NULL, checked_absent_at = NULL',
       ignore: `attempt_look_up_at = CASE WHEN wanted THEN attempt_look_up_at END,
         attempt_call_id = CASE WHEN wanted THEN attempt_call_id END,
+        attempt_operation = CASE WHEN wanted THEN attempt_operation END,
         fault = CASE WHEN wanted THEN 'ignored' END`,
     };
     await tx.query(
@@ -105,8 +110,7 @@ export class WishesRepository {
   async link(tx: PoolClient, id: string, platformUserId: string, origin: 'resolved' | 'event'): Promise<void> {
     await tx.query(
       `UPDATE people SET platform_user_id = $2, origin = $3, applied_profile = coalesce(attempt_profile, profile),
-         providers_known = false, attempt_look_up_at = NULL, attempt_call_id = NULL,
-         attempt_email = NULL, attempt_profile = NULL, checked_absent_at = NULL, review = NULL, fault = NULL,
+         providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
          retry_at = NULL, strikes = 0
        WHERE id = $1`,
       [id, platformUserId, origin],
