@@ -1,11 +1,15 @@
 import { Injectable, Module } from '@nestjs/common';
 import pg from 'pg';
 import { until } from '../harness/until.js';
+import { Database } from '../src/database/database.js';
 import { Metrics } from '../src/http/metrics.js';
 import { EVENT_TYPES } from '../src/platform/wire-types.js';
 import { Doorbell } from '../src/queue/doorbell.js';
 import { WEBHOOK_INBOX_QUEUE } from '../src/queue/queue-names.js';
+import { MOST_ATTEMPTS } from '../src/webhooks/attempt-rules.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/event-handlers.js';
+import { InboxRepository } from '../src/webhooks/inbox.repository.js';
+import { NotUnderstoodHealth } from '../src/webhooks/not-understood-health.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
@@ -42,7 +46,7 @@ describeOnBothBackends('the inbox', (backend) => {
   });
 
   beforeEach(async () => {
-    await sql.query('TRUNCATE webhook_deliveries, webhook_repeats, noted');
+    await sql.query('TRUNCATE webhook_deliveries, webhook_repeats, webhook_takes, noted');
     service.handler.seen.length = 0;
     service.handler.script = async ({ body }, tx) => {
       await tx.query(`INSERT INTO noted VALUES ($1, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`, [
@@ -93,7 +97,7 @@ describeOnBothBackends('the inbox', (backend) => {
     expect(service.handler.commits).toBeGreaterThan(0);
   });
 
-  test('what is genuine but not understood is kept and marked with a reason that quotes nothing', async () => {
+  test('what is genuine but not understood has a state of its own and a reason that quotes nothing; health is degraded until somebody looked', async () => {
     const bodies = [
       'no json',
       '[]',
@@ -102,7 +106,7 @@ describeOnBothBackends('the inbox', (backend) => {
       '{"eventType":"NEW_ONE"}',
     ];
     for (const body of bodies) expect(await send(signed(body))).toBe(204);
-    await settled('ignored', bodies.length);
+    await settled('not-understood', bodies.length);
     const { items } = await list();
     expect(items.map(({ eventType, error }) => [eventType, error?.code]).reverse()).toEqual([
       [null, 'not-json'],
@@ -112,6 +116,112 @@ describeOnBothBackends('the inbox', (backend) => {
       ['NEW_ONE', 'unknown-event-type'],
     ]);
     expect(service.handler.seen).toEqual([]);
+
+    const health = () => service.app.get(NotUnderstoodHealth).health();
+    expect(await health()).toMatchObject({ status: 'degraded', facts: { notUnderstood: bodies.length } });
+    const [first, ...others] = items;
+    for (const { id } of others) {
+      const { status, json } = await api<Delivery>(`/${id}/dismiss`, {});
+      expect([status, json]).toMatchObject([200, { state: 'ignored', error: { code: expect.any(String) } }]);
+    }
+    expect((await api<Delivery>(`/${others[0]?.id}/dismiss`, {})).status).toBe(200);
+    expect(await health()).toMatchObject({ status: 'degraded', facts: { notUnderstood: 1 } });
+    // A replay looks again, as after an upgrade; what stays unknown waits again.
+    expect((await api(`/${first?.id}/replay`, {})).status).toBe(202);
+    await settled('not-understood', 1);
+    expect((await api(`/${first?.id}/dismiss`, {})).status).toBe(200);
+    expect(await health()).toEqual({ status: 'ok' });
+
+    await send(signed(sessionEvent('s')));
+    await settled('processed', 1);
+    const [processed] = (await list('?state=processed')).items;
+    expect(await api(`/${processed?.id}/dismiss`, {})).toMatchObject({
+      status: 409,
+      json: { type: 'urn:notebridge:problem:not-waiting' },
+    });
+    expect((await api('/999999/dismiss', {})).status).toBe(404);
+  });
+
+  test('an odd optional field does not lose its event', async () => {
+    const odd = { providerUserId: {}, partnerAppointmentId: 17, aiNotesEnabled: 'yes' };
+    await send(signed(JSON.stringify({ eventType: 'SESSION_CREATED', sessionId: 'odd', ...odd })));
+    await settled('processed', 1);
+    expect(service.handler.seen[0]?.body).toEqual({ eventType: 'SESSION_CREATED', sessionId: 'odd' });
+  });
+
+  test('a delivery whose data key is missing waits for it without an end', async () => {
+    await send(signed(sessionEvent('sealed')));
+    await settled('processed', 1);
+    // As if a key had sealed it that DATA_KEYS lacks: its name stands at the beginning.
+    await sql.query(
+      `UPDATE webhook_deliveries SET state = 'received', due_at = now(), attempts = $1,
+         body = overlay(body placing 'k9'::bytea from position('k1'::bytea in body))`,
+      [MOST_ATTEMPTS - 1],
+    );
+    await settled('failed', 1);
+    const [waiting] = (await list('?state=failed')).items;
+    expect(waiting).toMatchObject({ attempts: MOST_ATTEMPTS - 1, error: { code: 'sealed' } });
+  });
+
+  test('a batch is bounded by bytes, also the first that is larger by itself', async () => {
+    const repository = new InboxRepository(service.app.get(Database));
+    const size = 300_000;
+    const fill = (name: string, bytes: number) =>
+      sql.query(
+        `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, due_at)
+         VALUES ($1, $2, 0, 0, now() + interval '1 hour')`,
+        [Buffer.from(name), Buffer.alloc(bytes)],
+      );
+    await fill('large', 5 * size);
+    for (const name of ['a', 'b', 'c', 'd']) await fill(name, size);
+    const batches: number[] = [];
+    await repository.transaction(async (tx) => {
+      await tx.query("UPDATE webhook_deliveries SET due_at = now() - interval '1 second'");
+      for (let taken = 1; taken > 0; ) {
+        const rows = await repository.take(tx, { rows: 100, bytes: 2 * size });
+        taken = rows.length;
+        if (taken > 0) batches.push(rows.reduce((sum, { body }) => sum + body.length, 0));
+        await tx.query('UPDATE webhook_deliveries SET due_at = NULL WHERE id = ANY ($1::bigint[])', [
+          rows.map(({ id }) => id),
+        ]);
+      }
+      await tx.query('TRUNCATE webhook_deliveries');
+    });
+    expect(batches).toEqual([5 * size, 2 * size, 2 * size]);
+  });
+
+  test('what was taken before without an outcome is processed alone, and put off when it was alone already', async () => {
+    const transactions = new Map<string, string>();
+    service.handler.script = async ({ body }, tx) => {
+      const { rows } = await tx.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id');
+      transactions.set(String(body.sessionId), rows[0]?.id ?? '');
+      return 'processed';
+    };
+    await service.app.get(Database).transaction(async (tx) => {
+      // Nobody may take them before their marks are there.
+      await tx.query('LOCK TABLE webhook_takes');
+      for (const name of ['a', 'b', 'lost-1', 'lost-2', 'culprit', 'c']) await send(signed(sessionEvent(name)));
+      const { rows } = await tx.query<{ id: string }>('SELECT id FROM webhook_deliveries ORDER BY id');
+      for (const [place, alone] of [
+        [2, false],
+        [3, false],
+        [4, true],
+      ] as const) {
+        await tx.query('INSERT INTO webhook_takes VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
+      }
+    });
+    await settled('processed', 5);
+    await settled('failed', 1);
+    const names = [...transactions.keys()];
+    for (const lost of ['lost-1', 'lost-2']) {
+      expect(names.filter((name) => transactions.get(name) === transactions.get(lost))).toEqual([lost]);
+    }
+    const [culprit] = (await list('?state=failed')).items;
+    expect(culprit).toMatchObject({ attempts: 1, error: { code: 'no-outcome' } });
+    expect(names).not.toContain('culprit');
+    await hurry();
+    await settled('processed', 6);
+    expect((await sql.query('SELECT 1 FROM webhook_takes')).rowCount).toBe(0);
   });
 
   test('a body too large to be read together with others is processed all the same', async () => {
@@ -231,18 +341,18 @@ describeOnBothBackends('the inbox', (backend) => {
     for (let i = 0; i < 5; i += 1)
       await send(signed('{"eventType":"NEW_ONE"}', { timestamp: String(1_700_000_000_000 + i) }));
     await send(signed('no json'));
-    await settled('ignored', 6);
+    await settled('not-understood', 6);
 
-    const selection = { state: 'ignored' };
+    const selection = { state: 'not-understood' };
     const { json: counted } = await api<{ count: number; plan: object }>('/replay', { ...selection, dryRun: true });
     expect(counted.count).toBe(6);
     expect(service.handler.seen).toEqual([]);
 
     await send(signed('[]'));
-    await settled('ignored', 7);
+    await settled('not-understood', 7);
     const replayed = await api<{ count: number }>('/replay', { ...selection, plan: counted.plan });
     expect([replayed.status, replayed.json.count]).toEqual([200, 6]);
-    await settled('ignored', 7);
+    await settled('not-understood', 7);
 
     await sql.query("UPDATE webhook_deliveries SET state = 'dead' WHERE id = (SELECT min(id) FROM webhook_deliveries)");
     const stale = await api<{ type: string; count: number }>('/replay', { ...selection, plan: counted.plan });

@@ -4,7 +4,7 @@ import { type Api, type Page, withQuery } from './api.js';
 import { CliFault } from './cli-fault.js';
 import { table } from './table.js';
 
-const STATES = ['received', 'processed', 'ignored', 'failed', 'dead'];
+const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
 const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
 
 /** `notebridge deliveries …` */
@@ -36,6 +36,15 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
       }
       if (!state) throw new CliFault('Say which: an id, or --state dead.');
       await replayAll(api, state, yes ?? false);
+    });
+
+  deliveries
+    .command('dismiss')
+    .description('end the wait of a delivery that was not understood')
+    .argument('<id>')
+    .action(async (id: string) => {
+      await api.post(`/v1/webhook-deliveries/${encodeURIComponent(id)}/dismiss`);
+      console.log(`Delivery ${id} is dismissed.`);
     });
 }
 

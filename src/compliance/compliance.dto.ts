@@ -10,12 +10,12 @@ import {
   IsString,
   Matches,
   Max,
-  MaxLength,
   Min,
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
 import { PageQuery } from '../http/page.js';
+import { IsPlatformId } from '../platform/platform-id.js';
 import {
   COMPLIANCE_CRITERIA,
   COMPLIANCE_CRITERIA_GROUPS,
@@ -24,9 +24,6 @@ import {
 } from '../platform/wire-types.js';
 import { JOB_STATES, type JobState } from './job-row.js';
 import { PDF_LIMIT_BYTES } from './pdf-parts.js';
-
-/** Characters of an id of the platform. */
-const JOB_ID_MAX = 200;
 
 export class ComplianceFileDto {
   @ApiProperty({ type: String, example: 'visit-17' })
@@ -107,6 +104,6 @@ export class ResolveJobDto {
   @ValidateIf((dto: ResolveJobDto) => dto.action === 'link' || dto.jobId !== undefined)
   @IsString()
   @Matches(/^\S+$/, { message: 'must be the id of a job on the platform' })
-  @MaxLength(JOB_ID_MAX)
+  @IsPlatformId()
   jobId?: string;
 }

@@ -29,6 +29,26 @@ export function splitList(value: string): string[] {
     .filter((item) => item !== '');
 }
 
+/**
+ * Splits a setting that holds secrets. One with a comma or a blank at its ends is given as JSON: `["a,b"]`.
+ *
+ * @returns the texts of a JSON list as they stand, otherwise what the commas separate
+ */
+export function splitSecrets(value: string): string[] {
+  const texts = value.trimStart().startsWith('[') ? textsOf(value) : undefined;
+  return texts ?? splitList(value);
+}
+
+function textsOf(json: string): string[] | undefined {
+  try {
+    const list: unknown = JSON.parse(json);
+    const isTexts = Array.isArray(list) && list.every((item) => typeof item === 'string' && item !== '');
+    return isTexts ? (list as string[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Drops the slash at the end of an address, so that a path can be appended to it. */
 export function normaliseBaseUrl(value: unknown): unknown {
   return typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;

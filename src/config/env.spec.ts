@@ -110,6 +110,15 @@ describe('sizes', () => {
 describe('lists', () => {
   test('are split at commas, blanks around and between the items do not count', () => {
     expect(env({ PLATFORM_WEBHOOK_SECRET: ' new , old,, ' }).PLATFORM_WEBHOOK_SECRET).toEqual(['new', 'old']);
+  });
+
+  it.each([
+    ['["a,b","c"]', ['a,b', 'c']],
+    [' [" a "] ', [' a ']],
+    ['[a,b]', ['[a', 'b]']],
+    ['[1]', ['[1]']],
+  ])('takes a webhook secret that holds a comma: %s', (setting, secrets) => {
+    expect(env({ PLATFORM_WEBHOOK_SECRET: setting }).PLATFORM_WEBHOOK_SECRET).toEqual(secrets);
     expect(env({ ROLES: 'worker' }).ROLES).toEqual(['worker']);
     expect(
       env({ REDIRECT_ALLOWED_ORIGINS: 'https://ehr.example, https://two.example' }).REDIRECT_ALLOWED_ORIGINS,

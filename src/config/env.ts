@@ -15,11 +15,12 @@ import {
   validateSync,
 } from 'class-validator';
 import { IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
-import { isLoopbackHost, normaliseBaseUrl, parseByteSize, splitList } from './env-values.js';
+import { isLoopbackHost, normaliseBaseUrl, parseByteSize, splitList, splitSecrets } from './env-values.js';
 
 export type Role = 'api' | 'worker';
 
 const list = ({ value }: { value: unknown }) => (typeof value === 'string' ? splitList(value) : value);
+const secrets = ({ value }: { value: unknown }) => (typeof value === 'string' ? splitSecrets(value) : value);
 const flag = ({ value }: { value: unknown }) =>
   typeof value === 'string'
     ? ({ true: true, '1': true, false: false, '0': false }[value.trim().toLowerCase()] ?? value)
@@ -36,7 +37,7 @@ export class Env {
   @IsString({ message: 'must hold the API key that the platform gave you' })
   PLATFORM_API_KEY!: string;
 
-  @Transform(list)
+  @Transform(secrets)
   @ArrayNotEmpty({ message: 'must hold the webhook secret (comma-separated while one is being rotated)' })
   PLATFORM_WEBHOOK_SECRET!: string[];
 

@@ -283,7 +283,8 @@ export type ProcessingEvent =
 export interface SessionEvent {
   eventType: SessionEventType;
   sessionId: string;
-  providerUserId: string;
+  /** Null: what was told could not be read. */
+  providerUserId: string | null;
   partnerAppointmentId?: string | null;
   /** Null: not yet determined. Final on NOTES_COMPLETED and COMPLETED, provisional before. */
   aiNotesEnabled: boolean | null;

@@ -14,6 +14,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { IsExternalId } from '../people/people.dto.js';
+import { IsPlatformId, PLATFORM_ID_MAX } from '../platform/platform-id.js';
 import {
   CLIENT_PRONOUNS,
   type ClientPronouns,
@@ -24,9 +25,6 @@ import {
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../platform/wire-types.js';
 import { isSessionDate } from './session-date.js';
-
-/** Characters of an id of the platform, or of an appointment. */
-const ID_MAX = 512;
 
 const SOMETHING = { message: 'must not be blank' };
 
@@ -93,7 +91,7 @@ export class CreateSessionDto {
   @ArrayNotEmpty({ message: 'must name at least one note template' })
   @IsString({ each: true, message: 'must hold note template ids' })
   @Matches(/\S/, { each: true, message: 'must hold no blank id' })
-  @MaxLength(ID_MAX, { each: true })
+  @IsPlatformId({ each: true })
   noteTemplateIds?: string[] | null;
 
   @ApiPropertyOptional({
@@ -116,12 +114,12 @@ export class CreateSessionDto {
   @IsSessionDate()
   date?: string | null;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: ID_MAX })
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: PLATFORM_ID_MAX })
   @IsOptional()
   @IsString()
   @Matches(/^[^\p{Cc}\p{Cs}]*$/u, { message: 'must hold no control characters' })
   @Matches(/\S/, SOMETHING)
-  @MaxLength(ID_MAX)
+  @IsPlatformId()
   partnerAppointmentId?: string | null;
 
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
@@ -144,6 +142,6 @@ export class ResolveSessionDto {
   @ValidateIf((dto: ResolveSessionDto) => dto.action === 'link' || dto.sessionId !== undefined)
   @IsString()
   @Matches(/^\S+$/, { message: 'must be the id of a session on the platform' })
-  @MaxLength(ID_MAX)
+  @IsPlatformId()
   sessionId?: string;
 }

@@ -22,7 +22,7 @@ export class SessionEventsHandler implements EventHandler {
     const event = readSessionEvent(eventType as SessionEventType, body);
     const id = await this.heard.hearEvent(tx, event);
     const { sessionId, providerUserId, partnerAppointmentId } = event;
-    if (partnerAppointmentId != null) {
+    if (partnerAppointmentId != null && providerUserId !== null) {
       await this.requests.heardOf(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
     }
     return 'processed';
@@ -40,7 +40,7 @@ export function readSessionEvent(eventType: SessionEventType, body: Record<strin
   return {
     eventType,
     sessionId: String(sessionId),
-    providerUserId: String(providerUserId),
+    providerUserId: typeof providerUserId === 'string' ? providerUserId : null,
     partnerAppointmentId: typeof partnerAppointmentId === 'string' ? partnerAppointmentId : null,
     aiNotesEnabled: typeof aiNotesEnabled === 'boolean' ? aiNotesEnabled : null,
   };

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
 import { PageQuery } from '../http/page.js';
+import { PLATFORM_ID_MAX } from '../platform/platform-id.js';
 import { isMoment } from './moment.js';
 import type { ShownState } from './session-row.js';
 
@@ -28,7 +29,7 @@ export class SessionsQuery extends PageQuery {
   @ApiPropertyOptional({ type: String, description: 'partnerAppointmentId' })
   @IsOptional()
   @IsString()
-  @MaxLength(512)
+  @MaxLength(PLATFORM_ID_MAX)
   appointment?: string;
 
   @ApiPropertyOptional({ enum: STATES })
@@ -52,6 +53,6 @@ export class RefreshDto {
   @ApiPropertyOptional({ type: String, description: "One session: our id or the platform's" })
   @IsOptional()
   @IsString()
-  @MaxLength(200)
+  @MaxLength(PLATFORM_ID_MAX)
   session?: string;
 }

@@ -5,6 +5,9 @@ export const MOST_ATTEMPTS = 12;
 
 const BOUNDS: BackoffBounds = { baseMs: 1_000, maxMs: 30 * 60_000 };
 
+/** Milliseconds until a delivery is looked at again whose data key is missing: an operator has to bring it. */
+export const KEY_WAIT_MS = 30_000;
+
 /**
  * What follows from a failed attempt.
  *

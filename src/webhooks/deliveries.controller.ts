@@ -35,6 +35,17 @@ export class DeliveriesController {
     return new DeliveryAnswer(await this.deliveries.replay(id));
   }
 
+  @Post(':id/dismiss')
+  @ApiOperation({
+    summary: 'Ends the wait of a delivery that was not understood',
+    description: 'Health is degraded while any waits. It is ignored from now on, and dropped when it is old.',
+  })
+  @HttpCode(200)
+  @ApiOkResponse({ type: DeliveryAnswer })
+  async dismiss(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryAnswer> {
+    return new DeliveryAnswer(await this.deliveries.dismiss(id));
+  }
+
   @Post('replay')
   @ApiOperation({
     summary: 'Has a selection of deliveries processed again',

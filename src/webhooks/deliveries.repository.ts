@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../database/database.js';
 
-export const DELIVERY_STATES = ['received', 'processed', 'ignored', 'failed', 'dead'] as const;
+export const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** A delivery without its body. */
@@ -84,6 +84,22 @@ export class DeliveriesRepository {
   async replay(id: string): Promise<DeliveryRow | undefined> {
     const sql = `UPDATE webhook_deliveries SET ${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`;
     return (await this.database.pool.query<DeliveryRow>(sql, [id])).rows[0];
+  }
+
+  /** Ends the wait of a delivery that was not understood. @returns undefined when there is none of this id that waits */
+  async dismiss(id: string): Promise<DeliveryRow | undefined> {
+    const sql = `UPDATE webhook_deliveries SET state = 'ignored' WHERE id = $1 AND state = 'not-understood' RETURNING ${COLUMNS}`;
+    return (await this.database.pool.query<DeliveryRow>(sql, [id])).rows[0];
+  }
+
+  /** How many were not understood. @param most more are not counted */
+  async countNotUnderstood(most: number): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM
+         (SELECT FROM webhook_deliveries WHERE state = 'not-understood' LIMIT $1) AS waiting`,
+      [most],
+    );
+    return rows[0]?.count ?? 0;
   }
 
   /** Counts a selection. */

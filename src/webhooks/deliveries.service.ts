@@ -46,6 +46,19 @@ export class DeliveriesService {
     return row;
   }
 
+  /**
+   * Somebody looked at a delivery that was not understood, and nothing is to become of it.
+   *
+   * @throws {Problem} 404, or 409 `not-waiting` when it was not among those
+   */
+  async dismiss(id: string): Promise<DeliveryRow> {
+    const dismissed = await this.repository.dismiss(id);
+    if (dismissed) return dismissed;
+    const row = await this.find(id);
+    if (row.state === 'ignored') return row;
+    throw new Problem(409, 'not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
+  }
+
   /** Counts what a replay would touch. */
   plan(selection: Selection): Promise<ReplayPlan> {
     return this.repository.plan(selection);

@@ -6,16 +6,24 @@ import { Database } from '../database/database.js';
 export interface DueDelivery {
   id: string;
   signature: Buffer;
-  /** Sealed; null when it is large and must be read by itself. */
-  body: Buffer | null;
+  /** Sealed. */
+  body: Buffer;
   receivedAt: Date;
   attempts: number;
+  /** A process ended while it worked on this delivery alone. */
+  isCulprit: boolean;
+}
+
+/** What one transaction takes at most; a single delivery may have more bytes. */
+export interface TakeLimit {
+  rows: number;
+  bytes: number;
 }
 
 /** What became of a delivery. */
 export interface Outcome {
   id: string;
-  state: 'processed' | 'ignored' | 'failed' | 'dead';
+  state: 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
   eventType: string | null;
   reason: string | null;
   attempts: number;
@@ -23,14 +31,37 @@ export interface Outcome {
   retryInMs: number | null;
 }
 
-/** Bytes of a body that is read together with others; a hundred of the largest would fill the memory. */
-const READ_TOGETHER = 64 * 1024;
+/** The reason of a delivery with which a process ended: it is taken alone ever after. */
+export const NO_OUTCOME = 'no-outcome';
 
 /** Repeats that are folded in one statement. */
 const FOLD = 1_000;
 
 /** Milliseconds that a statement may wait for a row which somebody else holds, and run at all. */
 const LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
+
+/**
+ * The deliveries that wait longest and fit together. One that was taken before without an outcome may end the process
+ * again: it is taken alone, and so is one that is too large for company. Sizes are known without reading the bodies.
+ */
+const TAKE = `
+  WITH picked AS MATERIALIZED (
+    SELECT id, due_at, octet_length(body) AS bytes, coalesce(reason = '${NO_OUTCOME}', false) AS was_lost
+    FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), judged AS (
+    SELECT p.*, t.alone, p.was_lost OR t.alone IS NOT NULL AS suspect
+    FROM picked p LEFT JOIN LATERAL
+      (SELECT bool_or(alone) AS alone FROM webhook_takes WHERE delivery_id = p.id) AS t ON true
+  ), placed AS (
+    SELECT *, row_number() OVER together AS place, sum(bytes) OVER together AS total,
+      bool_or(suspect) OVER together AS behind_suspect
+    FROM judged WINDOW together AS (ORDER BY due_at, id)
+  )
+  SELECT d.id::text AS id, d.signature, d.body, d.received_at AS "receivedAt", d.attempts,
+    coalesce(placed.alone, false) AS "isCulprit"
+  FROM placed JOIN webhook_deliveries d USING (id)
+  WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
+  ORDER BY place`;
 
 const OUTCOME = `UPDATE webhook_deliveries AS d
   SET state = o.state::delivery_state, event_type = o.event_type, reason = o.reason, attempts = o.attempts,
@@ -54,31 +85,42 @@ export class InboxRepository {
   }
 
   /** Takes due deliveries that no other worker holds, those that wait longest first. */
-  async take(tx: pg.PoolClient, limit: number): Promise<DueDelivery[]> {
-    const { rows } = await tx.query<DueDelivery>({
-      name: 'take-deliveries',
-      text: `SELECT id::text AS id, signature, received_at AS "receivedAt", attempts,
-                    CASE WHEN octet_length(body) <= ${READ_TOGETHER} THEN body END AS body
-             FROM webhook_deliveries WHERE due_at <= now()
-             ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED`,
-      values: [limit],
-    });
+  async take(tx: pg.PoolClient, { rows: most, bytes }: TakeLimit): Promise<DueDelivery[]> {
+    const { rows } = await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [most, bytes] });
     return rows;
   }
 
-  /** The sealed body of one delivery. */
-  async body(tx: pg.PoolClient, id: string): Promise<Buffer> {
-    const { rows } = await tx.query<{ body: Buffer }>('SELECT body FROM webhook_deliveries WHERE id = $1', [id]);
-    const [row] = rows;
-    if (!row)
-      throw new Error(`The delivery ${id} is gone from the inbox while it is locked; check for manual deletes.`);
-    return row.body;
+  /**
+   * Marks what was taken, in a commit of its own, so that the next process knows with what in hand this one ended.
+   *
+   * @param take names the marks of one batch
+   */
+  async mark(take: string, ids: readonly string[]): Promise<void> {
+    await this.database.pool.query(
+      'INSERT INTO webhook_takes (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
+      [ids, take, ids.length === 1],
+    );
   }
 
-  /** Writes what became of deliveries. @param tx without one the write stands by itself */
+  /** Takes the marks of a batch away: it failed, and this process is alive. */
+  async unmark(take: string): Promise<void> {
+    await this.database.pool.query('DELETE FROM webhook_takes WHERE take = $1', [take]);
+  }
+
+  /**
+   * Writes what became of deliveries, and drops their marks.
+   *
+   * @param tx without one the writes stand by themselves
+   */
   async settle(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
     if (outcomes.length === 0) return;
-    await (tx ?? this.database.pool).query({
+    const sql = tx ?? this.database.pool;
+    await sql.query({
+      name: 'drop-takes',
+      text: 'DELETE FROM webhook_takes WHERE delivery_id = ANY ($1::bigint[])',
+      values: [outcomes.map((outcome) => outcome.id)],
+    });
+    await sql.query({
       name: 'settle-deliveries',
       text: OUTCOME,
       values: [

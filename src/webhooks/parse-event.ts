@@ -1,6 +1,7 @@
+import { isPlatformId } from '../platform/platform-id.js';
 import { EVENT_TYPES, type EventType, USER_ROLES } from '../platform/wire-types.js';
 
-/** An event that is understood: the fields that the spec states for its type are there. */
+/** An event that is understood: its subject is told, and every other field that the spec states fits or is absent. */
 export interface UnderstoodEvent {
   eventType: EventType;
   /** The id that the event is about; equal ones are handled one after the other. */
@@ -16,9 +17,6 @@ export interface NotUnderstood {
   reason: string;
 }
 
-/** Characters of an id; the platform's are UUIDs. */
-const LONGEST_ID = 500;
-
 /** An event type that we may show although we do not know it: a word of a program, nothing personal. */
 const WORD = /^[A-Za-z0-9_.-]{1,64}$/;
 
@@ -27,26 +25,30 @@ const ROLES: ReadonlySet<unknown> = new Set(USER_ROLES);
 
 type Check = (value: unknown) => boolean;
 
-/** What no database keeps: NULs, and halves of characters. */
-const UNFIT = /[\0\p{Cs}]/u;
+const isFlag: Check = (value) => typeof value === 'boolean';
+const isRole: Check = (value) => ROLES.has(value);
 
-const isId: Check = (value) =>
-  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && !UNFIT.test(value);
-const isOptionalId: Check = (value) => value === undefined || value === null || value === '' || isId(value);
-const isOptionalFlag: Check = (value) => value === undefined || value === null || typeof value === 'boolean';
+/** JSON Pointers to the fields of an event (spec, Events). */
+interface Fields {
+  /** Without these nobody can tell what happened, or to what; the first is the subject. */
+  readonly needed?: readonly (readonly [string, Check])[];
+  /** One of these that can't be read counts as absent: the event is not lost for it. */
+  readonly more?: readonly (readonly [string, Check])[];
+}
 
-/** JSON Pointers to what an event must hold (spec, Events); the first is its subject. */
-const SESSION: [string, Check][] = [
-  ['/sessionId', isId],
-  ['/providerUserId', isId],
-  ['/partnerAppointmentId', isOptionalId],
-  ['/aiNotesEnabled', isOptionalFlag],
-];
-const JOB: [string, Check][] = [['/payload/jobId', isId]];
-const FIELDS: Record<EventType, [string, Check][]> = {
-  PROCESSING_SESSION_FINISHED: [['/payload/processingId', isId]],
+const SESSION: Fields = {
+  needed: [['/sessionId', isPlatformId]],
+  more: [
+    ['/providerUserId', isPlatformId],
+    ['/partnerAppointmentId', isPlatformId],
+    ['/aiNotesEnabled', isFlag],
+  ],
+};
+const JOB: Fields = { needed: [['/payload/jobId', isPlatformId]] };
+const FIELDS: Record<EventType, Fields> = {
+  PROCESSING_SESSION_FINISHED: { needed: [['/payload/processingId', isPlatformId]] },
   // Its payload is not shown: whatever it holds is understood.
-  PROCESSING_SESSION_NOTES_FINISHED: [],
+  PROCESSING_SESSION_NOTES_FINISHED: {},
   COMPLIANCE_JOB_COMPLETED: JOB,
   COMPLIANCE_JOB_FAILED: JOB,
   SMART_EDIT_JOB_COMPLETED: JOB,
@@ -56,35 +58,43 @@ const FIELDS: Record<EventType, [string, Check][]> = {
   SESSION_PROCESSING_NOTES_COMPLETED: SESSION,
   SESSION_PROCESSING_COMPLETED: SESSION,
   SESSION_PROCESSING_FAILED: SESSION,
-  USER_CREATED: [
-    ['/payload/userId', isId],
-    ['/payload/externalUserId', isOptionalId],
-    ['/payload/role', (value) => ROLES.has(value)],
-  ],
+  USER_CREATED: {
+    // Who was created is told by the role alone.
+    needed: [
+      ['/payload/userId', isPlatformId],
+      ['/payload/role', isRole],
+    ],
+    more: [['/payload/externalUserId', isPlatformId]],
+  },
 };
 
 /** Reads the raw body of a genuine delivery, in either shape: fields in `payload`, or at the top level. */
 export function parseEvent(bytes: Uint8Array): UnderstoodEvent | NotUnderstood {
   const body = parseJson(bytes);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    return { eventType: null, reason: 'not-an-object' };
-  }
-  const event = body as Record<string, unknown>;
-  const { eventType } = event;
+  if (!isObject(body)) return { eventType: null, reason: 'not-an-object' };
+  const { eventType } = body;
   if (typeof eventType !== 'string') return { eventType: null, reason: 'no-event-type' };
   if (!isEventType(eventType)) {
     return { eventType: WORD.test(eventType) ? eventType : null, reason: 'unknown-event-type' };
   }
-  const fields = FIELDS[eventType];
-  const fault = fields.find(([pointer, check]) => !check(at(event, pointer)));
+  const { needed = [], more = [] } = FIELDS[eventType];
+  const fault = needed.find(([pointer, check]) => !check(at(body, pointer)));
   if (fault) return { eventType, reason: `bad-field ${fault[0]}` };
-  const [first] = fields;
-  return { eventType, subject: first ? String(at(event, first[0])) : '', body: event };
+  for (const [pointer, check] of more) {
+    const value = at(body, pointer);
+    if (value !== null && !check(value)) remove(body, pointer);
+  }
+  const [first] = needed;
+  return { eventType, subject: first ? String(at(body, first[0])) : '', body };
 }
 
 function isEventType(value: string): value is EventType {
   return KNOWN.has(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -96,11 +106,20 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
+const stepsOf = (pointer: string): string[] => pointer.slice(1).split('/');
+
 function at(event: Record<string, unknown>, pointer: string): unknown {
   let value: unknown = event;
-  for (const step of pointer.slice(1).split('/')) {
+  for (const step of stepsOf(pointer)) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
     value = (value as Record<string, unknown>)[step];
   }
   return value;
+}
+
+function remove(event: Record<string, unknown>, pointer: string): void {
+  const steps = stepsOf(pointer);
+  const last = steps.pop() ?? '';
+  const holder = steps.length === 0 ? event : at(event, `/${steps.join('/')}`);
+  if (isObject(holder)) Reflect.deleteProperty(holder, last);
 }

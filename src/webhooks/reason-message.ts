@@ -4,7 +4,8 @@ const MESSAGES: Record<string, string> = {
   'no-event-type': 'The body has no eventType, so nobody can tell what happened.',
   'unknown-event-type': 'This eventType is not known here; replay the delivery after an upgrade that knows it.',
   'not-ours': 'The event is understood but concerns nothing that this service keeps.',
-  sealed: 'The stored body does not open; DATA_KEYS lacks the key that sealed it.',
+  'no-outcome': 'The process ended while it worked on this delivery; it is tried again by itself, alone.',
+  sealed: 'The stored body does not open; DATA_KEYS lacks the key that sealed it, or it is damaged.',
 };
 
 /** One sentence about a reason of the inbox: what is wrong and what to do. */

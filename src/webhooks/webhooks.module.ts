@@ -6,8 +6,10 @@ import { DeliveriesService } from './deliveries.service.js';
 import { EventHandlers } from './event-handlers.js';
 import { InboxProcessor } from './inbox.processor.js';
 import { InboxRepository } from './inbox.repository.js';
+import { InboxBatch } from './inbox-batch.js';
 import { InboxDrain } from './inbox-drain.js';
 import { IntakeRepository } from './intake.repository.js';
+import { NotUnderstoodHealth } from './not-understood-health.js';
 import { Receiver } from './receiver.js';
 import { ReceiverRoute } from './receiver.route.js';
 import { RejectionsController } from './rejections.controller.js';
@@ -22,6 +24,7 @@ import { SignaturesHealth } from './signatures-health.js';
     DeliveriesRepository,
     DeliveriesService,
     IntakeRepository,
+    NotUnderstoodHealth,
     Receiver,
     ReceiverRoute,
     Rejections,
@@ -34,6 +37,6 @@ export class WebhooksModule {}
 /** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
 @Module({
   imports: [DiscoveryModule],
-  providers: [EventHandlers, InboxRepository, InboxDrain, InboxProcessor],
+  providers: [EventHandlers, InboxRepository, InboxBatch, InboxDrain, InboxProcessor],
 })
 export class WebhooksWorkerModule {}
