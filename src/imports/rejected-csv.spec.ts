@@ -21,11 +21,23 @@ const nasty = fc.string({
   maxLength: 6,
 });
 
+/** As a spreadsheet of another country saves it: semicolons, all lines as wide as the widest and more, line ends of its own. */
+function throughSpreadsheet(text: string): string {
+  const rows: string[][] = parse(text, { bom: true, relax_column_count: true });
+  const width = Math.max(...rows.map((row) => row.length)) + 2;
+  const cell = (value: string) => {
+    const own = value.replaceAll('\r\n', '\n');
+    return /[";\n]/.test(own) ? `"${own.replaceAll('"', '""')}"` : own;
+  };
+  const lines = rows.map((row) => Array.from({ length: width }, (_, at) => cell(row[at] ?? '')).join(';'));
+  return `\ufeff${lines.join('\r\n')}\r\n`;
+}
+
 describe(`the file of rejected rows (SEED=${SEED})`, () => {
-  it('holds the original columns, then line, code and hint', async () => {
+  it('holds the original columns, then line, code, hint and a check', async () => {
     const text = await written([{ ...because, raw: rawCells(['c-1', 'no mail', 'Ann', 'Roe', 'p-1|p-2', '12 b']) }]);
-    expect(text).toBe(
-      '\ufeffMRN,email,First name,Surname,Therapist,Room,line,code,hint\r\nc-1,no mail,Ann,Roe,p-1|p-2,12 b,7,bad-email,email is not an address.\r\n',
+    expect(text).toContain(
+      '\ufeffMRN,email,First name,Surname,Therapist,Room,line,code,hint,check\r\nc-1,no mail,Ann,Roe,p-1|p-2,12 b,7,bad-email,email is not an address.,',
     );
   });
 
@@ -84,7 +96,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
     expect(again.rows.map((row) => (row.ok ? 'ok' : row.code))).toEqual([
       'bad-email',
       'cell-count',
-      'cell-count',
+      'bad-quote',
       'missing-field',
     ]);
     expect(text).toContain('c-3');
@@ -95,6 +107,46 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
     );
     expect(corrected.rows[0]).toMatchObject({ ok: true, person: { externalId: '=c-1', firstName: '-Ann' } });
     expect(corrected.rows[3]).toMatchObject({ ok: true, person: { lastName: 'Doe' } });
+  });
+
+  it('what comes back unchanged, also through a spreadsheet, is rejected for the same reason', async () => {
+    const broken =
+      'MRN,email,First name,Surname,Therapist\n0012,no mail,Ann,Roe,p-1\nc-2,,Bea\nc-3,"Cy,Roe,p-1\n=c-4,,Dee,Doe,p-1\nc-5,,"a\r\nb",Doe,\n';
+    const first = await readAll(`${broken}${'x'.repeat(300)}\n`, { ...csv, limits: { row: 200, cell: 100 } });
+    const rejected: RejectedLine[] = first.rows.map((row) => {
+      const { code, hint } = row.ok ? { code: 'duplicate-id', hint: 'Twice.' } : row;
+      return { raw: row.raw, line: row.line, code, hint };
+    });
+    const codes = ['bad-email', 'cell-count', 'bad-quote', 'duplicate-id', 'bad-character', 'row-too-large'];
+    expect(rejected.map(({ code }) => code)).toEqual(codes);
+    const text = await written(rejected, first.columns);
+    for (const back of [text, throughSpreadsheet(text)]) {
+      const again = await readAll(back, csv);
+      expect(again.columns).toEqual(first.columns);
+      expect(again.rows.map((row) => !row.ok && row.code)).toEqual(codes);
+      const lines = again.rows.map((row, at) => ({ ...(rejected[at] as RejectedLine), raw: row.raw }));
+      expect(await written(lines, again.columns)).toBe(text.replace('a\r\nb', back === text ? 'a\r\nb' : 'a\nb'));
+    }
+    const corrected = (await readAll(throughSpreadsheet(text.replace("'=c-4", "'=c-44")), csv)).rows[3];
+    expect(corrected).toMatchObject({ ok: true, person: { externalId: '=c-44' } });
+  });
+
+  it('what was decided by who was known is decided anew', async () => {
+    const raw = rawCells(['c-1', '', 'Ann', 'Roe', 'p-1', '']);
+    for (const code of ['no-provider', 'unknown-provider']) {
+      expect((await readAll(await written([{ ...because, raw, code }]), csv)).rows).toMatchObject([{ ok: true }]);
+    }
+  });
+
+  it('numbers of JSON lines keep their text', async () => {
+    const lines = '{"externalId":12345678901234567890,"firstName":"A","lastName":"B","providers":[101, 1e3]}\n';
+    const first = await readAll(lines, { format: 'ndjson', kind: 'clients' });
+    expect(first.rows).toMatchObject([{ code: 'wrong-type' }]);
+    const again = await readAll(
+      await written([{ ...because, ...first.rows[0], code: 'wrong-type' } as RejectedLine], first.columns),
+      csv,
+    );
+    expect(again.rows).toMatchObject([{ code: 'wrong-type', raw: '["12345678901234567890","","A","B","101|1e3"]' }]);
   });
 
   it('a FHIR client comes with the providers that other resources named', async () => {
@@ -117,6 +169,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
       '7',
       'bad-email',
       because.hint,
+      expect.stringMatching(/^[a-z]{12}$/),
       '{"externalId": =',
     ]);
   });

@@ -1,6 +1,7 @@
 import { REJECTED_COLUMNS } from './read/csv-header.js';
 import { guardFormula } from './read/formula-guard.js';
 import { parseRaw } from './read/raw-row.js';
+import { rowCheck } from './read/row-check.js';
 
 /** A rejected row as it was read (`raw`, see `read/raw-row.ts`), and why it was rejected. */
 export interface RejectedLine {
@@ -34,13 +35,14 @@ function linesCells({ raw, line, code, hint, providers = [] }: RejectedLine, col
     return cell === '' && column === 'providers' ? providers.join('|') : cell;
   });
   const beyond = text === '' ? cells.slice(columns.length) : [text];
-  return [...own, String(line), code, hint, ...beyond];
+  return [...own, String(line), code, hint, rowCheck([...own, ...beyond]), ...beyond];
 }
 
 /**
- * The file of rejected rows (RFC 4180, UTF-8 with a byte-order mark, CRLF): the original columns, then line, code and
- * hint. Cells that begin like formulas are guarded, so that it is safe to open in a spreadsheet; corrected, it can be
- * imported as it is, since the reader knows it by its last three columns and takes the guards off again.
+ * The file of rejected rows (RFC 4180, UTF-8 with a byte-order mark, CRLF): the original columns, then line, code, hint
+ * and a check of the row. Cells that begin like formulas are guarded, so that it is safe to open in a spreadsheet;
+ * corrected, it can be imported as it is, since the reader knows it by its last columns and takes the guards off again.
+ * A row that comes back as it was is known by its check.
  * @param columns of the file that the rows come from (`ColumnsFact`)
  */
 export async function* rejectedCsv(

@@ -22,6 +22,14 @@ test('rows of files with different columns come under the documented ones, with 
   ]);
 });
 
+test('cells beyond the columns of their file stay behind the others', () => {
+  const { columns, arrange } = rejectedLayout([
+    { file: 1, columns: ['Id', 'E-Mail', 'First Name', 'Last Name'], kinds: ['provider'] },
+    { file: 2, columns: ['MRN', 'First Name', 'Last Name'], kinds: ['client'] },
+  ]);
+  expect(arrange(2, 'client', ['2', 'Cleo', 'Roe', 'surplus']).slice(columns.length)).toEqual(['surplus']);
+});
+
 test('nothing rejected is a file with the documented header', () => {
   expect(rejectedLayout([]).columns).toContain('externalId');
 });

@@ -11,7 +11,7 @@ export interface FileWithRejects {
   kinds: readonly (PersonKind | null)[];
 }
 
-/** The columns of a file of rejected rows, and how a row's own cells come under them. */
+/** The columns of a file of rejected rows, and how a row's own cells come under them; surplus ones stay behind them. */
 export interface RejectedLayout {
   columns: readonly string[];
   arrange(file: number, kind: PersonKind | null, cells: readonly string[]): string[];
@@ -32,11 +32,13 @@ export function rejectedLayout(files: readonly FileWithRejects[]): RejectedLayou
   const columns = [...new Set([...FHIR_COLUMNS, ...[...places.values()].flatMap((of) => [...of.keys()])])];
   return {
     columns,
-    arrange: (file, kind, cells) =>
-      columns.map((column) => {
+    arrange: (file, kind, cells) => {
+      const under = columns.map((column) => {
         const place = places.get(file)?.get(column);
         return place === undefined ? (column === 'kind' && kind) || '' : (cells[place] ?? '');
-      }),
+      });
+      return [...under, ...cells.slice(files.find((one) => one.file === file)?.columns.length ?? 0)];
+    },
   };
 }
 

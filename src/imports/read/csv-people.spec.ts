@@ -46,6 +46,19 @@ describe('a CSV file of people', () => {
       'blank lines',
       '\n\nexternalId,email,firstName,lastName,providers\n\n,,,,\nc-1,ann@example.org,Ann,Roe,p-1|p-2\n\n',
     ],
+    ['pipe', 'externalId|email|firstName|lastName|providers\nc-1|ann@example.org|Ann|Roe|"p-1|p-2"\n'],
+    ['sep=;', 'sep=;\r\nexternalId;email;firstName;lastName;providers\r\nc-1;ann@example.org;Ann;Roe;p-1|p-2\r\n'],
+    [
+      'an odd delimiter that it says',
+      'sep=^\nexternalId^email^firstName^lastName^providers\nc-1^ann@example.org^Ann^Roe^p-1|p-2',
+    ],
+    [
+      'lines above its header',
+      `Patients of the clinic\nExported,2026-11-01\n\n${HEAD}c-1,ann@example.org,Ann,Roe,p-1|p-2\n`,
+    ],
+    ['one comma too many in its header', `${HEAD.trim()},\nc-1,ann@example.org,Ann,Roe,p-1|p-2\n`],
+    ['its header once more', `${HEAD}c-1,ann@example.org,Ann,Roe,p-1|p-2\n${HEAD}`],
+    ['its header once more, padded', `${HEAD}c-1,ann@example.org,Ann,Roe,p-1|p-2\n${HEAD.trim()},,\n`],
     ['blanks and surplus empty cells', `${HEAD} c-1 , ann@example.org,Ann , Roe, p-1 | p-2 |,,\n`],
   ])('is read with %s', async (_, file) => {
     const { rows, end } = await csv(file);
@@ -57,6 +70,16 @@ describe('a CSV file of people', () => {
     const { rows, end } = await csv(`${HEAD}"\n\n",,,,\nc-1,,Ann,Roe,p-1\n`);
     expect(rows).toMatchObject([{ line: 5, ok: true }]);
     expect(end).toMatchObject({ units: 5, header: 1, blank: 3 });
+  });
+
+  it('what stands in unnamed columns at the end is kept, and ignored', async () => {
+    const { columns, rows } = await csv('id,first,last,,\nc-1,Ann,Roe,note,\nc-2,Bea,Roe\nc-3,Cy,Roe,a,b,c\n');
+    expect(columns).toEqual(['id', 'first', 'last', '', '']);
+    expect(rows.map((row) => (row.ok ? row.raw : row.code))).toEqual([
+      '["c-1","Ann","Roe","note",""]',
+      '["c-2","Bea","Roe"]',
+      'cell-count',
+    ]);
   });
 
   it('keeps columns that it does not know, and ignores them', async () => {
@@ -133,6 +156,9 @@ describe('a CSV file of people', () => {
     ['no header, since its first line is a person', 'c-1,ann@example.org,Ann,Roe\n', 'missing-column', 1],
     ['no last name', '\nid,first name,email\n', 'missing-column', 2],
     ['two emails', 'id,first,last,email,E-Mail\n', 'duplicate-column', 1],
+    ['more columns than anybody needs', `id,first,last${',x'.repeat(1000)}\n`, 'bad-header', 1],
+    ['a header of more characters than anybody needs', `id,first,last,${'x'.repeat(70_000)}\n`, 'bad-header', 1],
+    ['people above its header', `c-1,Ann,Roe,x\n${HEAD}`, 'missing-column', 1],
     ['an open quote in its header', 'id,"first,last\n1,a,b\n', 'bad-header', 1],
   ])('is refused when it has %s', async (_, file, code, line) => {
     expect(await refusal(file)).toMatchObject({ code, line });

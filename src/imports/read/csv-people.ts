@@ -1,12 +1,16 @@
 import type { PersonKind } from '../../people/person.js';
-import { type Column, type CsvHeader, detectDialect, REJECTED_COLUMNS, readHeader } from './csv-header.js';
-import { type BrokenLine, type CsvRecord, CsvRecords } from './csv-records.js';
+import { COLUMNS_MAX, type Column } from './csv-columns.js';
+import { type CsvHeader, readHeader, withoutPadding } from './csv-header.js';
+import { BEGINNING_MAX, type CsvLayout, detectLayout } from './csv-layout.js';
+import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords } from './csv-records.js';
 import { unguardFormula } from './formula-guard.js';
 import type { EndFact, ImportKind, ReadEvent, ReadLimits, ReadRow } from './import-row.js';
 import { rawCells, rawText } from './raw-row.js';
-import { type Rejection, rejection } from './rejection.js';
+import { isStuckCode, type Rejection, rejection, unchangedRejection } from './rejection.js';
+import { rowCheck } from './row-check.js';
 import { UnreadableFile } from './unreadable-file.js';
 import { isImportableId, type Validated, validatePerson } from './validate-person.js';
+import type { WorkMeter } from './work-meter.js';
 
 const EMPTY = 'The file is empty: it must begin with a header line.';
 
@@ -15,10 +19,9 @@ function isBlank(cells: readonly string[]): boolean {
 }
 
 /** The file's own cells: without what the project added to a rejected row, and as they were before it was written. */
-function ownCells(cells: string[], header: CsvHeader): string[] {
-  if (!header.rejectedFile) return cells;
-  const width = header.names.length;
-  return [...cells.slice(0, width), ...cells.slice(width + REJECTED_COLUMNS.length)].map(unguardFormula);
+function ownCells(cells: string[], { names, added }: CsvHeader): string[] {
+  if (added === 0) return cells;
+  return withoutPadding([...cells.slice(0, names.length), ...cells.slice(names.length + added)].map(unguardFormula));
 }
 
 /** Turns the records of one CSV file into rows. */
@@ -29,16 +32,29 @@ class CsvRows {
     private readonly limits: ReadLimits,
   ) {}
 
-  row(record: CsvRecord, cells: string[]): ReadRow {
+  row(record: CsvRecord): ReadRow {
     const { line, span } = record;
+    const cells = ownCells(record.cells, this.header);
     const raw = rawCells(cells);
     const misfit = this.misfit(cells, record.cells.length);
-    const validated = misfit ? { rejection: misfit } : this.validate(cells);
+    const judged = misfit ? { rejection: misfit } : this.validate(cells);
+    const validated = this.unchanged(record.cells, cells, judged) ?? judged;
     if ('person' in validated) return { type: 'row', line, span, raw, ok: true, person: validated.person };
     const externalId = this.cell(cells, 'externalId');
     // Where the cells don't fit the header, whatever stands under externalId may be another column's.
-    const known = misfit?.code !== 'cell-count' && isImportableId(externalId) ? { externalId } : {};
+    const shifted = misfit?.code === 'cell-count' || validated.rejection.code === 'cell-count';
+    const known = !shifted && isImportableId(externalId) ? { externalId } : {};
     return { type: 'row', line, span, raw, ok: false, ...known, ...validated.rejection };
+  }
+
+  /** A rejected row that comes back as it was is rejected for the same reason, though its cells may not show that. */
+  private unchanged(cells: readonly string[], own: readonly string[], judged: Validated) {
+    const { names, added } = this.header;
+    const [, code = '', , check = ''] = cells.slice(names.length, names.length + added).map((cell) => cell.trim());
+    if (!isStuckCode(code) || check !== rowCheck(own)) return undefined;
+    return 'rejection' in judged && judged.rejection.code === code
+      ? undefined
+      : { rejection: unchangedRejection(code) };
   }
 
   private validate(cells: readonly string[]): Validated {
@@ -76,10 +92,11 @@ class CsvRows {
 
   /** A row of another shape than the header's, or with a cell that is too large; surplus empty cells do no harm. */
   private misfit(cells: readonly string[], found: number): Rejection | undefined {
-    const width = this.header.names.length;
-    if (cells.length < width || (cells.length > width && !isBlank(cells.slice(width)))) {
-      const added = this.header.rejectedFile ? REJECTED_COLUMNS.length : 0;
-      return rejection('cell-count', { found, expected: String(width + added) });
+    const { names, least, added } = this.header;
+    // Of a row that comes back, a spreadsheet may have dropped empty cells, which are told from missing ones by its check.
+    const missing = added === 0 ? cells.length < least : found < names.length + added - 1;
+    if (missing || !isBlank(cells.slice(names.length))) {
+      return rejection('cell-count', { found, expected: String(least + added) });
     }
     const index = cells.findIndex((cell) => cell.length > this.limits.cell);
     if (index < 0) return undefined;
@@ -88,45 +105,50 @@ class CsvRows {
   }
 }
 
-/** The same text, its first piece reaching beyond the end of the first line that is not blank. */
-async function* fromFirstLine(source: AsyncIterable<string>, rowLimit: number): AsyncGenerator<string> {
-  let beginning: string | undefined = '';
+/** The same text, its first piece as long as what a file's beginning is judged by, as far as there is so much. */
+async function* fromBeginning(source: AsyncIterable<string>): AsyncGenerator<string> {
+  const pieces: string[] = [];
+  let length = 0;
   for await (const piece of source) {
-    if (beginning === undefined) {
+    if (length >= BEGINNING_MAX) {
       yield piece;
       continue;
     }
-    beginning += piece;
-    if (beginning.length <= rowLimit && !/[\r\n]./s.test(beginning.trimStart())) continue;
-    yield beginning;
-    beginning = undefined;
+    pieces.push(piece);
+    length += piece.length;
+    if (length >= BEGINNING_MAX) yield pieces.join('');
   }
-  if (beginning) yield beginning;
+  if (length > 0 && length < BEGINNING_MAX) yield pieces.join('');
 }
 
 /** One CSV file while it is read. */
 class CsvFile {
   private readonly account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   private readonly records: CsvRecords;
-  private header: CsvHeader | undefined;
+  private readonly layout: CsvLayout;
+  private header: { cells: string; of: CsvHeader } | undefined;
   private rows: CsvRows | undefined;
 
-  /** @param beginning at least the first line that is not blank */
+  /** @param beginning `BEGINNING_MAX` characters, or the whole file */
   constructor(
     beginning: string,
     private readonly kind: ImportKind,
     private readonly limits: ReadLimits,
+    meter: WorkMeter,
   ) {
-    this.records = new CsvRecords(detectDialect(beginning.trimStart(), kind), limits.row);
+    this.layout = detectLayout(beginning, kind);
+    meter.spend(Math.min(beginning.length, BEGINNING_MAX));
+    this.records = new CsvRecords(this.layout.dialect, limits.row, meter);
   }
 
   *push(text: string, last = false): Generator<ReadEvent> {
     for (const record of this.records.push(text, last)) {
       this.account.units += record.span;
-      if ('broken' in record) yield this.broken(record);
+      if (this.isHeading(record)) this.account.header += record.span;
+      else if ('broken' in record) yield this.broken(record);
       else if (isBlank(record.cells)) this.account.blank += record.span;
-      else if (!this.rows || !this.header) yield this.begin(record);
-      else yield this.rows.row(record, ownCells(record.cells, this.header));
+      else if (!this.rows) yield this.begin(record);
+      else yield this.rows.row(record);
     }
   }
 
@@ -135,18 +157,32 @@ class CsvFile {
     return this.account;
   }
 
+  /** A line above the header, or the header once more (files that were put together, pages of a report). */
+  private isHeading(record: CsvRecord | BrokenLine): boolean {
+    if (!this.header) return record.line < this.layout.headerLine && !('cells' in record && isBlank(record.cells));
+    return 'cells' in record && headerText(record.cells) === this.header.cells;
+  }
+
   private begin({ cells, line, span }: CsvRecord): ReadEvent {
-    this.header = readHeader(cells, this.kind, line);
-    this.rows = new CsvRows(this.header, this.kind, this.limits);
-    this.account.header = span;
-    return { type: 'columns', columns: this.header.names, ignored: this.header.ignored };
+    const header = readHeader(cells, this.kind, line);
+    this.header = { cells: headerText(cells), of: header };
+    this.rows = new CsvRows(header, this.kind, this.limits);
+    this.account.header += span;
+    return { type: 'columns', columns: header.names, ignored: header.ignored };
   }
 
   private broken({ line, span, broken, text }: BrokenLine): ReadEvent {
-    const why = rejection(broken, { limit: this.limits.row });
+    const { least = 0, added = 0 } = this.header?.of ?? {};
+    const more = { limit: this.limits.row, found: CELLS_MAX + 1, expected: String(least + added) };
+    const why = rejection(broken, more);
     if (!this.header) throw new UnreadableFile('bad-header', line, why.hint);
     return { type: 'row', ok: false, line, span, raw: rawText(text), ...why };
   }
+}
+
+/** A header in one text, the same however its line is padded. */
+function headerText(cells: readonly string[]): string {
+  return cells.length > 2 * COLUMNS_MAX ? '' : JSON.stringify(withoutPadding(cells).map((cell) => cell.trim()));
 }
 
 /**
@@ -157,10 +193,11 @@ export async function* readCsvPeople(
   source: AsyncIterable<string>,
   kind: ImportKind,
   limits: ReadLimits,
+  meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
   let file: CsvFile | undefined;
-  for await (const text of fromFirstLine(source, limits.row)) {
-    file ??= new CsvFile(text, kind, limits);
+  for await (const text of fromBeginning(source)) {
+    file ??= new CsvFile(text, kind, limits, meter);
     for (const event of file.push(text)) yield event;
   }
   if (!file) throw new UnreadableFile('empty-file', 1, EMPTY);

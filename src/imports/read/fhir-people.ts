@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject, parseObject, textIn } from './json-objec
 import { rawText } from './raw-row.js';
 import { type Rejection, rejection } from './rejection.js';
 import { linesOf } from './text-lines.js';
+import type { WorkMeter } from './work-meter.js';
 
 /** Counts what a FHIR file holds while it is turned into events. */
 class FhirRows {
@@ -38,10 +39,11 @@ export async function* readFhirLines(
   source: AsyncIterable<string>,
   limits: ReadLimits,
   idSystems: readonly string[],
+  meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
   const rows = new FhirRows(limits, idSystems);
   yield { type: 'columns', columns: [...FHIR_COLUMNS] };
-  for await (const { line, text } of linesOf(source, limits.row)) {
+  for await (const { line, text } of linesOf(source, limits.row, meter)) {
     rows.account.units++;
     if (text === undefined) yield rows.tooLarge(line);
     else if (text.trim() === '') rows.account.blank++;
@@ -58,11 +60,13 @@ export async function* readFhirBundle(
   source: AsyncIterable<string>,
   limits: ReadLimits,
   idSystems: readonly string[],
+  meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
   const rows = new FhirRows(limits, idSystems);
   const bundle = new FhirBundle(limits.row);
   yield { type: 'columns', columns: [...FHIR_COLUMNS] };
   for await (const piece of source) {
+    meter.spend(piece.length);
     for (const { line, text } of bundle.push(piece)) {
       rows.account.units++;
       if (text === undefined) {

@@ -5,6 +5,7 @@ import { rawCells, rawText } from './raw-row.js';
 import { type Rejection, rejection } from './rejection.js';
 import { linesOf } from './text-lines.js';
 import { isImportableId, type PersonCandidate, validatePerson } from './validate-person.js';
+import type { WorkMeter } from './work-meter.js';
 
 const TEXT_FIELDS = ['externalId', 'email', 'firstName', 'lastName'] as const;
 
@@ -15,7 +16,8 @@ function isTextList(value: unknown): value is string[] {
 /** What is wrong with the shape of a record: unknown fields, wrong types, cells that are too large. */
 function shapeFault(record: JsonObject, kind: PersonKind, cellLimit: number): Rejection | undefined {
   const known: readonly string[] = kind === 'client' ? CSV_COLUMNS : TEXT_FIELDS;
-  for (const [field, value] of Object.entries(record)) {
+  for (const field in record) {
+    const value = record[field];
     if (!known.includes(field)) {
       const name = /^[A-Za-z][A-Za-z0-9_-]{0,40}$/.test(field) ? field : '';
       return rejection('unknown-field', { field: name, expected: known.join(', ') });
@@ -33,18 +35,46 @@ function shapeFault(record: JsonObject, kind: PersonKind, cellLimit: number): Re
 
 /** The value as the cell of a CSV file would hold it. */
 function asCell(value: unknown): string {
-  if (isTextList(value)) return value.join('|');
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : '')).join('|');
+  return typeof value === 'string' ? value : '';
 }
 
-function readRecord(record: JsonObject, kind: PersonKind, line: number, cellLimit: number): ReadRow {
-  const raw = rawCells(CSV_COLUMNS.map((column) => asCell(record[column])));
-  const at = { type: 'row', line, span: 1, raw } as const;
-  const fault = shapeFault(record, kind, cellLimit);
+/** The cells of a record: numbers as they are written, since 12345678901234567890 is another one once it was parsed. */
+function cellsOf(text: string, record: JsonObject): string[] {
+  const isText = CSV_COLUMNS.every((column) => typeof record[column] === 'string' || isTextList(record[column]));
+  const written = isText ? record : (parseObject(withNumbersQuoted(text)) ?? record);
+  return CSV_COLUMNS.map((column) => asCell(written[column]));
+}
+
+/** @param json sound JSON */
+function withNumbersQuoted(json: string): string {
+  const parts: string[] = [];
+  for (let at = 0, from = 0; at < json.length; from = at) {
+    if (json[at] === '"') {
+      for (at++; json[at] !== '"' && at < json.length; at++) if (json[at] === '\\') at++;
+      parts.push(json.slice(from, ++at));
+    } else if (/[-\d]/.test(json[at] ?? '')) {
+      while (/[-+.\deE]/.test(json[at] ?? '')) at++;
+      parts.push(`"${json.slice(from, at)}"`);
+    } else {
+      parts.push(json[at++] ?? '');
+    }
+  }
+  return parts.join('');
+}
+
+/** The person that a record of the right shape is. */
+function candidateOf(record: JsonObject, kind: PersonKind): PersonCandidate {
   // A null is an absent field: validatePerson says which may be.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
-  const candidate = { providers: [], ...given, kind } as PersonCandidate;
-  const validated = fault ? { rejection: fault } : validatePerson(candidate);
+  return { providers: [], ...given, kind } as PersonCandidate;
+}
+
+function readRecord(text: string, record: JsonObject, kind: PersonKind, line: number, cellLimit: number): ReadRow {
+  const raw = rawCells(cellsOf(text, record));
+  const at = { type: 'row', line, span: 1, raw } as const;
+  const fault = shapeFault(record, kind, cellLimit);
+  const validated = fault ? { rejection: fault } : validatePerson(candidateOf(record, kind));
   if ('person' in validated) return { ...at, ok: true, person: validated.person };
   const externalId = isImportableId(record.externalId) ? { externalId: record.externalId } : {};
   return { ...at, ok: false, ...externalId, ...validated.rejection };
@@ -55,18 +85,19 @@ export async function* readJsonLinesPeople(
   source: AsyncIterable<string>,
   kind: PersonKind,
   limits: ReadLimits,
+  meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
   const account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   yield { type: 'columns', columns: [...CSV_COLUMNS] };
-  for await (const { line, text } of linesOf(source, limits.row)) {
+  for await (const { line, text } of linesOf(source, limits.row, meter)) {
     account.units++;
     if (text?.trim() === '') {
       account.blank++;
       continue;
     }
     const record = text === undefined ? undefined : parseObject(text);
-    if (record) {
-      yield readRecord(record, kind, line, limits.cell);
+    if (text !== undefined && record) {
+      yield readRecord(text, record, kind, line, limits.cell);
       continue;
     }
     const why = text === undefined ? rejection('row-too-large', { limit: limits.row }) : rejection('bad-json');

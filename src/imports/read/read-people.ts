@@ -3,6 +3,7 @@ import { readFhirBundle, readFhirLines } from './fhir-people.js';
 import { DEFAULT_LIMITS, type ReadEvent, type ReadOptions } from './import-row.js';
 import { readJsonLinesPeople } from './json-lines-people.js';
 import { utf8Text } from './utf8-text.js';
+import { EVENT_COST, WorkMeter } from './work-meter.js';
 
 /**
  * Reads one uploaded file as it comes, in constant memory: first its columns, then a row for each person (accepted, or
@@ -11,14 +12,23 @@ import { utf8Text } from './utf8-text.js';
  *
  * CSV with the kind `fhir` needs a column `kind`: so a file of rejected FHIR rows can come back. JSON lines with the
  * kind `fhir` are FHIR bulk data.
+ *
+ * Every character is looked at a few times at most, and the event loop goes round every few milliseconds meanwhile.
  * @param source the bytes, in chunks of any size; its own errors pass through
  * @throws UnreadableFile when the file as a whole is refused, also after rows were told: those count for nothing
  */
-export function readPeople(source: AsyncIterable<Buffer>, options: ReadOptions): AsyncIterable<ReadEvent> {
+export function readPeople(
+  source: AsyncIterable<Buffer>,
+  options: ReadOptions,
+  meter = new WorkMeter(),
+): AsyncIterable<ReadEvent> {
+  return meter.pacing(eventsOf(meter.pacing(utf8Text(source), 0), options, meter), EVENT_COST);
+}
+
+function eventsOf(text: AsyncIterable<string>, options: ReadOptions, meter: WorkMeter): AsyncIterable<ReadEvent> {
   const { format, kind, limits = DEFAULT_LIMITS, idSystems = [] } = options;
-  const text = utf8Text(source);
-  if (format === 'csv') return readCsvPeople(text, kind, limits);
-  if (format === 'fhir-json') return readFhirBundle(text, limits, idSystems);
-  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, limits, idSystems);
-  return readJsonLinesPeople(text, kind === 'providers' ? 'provider' : 'client', limits);
+  if (format === 'csv') return readCsvPeople(text, kind, limits, meter);
+  if (format === 'fhir-json') return readFhirBundle(text, limits, idSystems, meter);
+  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, limits, idSystems, meter);
+  return readJsonLinesPeople(text, kind === 'providers' ? 'provider' : 'client', limits, meter);
 }

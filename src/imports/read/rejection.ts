@@ -39,8 +39,21 @@ const HINTS = {
   'unknown-provider': () => 'No provider with this externalId is known: import the provider, or correct providers.',
 } satisfies Record<string, (detail: Detail) => string>;
 
-/** Why a row is not imported. The last three can be told only when all rows are known. */
+/** Why a row is not imported. */
 export type RejectCode = keyof typeof HINTS;
+
+/** What is decided by who is known when the import is planned: the same row may be right another time. */
+const OF_THE_PLAN: readonly string[] = ['no-provider', 'unknown-provider'] satisfies RejectCode[];
+
+/** Whether a row that was rejected for this stays wrong until somebody changes it. */
+export function isStuckCode(code: string): code is RejectCode {
+  return Object.hasOwn(HINTS, code) && !OF_THE_PLAN.includes(code);
+}
+
+/** A rejected row came back as it was. */
+export function unchangedRejection(code: RejectCode): Rejection {
+  return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
+}
 
 /** What is wrong with one row, where, and how to mend it; never holds personal data. */
 export interface Rejection {

@@ -14,16 +14,16 @@ describe('lines of a text', () => {
       expect(split(text, 8, chunk).map((line) => line.text)).toEqual(['one', '', undefined, 'four', 'y'.repeat(8)]);
     }
     expect(split('', 8, 1)).toEqual([]);
-    expect(split('123456789', 8, 2)).toEqual([{ line: 1, text: undefined }]);
+    expect(split('123456789', 8, 2)).toMatchObject([{ line: 1, text: undefined }]);
   });
 
   it('over the limit are skipped without being kept', () => {
     const lines = new TextLines(100);
     for (let piece = 0; piece < 1000; piece++) {
       expect([...lines.push('x'.repeat(1000))]).toEqual([]);
-      expect(JSON.stringify(lines).length).toBeLessThan(200);
+      expect(JSON.stringify(lines).length).toBeLessThan(500);
     }
-    expect([...lines.push('\nb\n')]).toEqual([
+    expect([...lines.push('\nb\n')]).toMatchObject([
       { line: 1, text: undefined },
       { line: 2, text: 'b' },
     ]);

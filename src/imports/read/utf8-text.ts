@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { UnreadableFile } from './unreadable-file.js';
 
-/** Bytes that are decoded together: larger than what sockets deliver, small beside the memory of a process. */
-const PIECE = 64 * 1024;
+/** Bytes that are decoded together: few steps for a large file, and each takes no more than a few milliseconds. */
+const PIECE = 32 * 1024;
 
 const NEWLINE = 0x0a;
 
@@ -14,7 +14,7 @@ const SIGNATURES: { bytes: readonly number[]; code: 'not-utf8' | 'not-text'; wha
   { bytes: [0x1f, 0x8b], code: 'not-text', what: 'is compressed' },
 ];
 
-/** Joins small chunks into pieces, so that every later step works on few and large ones. */
+/** Joins small chunks and cuts large ones, so that every later step works on pieces of one size. */
 async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let size = 0;
@@ -22,7 +22,8 @@ async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     waiting.push(chunk);
     size += chunk.length;
     if (size < PIECE) continue;
-    yield waiting.length === 1 ? chunk : Buffer.concat(waiting);
+    const whole = waiting.length === 1 ? chunk : Buffer.concat(waiting);
+    for (let at = 0; at < size; at += PIECE) yield whole.subarray(at, at + PIECE);
     waiting = [];
     size = 0;
   }
