@@ -7,6 +7,7 @@ import { startTcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { WebhookSender } from '../harness/webhook-sender.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
+import { holdEveryKind } from './support/held-work.js';
 import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 
 /** Milliseconds for which Redis is away. */
@@ -54,20 +55,32 @@ withRedis('a process whose Redis', () => {
   let redis: RedisServer;
   afterEach(() => redis.stop('SIGKILL'));
 
-  test('dies and is started again answers throughout, goes on, and stops when it is asked to', async () => {
+  test('dies in the middle of each kind of work answers throughout, goes on, and stops when it is asked to', async () => {
     const folder = newFolder('redis-killed');
     redis = await redisIn(folder);
-    const mirror = await newMirror({ env: { REDIS_URL: redis.url } });
+    const mirror = await newMirror({
+      platform: { stepMs: 0, processingEvents: false, webhookSecret: WEBHOOK_SECRET },
+      env: { REDIS_URL: redis.url, PLATFORM_TIMEOUT_SECONDS: '60' },
+    });
     const service = await mirror.start();
+    mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+    const body = { email: 'therapist@example.org', firstName: 'Pia', lastName: 'Ruiz' };
+    await until('the provider is mirrored', async () => {
+      const { body: person } = await service.call('PUT', '/v1/providers/therapist', { body, wait: 5 });
+      return person.sync.state === 'synced';
+    });
     for (const [round, awayMs] of AWAY_MS.entries()) {
+      const held = await holdEveryKind(mirror, service, `held-${round}`);
       const id = await work(service, `killed-${round}`);
       await redis.stop('SIGKILL');
       await answersAtOnce(service);
+      if (round % 2 === 0) mirror.release(); // before it is back, and after it
       await delay(awayMs);
       await answersAtOnce(service);
       redis = await redisIn(folder, redis.port);
+      mirror.release();
+      await held.ended();
       await completes(mirror, service, `killed-${round}`, id);
-      await answersAtOnce(service);
     }
     expect(await service.kill('SIGTERM')).toBe(0);
   });
