@@ -3,14 +3,14 @@ import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
 import type { Env } from '../src/config/env.js';
 import type { Database } from '../src/database/database.js';
-import { DueRows, type Leased } from '../src/queue/due-rows/due-rows.js';
+import { DueRows, type DueTable, type Leased } from '../src/queue/due-rows/due-rows.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
 import { openDatabase } from './support/databases.js';
 import { neverAnalysed, planOf, statementsOf } from './support/query-plans.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
-const TABLE = { name: 'errands', key: 'id', lanes: [0, 1], effectMs: 0 };
+const TABLE = { name: 'errands', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };
 
 interface Errand {
   id: string;
@@ -64,7 +64,7 @@ describe('rows that are due', () => {
     await sql.query('TRUNCATE errands');
   });
 
-  const newPeer = async (table: Partial<typeof TABLE> = {}): Promise<Peer> => {
+  const newPeer = async (table: Partial<DueTable> = {}): Promise<Peer> => {
     const workers = new WorkersRepository(database);
     const clock = new HeldClock();
     const process = new WorkerProcess({ hasRole: () => true } as unknown as Env, clock, workers);
@@ -114,6 +114,18 @@ describe('rows that are due', () => {
       expect(await rows.claim()).toBeUndefined();
       expect(await rows.nextDueAt()).toBeUndefined();
     }
+  });
+
+  it('of a lane with fewer places leave the others to more urgent ones', async () => {
+    await newErrands(1, 1, 1);
+    const peer = await newPeer({ lanes: [{ lane: 0 }, { lane: 1, atOnce: 2 }] });
+    const { lease } = await claimed(peer);
+    await claimed(peer);
+    expect(await peer.rows.claim()).toBeUndefined();
+    await sql.query(`INSERT INTO errands (id, due_at) VALUES (4, now())`);
+    expect((await claimed(peer)).row.id).toBe(4);
+    peer.rows.done(lease);
+    expect((await claimed(peer)).row.id).not.toBe(4);
   });
 
   it('are free within eight seconds after their process was killed, and not before it is dead', async () => {

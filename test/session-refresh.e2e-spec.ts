@@ -99,7 +99,7 @@ describeOnBothBackends('sessions are looked up', (backend) => {
     });
 
     it('a refused key stops all fetches but one probe after each pause, and burns nobody’s attempts', async () => {
-      const AT_ONCE = 5; // four of the queue and the sweep's
+      const AT_ONCE = 4;
       const clock = world.holdClock();
       await order([{ operation: 'getSession', kind: 'forbid' }]);
       const sessions = Array.from({ length: 3 * AT_ONCE }, () => newSession({ noteTemplateIds: [SOAP] }));
@@ -133,15 +133,15 @@ describeOnBothBackends('sessions are looked up', (backend) => {
       toEnd(session);
       await read(session, 1);
       // As behind a worker that hangs: due for six minutes, and held.
-      const wait = (held: string) =>
-        sql(
-          `UPDATE sessions SET wanted_generation = wanted_generation + 1, due_at = now() - interval '6 minutes',
-             lease_token = gen_random_uuid(), lease_until = now() + $2::interval WHERE session_id = $1`,
-          [session.sessionId, held],
-        );
-      await wait('1 hour');
+      await sql(`INSERT INTO workers VALUES (gen_random_uuid(), now() + interval '1 hour')`);
+      await sql(
+        `UPDATE sessions SET wanted_generation = wanted_generation + 1, due_at = now() - interval '6 minutes',
+           lease_owner = workers.id, lease_safe_at = now() - interval '1 minute'
+         FROM workers WHERE session_id = $1 AND alive_until > now() + interval '1 minute'`,
+        [session.sessionId],
+      );
       await healthAs('degraded', 'five minutes');
-      await wait('-1 second');
+      await sql(`UPDATE workers SET alive_until = now() WHERE alive_until > now() + interval '1 minute'`);
       await refresh(session);
       await healthAs('ok');
     });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type { PendingRefreshes } from '../sessions/refresh.repository.js';
+import type { PendingRefreshes } from '../sessions/wanted-refreshes.repository.js';
 import type { Api } from './api.js';
 import { CliFault } from './cli-fault.js';
 import { counted } from './duration.js';

@@ -40,7 +40,7 @@ class Rows implements FetchWork<Row, string> {
   constructor(
     private readonly clock: SteppedClock,
     count: number,
-    private readonly platform: (row: Row) => FetchResult<string>,
+    private readonly platform: (row: Row) => FetchResult<string> | Promise<FetchResult<string>>,
   ) {
     this.rows = Array.from({ length: count }, (_, id) => ({
       id,
@@ -64,13 +64,16 @@ class Rows implements FetchWork<Row, string> {
     return Number.isFinite(next) ? new Date(next) : undefined;
   };
   fetch = async (row: Row) => this.platform(row);
+  places?: number;
+  mayWork = () => true;
   keepAnswer = async (row: Row, answer: string) => {
     this.storing();
     row.stored.push(answer);
     row.strikes = 0;
   };
-  keepGone = async (row: Row) => {
-    row.stored.push('gone');
+  keepGone = async (row: Row, waitMs: number) => {
+    row.dueMs = this.clock.ms + waitMs;
+    row.strikes += 1;
   };
   keepFault = async (row: Row, { code, waitMs, strike }: FetchFault) => {
     row.dueMs = this.clock.ms + waitMs;
@@ -95,7 +98,7 @@ describe('fetching what is due', () => {
     calls = [];
   });
 
-  function setUp(count: number, platform: (row: Row) => FetchResult<string>) {
+  function setUp(count: number, platform: (row: Row) => FetchResult<string> | Promise<FetchResult<string>>) {
     const rows = new Rows(clock, count, (row) => {
       calls.push(row.id);
       return platform(row);
@@ -168,6 +171,54 @@ describe('fetching what is due', () => {
     await loop.run();
     expect((rows.rows[0]?.dueMs ?? 0) - clock.ms).toBe(first * 2);
     expect(rows.rows[1]?.stored).toEqual(['new']);
+  });
+
+  test('a row that the platform does not know is asked for again: within a minute at first, at last once a day', async () => {
+    const { rows, loop } = setUp(1, () => ({ kind: 'gone' }));
+    const waits: number[] = [];
+    for (let time = 0; time < 20; time += 1) {
+      await loop.run();
+      waits.push((rows.rows[0]?.dueMs ?? 0) - clock.ms);
+      clock.ms += waits.at(-1) ?? 0;
+    }
+    expect(waits.slice(0, 4)).toEqual([4_000, 8_000, 16_000, 32_000]);
+    expect(waits.at(-1)).toBe(24 * 3_600_000);
+  });
+
+  test('rows are fetched side by side in the places that there are, and one that hangs holds up only its own', async () => {
+    const hanging: (() => void)[] = [];
+    const { rows, loop } = setUp(6, ({ id }) =>
+      id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
+    );
+    rows.places = 2;
+    loop.wake();
+    while (rows.rows.some(({ id, stored }) => id > 0 && stored.length === 0)) await Promise.resolve();
+    expect(rows.rows[0]?.stored).toEqual([]);
+    for (const answered of hanging) answered();
+    await loop.finished();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+  });
+
+  test('who is woken while every place is taken looks again as soon as one is free', async () => {
+    const { rows, loop } = setUp(2, () => answer);
+    rows.places = 1;
+    for (const row of rows.rows) row.dueMs += 1_000;
+    loop.wake();
+    loop.wake();
+    clock.ms += 1_000;
+    await loop.finished();
+    expect(rows.rows.map(({ stored }) => stored)).toEqual([['new'], ['new']]);
+  });
+
+  test('a process that may be taken for dead takes nothing, and begins no call for what it has taken', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.mayWork = () => false;
+    await loop.run();
+    expect(rows.rows[0]?.dueMs).toBe(clock.ms);
+    let asked = 0;
+    rows.mayWork = () => ++asked === 1; // it was held up just after its claim
+    await loop.run();
+    expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
   });
 
   test('an answer that can not be stored is not fetched again at once', async () => {

@@ -2,13 +2,16 @@ import { Logger } from '@nestjs/common';
 import type { Clock } from '../config/clock.js';
 import type { Random } from '../config/random.js';
 import { errorTrace } from '../http/error-trace.js';
-import { backoffMs } from '../queue/backoff.js';
+import { type BackoffBounds, backoffMs } from '../queue/backoff.js';
 import type { FetchResult } from './platform-sessions.js';
 import { RefreshPause } from './refresh-pause.js';
-import { FAULT_BACKOFF } from './refresh-timing.js';
+import { FAULT_BACKOFF, GONE_BACKOFF } from './refresh-timing.js';
 
 /** Milliseconds; what is due later than this is left to the sweep. */
 const HORIZON_MS = 60_000;
+
+/** Milliseconds before the next ring, at least. */
+const SHORTEST_RING_MS = 100;
 
 /** Milliseconds after which a ring counts as lost. */
 const BELL_LOST_MS = 4_000;
@@ -33,19 +36,29 @@ export interface FetchFault {
   strike: boolean;
 }
 
+/** The row is due again at once. */
+const STOPPED: FetchFault = { code: 'stopped', waitMs: 0, strike: false };
+
 /** Rows of one kind that are kept up to date by fetching them. */
 export interface FetchWork<Turn extends FetchTurn, Answer> {
   /** For the log. */
   readonly name: string;
   /** False while the contract does not say how to fetch: the rows stay due for a later start. */
   isConfigured(): boolean;
+  /** Rows that are fetched side by side after `wake`. */
+  readonly places?: number;
+  /** False while this process must not begin anything: its leases may be another's. */
+  mayWork?(): boolean;
   takeTurn(): Promise<Turn | undefined>;
   /** When the next row is due that nobody works on. */
   nextDueAt(): Promise<Date | undefined>;
   fetch(turn: Turn, signal: AbortSignal): Promise<FetchResult<Answer>>;
   keepAnswer(turn: Turn, answer: Answer): Promise<void>;
-  keepGone(turn: Turn): Promise<void>;
+  /** @param waitMs after which it is fetched again */
+  keepGone(turn: Turn, waitMs: number): Promise<void>;
   keepFault(turn: Turn, fault: FetchFault): Promise<void>;
+  /** Whatever became of a turn, this process works on it no longer. */
+  endTurn?(turn: Turn): void;
   /** Wakes another worker at a moment, milliseconds since the Unix epoch. */
   ringAt(moment: number): void;
   count(outcome: string): void;
@@ -56,6 +69,8 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
   private readonly log = new Logger(FetchLoop.name);
   private readonly pause = new RefreshPause();
   private readonly shutdown = new AbortController();
+  private readonly underWay = new Set<Promise<void>>();
+  private wokenMeanwhile = false;
 
   constructor(
     private readonly work: FetchWork<Turn, Answer>,
@@ -68,15 +83,37 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
     this.shutdown.abort();
   }
 
+  /** Resolves when what `wake` began has ended. */
+  async finished(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.all(this.underWay);
+  }
+
+  /** Begins to work beside what is under way, in a place that is free; without one, as soon as one is. */
+  wake(): void {
+    if (this.shutdown.signal.aborted) return;
+    if (this.hasNoPlace()) {
+      this.wokenMeanwhile = true;
+      return;
+    }
+    const work = this.run()
+      .catch((error: unknown) => this.log.warn({ msg: `a turn failed (${this.work.name})`, ...errorTrace(error) }))
+      .finally(() => {
+        this.underWay.delete(work);
+        if (!this.wokenMeanwhile) return;
+        this.wokenMeanwhile = false;
+        this.wake();
+      });
+    this.underWay.add(work);
+  }
+
   /** Works until nothing is due, or so many rows had their turn. */
   async run(turns = Number.POSITIVE_INFINITY): Promise<void> {
     if (!this.work.isConfigured()) return;
     for (let taken = 0; taken < turns && this.mayGoOn(); taken += 1) {
       const turn = await this.takeTurn();
       if (!turn) return this.ringForNext();
-      // There may be more: the bell lets another activation join in.
-      this.work.ringAt(this.nowMs());
-      await this.fetch(turn);
+      this.letAnotherJoin();
+      await this.fetch(turn).finally(() => this.work.endTurn?.(turn));
     }
   }
 
@@ -88,8 +125,22 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
     if (overdueMs > BELL_LOST_MS) await this.run(SWEEP_TURNS);
   }
 
+  /** There may be more that is due: another place of this process looks, or, when all are taken, another process. */
+  private letAnotherJoin(): void {
+    if (this.hasNoPlace()) this.work.ringAt(this.nowMs());
+    else this.wake();
+  }
+
+  private hasNoPlace(): boolean {
+    return this.underWay.size >= (this.work.places ?? 0);
+  }
+
   private mayGoOn(): boolean {
-    return !this.shutdown.signal.aborted && this.pause.mayFetch(this.clock.monotonicMs());
+    return !this.shutdown.signal.aborted && this.mayWork() && this.pause.mayFetch(this.clock.monotonicMs());
+  }
+
+  private mayWork(): boolean {
+    return this.work.mayWork?.() ?? true;
   }
 
   private nowMs(): number {
@@ -108,10 +159,12 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
 
   private async fetch(turn: Turn): Promise<void> {
     const { signal } = this.shutdown;
-    const result = await this.work.fetch(turn, signal);
-    if (signal.aborted && result.kind !== 'answer') {
-      return this.work.keepFault(turn, { code: 'stopped', waitMs: 0, strike: false });
+    if (!this.mayWork()) {
+      this.pause.unused();
+      return this.work.keepFault(turn, STOPPED);
     }
+    const result = await this.work.fetch(turn, signal);
+    if (signal.aborted && result.kind !== 'answer') return this.work.keepFault(turn, STOPPED);
     this.work.count(result.kind === 'pause' || result.kind === 'fault' ? result.code : result.kind);
     switch (result.kind) {
       case 'answer':
@@ -119,7 +172,7 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
         return this.keep(turn, result.answer);
       case 'gone':
         this.pause.succeeded(this.clock.monotonicMs());
-        return this.work.keepGone(turn);
+        return this.work.keepGone(turn, this.backoffOf(turn, GONE_BACKOFF));
       case 'fault':
         this.pause.unused();
         return this.strike(turn, result.code);
@@ -139,8 +192,11 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
   }
 
   private async strike(turn: Turn, code: string): Promise<void> {
-    const waitMs = backoffMs(turn.strikes + 1, this.random.fraction(), FAULT_BACKOFF);
-    await this.work.keepFault(turn, { code, waitMs, strike: true });
+    await this.work.keepFault(turn, { code, waitMs: this.backoffOf(turn, FAULT_BACKOFF), strike: true });
+  }
+
+  private backoffOf(turn: Turn, bounds: BackoffBounds): number {
+    return backoffMs(turn.strikes + 1, this.random.fraction(), bounds);
   }
 
   /** A refusal is the row's own when others were fetched since its last one (trap 15); all else concerns all. */
@@ -160,6 +216,8 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
 
   private async ringForNext(): Promise<void> {
     const next = (await this.work.nextDueAt())?.getTime();
-    if (next !== undefined && next < this.nowMs() + HORIZON_MS) this.work.ringAt(next);
+    if (next === undefined || next >= this.nowMs() + HORIZON_MS) return;
+    // What is due and could not be taken must not ring without a pause.
+    this.work.ringAt(Math.max(next, this.nowMs() + SHORTEST_RING_MS));
   }
 }

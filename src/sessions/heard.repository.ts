@@ -15,8 +15,8 @@ const HEAR = `
   VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
   ON CONFLICT (session_id) DO UPDATE SET
     wanted_generation = sessions.wanted_generation + 1,
-    heard_at = excluded.heard_at,
-    due_at = CASE WHEN sessions.strikes > 0 THEN coalesce(sessions.due_at, excluded.due_at)
+    heard_at = excluded.heard_at, lane = excluded.lane,
+    due_at = CASE WHEN sessions.strikes > 0 AND sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(sessions.due_at, excluded.due_at)
                   ELSE least(sessions.due_at, excluded.due_at) END
   RETURNING *, (xmax = 0) AS is_new`;
 

@@ -4,10 +4,14 @@ import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import { Metrics } from '../http/metrics.js';
 import type { ProcessingSessionAnswer } from '../platform/sessions-client.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { FetchLoop } from './fetch-loop.js';
 import { PlatformSessions } from './platform-sessions.js';
 import { ProcessingRepository, type ProcessingTurn } from './processing.repository.js';
 import { RefreshBell } from './refresh-bell.js';
+
+/** Look-ups that one process has under way at most; notes are fetched in places of their own. */
+const LOOK_UPS_AT_ONCE = 2;
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
@@ -17,6 +21,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingTurn, ProcessingSes
     platform: PlatformSessions,
     database: Database,
     bell: RefreshBell,
+    worker: WorkerProcess,
     clock: Clock,
     random: Random,
     metrics: Metrics,
@@ -30,14 +35,16 @@ export class ProcessingRefresher extends FetchLoop<ProcessingTurn, ProcessingSes
       {
         name: 'processing sessions',
         isConfigured: () => platform.canFetchProcessingSession,
+        places: LOOK_UPS_AT_ONCE,
+        mayWork: () => worker.mayWork(),
         takeTurn: () => processing.takeTurn(),
+        endTurn: (turn) => processing.endTurn(turn),
         nextDueAt: () => processing.nextDueAt(),
         fetch: (turn, signal) => platform.fetchProcessingSession(turn.processingId, signal),
         keepAnswer: async (turn, answer) => {
-          await database.transaction((tx) => processing.storeAnswer(tx, turn, answer));
-          bell.ringSoon();
+          if (await database.transaction((tx) => processing.storeAnswer(tx, turn, answer))) bell.ringSoon();
         },
-        keepGone: (turn) => processing.storeGone(turn),
+        keepGone: (turn, waitMs) => processing.storeGone(turn, waitMs),
         keepFault: (turn, fault) => processing.storeFault(turn, fault),
         ringAt: (moment) => bell.ringAt(moment),
         count: (outcome) => fetches.inc({ outcome }),

@@ -1,4 +1,4 @@
-import { type LookUpSubject, nextLookUp } from './refresh-timing.js';
+import { type LookUpSubject, nextLookUp, reopening } from './refresh-timing.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');
@@ -11,6 +11,7 @@ function waitMs(subject: Partial<LookUpSubject>): number | null {
     eventState: 'Processing',
     knownSince: ago(60_000),
     heardAt: ago(60_000),
+    reopenedAt: null,
     ...subject,
   } as const;
   const at = nextLookUp(session, NOW, POLICY);
@@ -38,5 +39,28 @@ describe('looking up sessions of which nothing is heard', () => {
   test('one whose events have ended and that is Processing again is looked up soon: no event tells its end', () => {
     expect(waitMs({ eventState: 'Done', heardAt: ago(500) })).toBe(3_000);
     expect(waitMs({ eventState: 'Done', heardAt: ago(20_000) })).toBe(10_000);
+  });
+
+  test('one that is processed again is looked up soon, however old it is: counted from when it went back', () => {
+    const old = { eventState: 'Done', knownSince: ago(720 * HOUR), heardAt: ago(719 * HOUR) } as const;
+    expect(waitMs({ ...old, reopenedAt: NOW })).toBe(3_000);
+    expect(waitMs({ ...old, reopenedAt: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ ...old, eventState: null, reopenedAt: ago(HOUR) })).toBe(HOUR / 2);
+    expect(waitMs({ ...old, heardAt: ago(10_000), reopenedAt: ago(HOUR) })).toBe(5_000);
+  });
+});
+
+describe('the moment since when a session is processed again', () => {
+  const known = { state: 'Done', fetchedAt: ago(HOUR), reopenedAt: null };
+
+  test('is that of the first answer after its end that says so, until it ends', () => {
+    expect(reopening(known, 'Processing', NOW)).toBe(NOW);
+    const since = ago(HOUR);
+    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Processing', NOW)).toBe(since);
+    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Done', NOW)).toBeNull();
+  });
+
+  test('is not known of one whose end was told by events alone', () => {
+    expect(reopening({ ...known, fetchedAt: null }, 'Processing', NOW)).toBeNull();
   });
 });

@@ -10,6 +10,12 @@ export const LEASE_MS = 90_000;
 /** Bounds of the wait after a fault of a fetch, in milliseconds. */
 export const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
 
+/**
+ * Bounds of the wait after the platform did not know what was asked for, in milliseconds: over two days it grows from
+ * seconds, for what the platform has just made, to the longest pause.
+ */
+export const GONE_BACKOFF: BackoffBounds = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
+
 /** Milliseconds before the first look-up of a session of which no further event is to be expected. */
 const SOON_MS = 3_000;
 
@@ -30,6 +36,8 @@ export interface LookUpSubject {
   knownSince: Date;
   /** The last event. */
   heardAt: Date | null;
+  /** Since when one that had ended is processed again. */
+  reopenedAt: Date | null;
 }
 
 /**
@@ -41,10 +49,27 @@ export interface LookUpSubject {
 export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPolicy): Date | null {
   if (hasEnded(session.state)) return null;
   const since = (moment: Date) => now.getTime() - moment.getTime();
-  if (session.eventState !== null && hasEnded(session.eventState)) {
-    return later(now, Math.max(SOON_MS, since(session.heardAt ?? session.knownSince) / 2));
+  if (session.reopenedAt !== null || (session.eventState !== null && hasEnded(session.eventState))) {
+    const heardAt = session.heardAt ?? session.knownSince;
+    const { reopenedAt } = session;
+    return later(now, Math.max(SOON_MS, since(reopenedAt !== null && reopenedAt > heardAt ? reopenedAt : heardAt) / 2));
   }
   return nextLookUpByAge(session.knownSince, now, policy);
+}
+
+/**
+ * Since when a session that had ended is processed again; null when it is not, or never had ended.
+ *
+ * @param before the session as it was known
+ * @param state what the platform answers now
+ */
+export function reopening(
+  before: { state: string; fetchedAt: Date | null; reopenedAt: Date | null },
+  state: SessionState,
+  now: Date,
+): Date | null {
+  if (hasEnded(state)) return null;
+  return before.fetchedAt !== null && hasEnded(before.state) ? now : before.reopenedAt;
 }
 
 /** When something that has not ended is looked up: from the age of the policy on, at its interval, ever more rarely. */
@@ -53,7 +78,7 @@ function nextLookUpByAge(knownSince: Date, now: Date, policy: LookUpPolicy): Dat
   return new Date(Math.max(knownSince.getTime() + policy.afterMs, later(now, pause).getTime()));
 }
 
-function hasEnded(state: SessionState): boolean {
+function hasEnded(state: string): boolean {
   return state === 'Done' || state === 'Error';
 }
 

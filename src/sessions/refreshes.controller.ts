@@ -1,9 +1,9 @@
 import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/scopes.js';
-import type { PendingRefreshes } from './refresh.repository.js';
 import { Refreshes } from './refreshes.js';
 import { RefreshDto } from './sessions.dto.js';
+import type { PendingRefreshes } from './wanted-refreshes.repository.js';
 
 /** Sessions looked up on demand, for webhooks that never came. */
 @ApiTags('sessions')

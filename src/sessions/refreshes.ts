@@ -3,9 +3,9 @@ import { Env } from '../config/env.js';
 import { Problem } from '../http/problem.js';
 import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
-import { type PendingRefreshes, RefreshRepository } from './refresh.repository.js';
 import { RefreshBell } from './refresh-bell.js';
 import { SessionReader } from './session-reader.js';
+import { type PendingRefreshes, WantedRefreshes } from './wanted-refreshes.repository.js';
 
 /** Looking sessions up because somebody asks for it. */
 @Injectable()
@@ -14,7 +14,7 @@ export class Refreshes {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly reader: SessionReader,
-    private readonly refreshes: RefreshRepository,
+    private readonly wanted: WantedRefreshes,
     private readonly bell: RefreshBell,
   ) {}
 
@@ -31,14 +31,14 @@ export class Refreshes {
     requireCapability('session-read', this.contract, this.env);
     const count =
       wish.session === undefined
-        ? await this.refreshes.wantSince(new Date(wish.since ?? 0))
-        : await this.refreshes.wantOne((await this.reader.find(wish.session)).id);
+        ? await this.wanted.wantSince(new Date(wish.since ?? 0))
+        : await this.wanted.wantOne((await this.reader.find(wish.session)).id);
     this.bell.ring();
     return count;
   }
 
   /** Counts the sessions that have not been fetched since something was last heard of them. */
   pending(): Promise<PendingRefreshes> {
-    return this.refreshes.countWanted();
+    return this.wanted.countWanted();
   }
 }

@@ -39,11 +39,15 @@ export interface ReadRevision {
 
 type Reader = Pick<PoolClient, 'query'>;
 
-const SESSION = `
-  SELECT s.*, p.external_id AS provider,
-    ARRAY(SELECT c.external_id FROM people c WHERE c.platform_user_id = ANY(s.client_user_ids)
-      ORDER BY array_position(s.client_user_ids, c.platform_user_id)) AS clients
-  FROM sessions s LEFT JOIN people p ON p.platform_user_id = s.provider_user_id`;
+/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
+const SHOWN = `s.*,
+  (SELECT p.external_id FROM people p WHERE p.platform_user_id = s.provider_user_id) AS provider,
+  ARRAY(SELECT c.external_id FROM people c WHERE c.platform_user_id = ANY(s.client_user_ids)
+    ORDER BY array_position(s.client_user_ids, c.platform_user_id)) AS clients`;
+
+/** The platform's id of a person whose external id is a parameter. */
+const platformUser = (kind: 'provider' | 'client', externalId: string): string =>
+  `(SELECT platform_user_id FROM people WHERE kind = '${kind}' AND external_id = ${externalId})`;
 
 /** Sessions and their contents as the EHR reads them. */
 @Injectable()
@@ -53,7 +57,7 @@ export class SessionReadsRepository {
   /** @param id ours or the platform's */
   async find(id: string, reader: Reader = this.database.pool): Promise<ReadSession | undefined> {
     const { rows } = await reader.query<ReadSession>(
-      `${SESSION}
+      `SELECT ${SHOWN} FROM sessions s
        WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
       [isUuid(id) ? id : null, id],
@@ -63,29 +67,8 @@ export class SessionReadsRepository {
 
   /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
   async list(filter: SessionFilter, limit: number, after: SessionCursor | undefined): Promise<ReadSession[]> {
-    const { rows } = await this.database.pool.query<ReadSession>(
-      `${SESSION}
-       WHERE ($1::text IS NULL OR s.provider_user_id =
-           (SELECT platform_user_id FROM people WHERE kind = 'provider' AND external_id = $1))
-         AND ($2::text IS NULL OR s.client_user_ids @> ARRAY(
-           SELECT platform_user_id FROM people WHERE kind = 'client' AND external_id = $2)
-           AND EXISTS (SELECT 1 FROM people WHERE kind = 'client' AND external_id = $2 AND platform_user_id IS NOT NULL))
-         AND ($3::text IS NULL OR s.partner_appointment_id = $3)
-         AND ($4::text IS NULL OR s.state = $4)
-         AND ($5::timestamptz IS NULL OR s.updated_at >= $5)
-         AND ($6::timestamptz IS NULL OR (s.updated_at, s.id) > ($6, $7::uuid))
-       ORDER BY s.updated_at, s.id LIMIT $8`,
-      [
-        filter.provider ?? null,
-        filter.client ?? null,
-        filter.appointment ?? null,
-        filter.state ?? null,
-        filter.updatedSince ?? null,
-        after?.[0] ?? null,
-        after?.[1] ?? null,
-        limit,
-      ],
-    );
+    const { text, values } = listStatement(filter, limit, after);
+    const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return rows;
   }
 
@@ -105,7 +88,8 @@ export class SessionReadsRepository {
   private async documents(session: string, reader: Reader): Promise<ReadDocument[]> {
     const { rows } = await reader.query<ReadDocument>(
       `SELECT d.id, d.session_document_id, d.note_template_id, d.revision, d.superseded_at, r.fetched_at, r.notes
-       FROM session_documents d JOIN document_revisions r ON r.document = d.id AND r.revision = d.revision
+       FROM session_documents d JOIN LATERAL (
+         SELECT fetched_at, notes FROM document_revisions WHERE document = d.id AND revision = d.revision LIMIT 1) r ON true
        WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`,
       [session],
     );
@@ -122,8 +106,9 @@ export class SessionReadsRepository {
     const { rows } = await this.database.pool.query<ReadRevision>(
       `SELECT r.*, d.note_template_id FROM document_revisions r JOIN session_documents d ON d.id = r.document
        WHERE r.document = (
-         SELECT d.id FROM session_documents d JOIN document_revisions seen ON seen.document = d.id
-         WHERE d.session = $1 AND (d.id = $2 OR d.session_document_id = $3 OR seen.session_document_id = $3) LIMIT 1)
+         SELECT d.id FROM session_documents d
+         WHERE d.session = $1 AND (d.id = $2 OR d.session_document_id = $3 OR $3 = ANY (ARRAY(
+           SELECT seen.session_document_id FROM document_revisions seen WHERE seen.document = d.id))) LIMIT 1)
        ORDER BY r.revision DESC`,
       [session, isUuid(documentId) ? documentId : null, documentId],
     );
@@ -138,4 +123,28 @@ export class SessionReadsRepository {
     );
     return rows[0];
   }
+}
+
+/** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
+function listStatement(
+  { provider, client, appointment, state, updatedSince }: SessionFilter,
+  limit: number,
+  after: SessionCursor | undefined,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const conditions = ['true'];
+  // Materialised: read through the client's index, never through all sessions in the order of the pages.
+  const from = client === undefined ? 'sessions' : 'of_client';
+  const ofClient = client === undefined ? '' : `client_user_ids @> ARRAY[${platformUser('client', parameter(client))}]`;
+  if (provider !== undefined) conditions.push(`provider_user_id = ${platformUser('provider', parameter(provider))}`);
+  if (appointment !== undefined) conditions.push(`partner_appointment_id = ${parameter(appointment)}`);
+  if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
+  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  const text = `
+    WITH ${ofClient && `of_client AS MATERIALIZED (SELECT * FROM sessions WHERE ${ofClient}),`}
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
+    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
+  return { text, values };
 }

@@ -4,10 +4,12 @@ import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import { Metrics } from '../http/metrics.js';
 import type { SessionAnswer } from '../platform/session-shape.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { FetchLoop } from './fetch-loop.js';
 import { PlatformSessions } from './platform-sessions.js';
 import { RefreshRepository, type RefreshTurn } from './refresh.repository.js';
 import { RefreshBell } from './refresh-bell.js';
+import { FETCHES_AT_ONCE } from './refresh-lanes.js';
 import { SessionNews } from './session-news.js';
 
 /** Keeps sessions as the platform has them. */
@@ -19,6 +21,7 @@ export class SessionRefresher extends FetchLoop<RefreshTurn, SessionAnswer> {
     database: Database,
     bell: RefreshBell,
     news: SessionNews,
+    worker: WorkerProcess,
     clock: Clock,
     random: Random,
     metrics: Metrics,
@@ -28,16 +31,17 @@ export class SessionRefresher extends FetchLoop<RefreshTurn, SessionAnswer> {
       {
         name: 'sessions',
         isConfigured: () => platform.canFetchSession,
+        places: FETCHES_AT_ONCE,
+        mayWork: () => worker.mayWork(),
         takeTurn: () => refreshes.takeTurn(),
+        endTurn: (turn) => refreshes.endTurn(turn),
         nextDueAt: () => refreshes.nextDueAt(),
         fetch: (turn, signal) => platform.fetchSession(turn.sessionId, signal),
-        keepAnswer: async ({ id, ticket }, session) => {
-          const { notesChanged } = await database.transaction((tx) =>
-            refreshes.storeAnswer(tx, id, { ticket, session }),
-          );
+        keepAnswer: async (turn, session) => {
+          const { notesChanged } = await database.transaction((tx) => refreshes.storeFetched(tx, turn, session));
           if (notesChanged || session.state === 'Error') await news.tell();
         },
-        keepGone: (turn) => database.transaction((tx) => refreshes.storeGone(tx, turn)),
+        keepGone: (turn, waitMs) => database.transaction((tx) => refreshes.storeGone(tx, turn, waitMs)),
         keepFault: (turn, fault) => refreshes.storeFault(turn, fault),
         ringAt: (moment) => bell.ringAt(moment),
         count: (outcome) => fetches.inc({ outcome }),

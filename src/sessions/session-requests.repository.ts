@@ -117,7 +117,7 @@ export class SessionRequestsRepository {
       `UPDATE session_requests SET attempted_at = clock_timestamp(), lease_token = gen_random_uuid(), due_at = NULL,
          lease_until = clock_timestamp() + $1 * interval '1 millisecond'
        WHERE session = (SELECT session FROM session_requests
-         WHERE due_at <= clock_timestamp() AND state = 'Requested' ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+         WHERE due_at <= now() AND state = 'Requested' ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING session, lease_token AS token, body, strikes`,
       [this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS],
     );
@@ -127,7 +127,7 @@ export class SessionRequestsRepository {
   /** When the next request is due to be sent; undefined when none is. */
   async nextDueAt(): Promise<Date | undefined> {
     const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
-      'SELECT min(due_at) AS due_at FROM session_requests',
+      'SELECT due_at FROM session_requests WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1',
     );
     return rows[0]?.due_at ?? undefined;
   }
@@ -136,7 +136,7 @@ export class SessionRequestsRepository {
   async lostAttempts(): Promise<Attempt[]> {
     const { rows } = await this.database.pool.query<Attempt>(
       `SELECT session, lease_token AS token FROM session_requests
-       WHERE lease_until < clock_timestamp() AND state = 'Requested' ORDER BY lease_until LIMIT 100`,
+       WHERE lease_until < now() AND state = 'Requested' ORDER BY lease_until LIMIT 100`,
     );
     return rows;
   }
@@ -174,7 +174,7 @@ export class SessionRequestsRepository {
       `SELECT count(*) FILTER (WHERE state = 'Unknown')::int AS unknown,
          count(*) FILTER (WHERE state = 'Requested' AND fault = 'unauthorized')::int AS refused,
          count(*) FILTER (WHERE state = 'Requested'
-           AND requested_at < clock_timestamp() - interval '5 minutes')::int AS overdue
+           AND requested_at < now() - interval '5 minutes')::int AS overdue
        FROM session_requests WHERE state IN ('Requested', 'Unknown')`,
     );
     return rows[0] ?? { unknown: 0, refused: 0, overdue: 0 };

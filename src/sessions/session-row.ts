@@ -21,6 +21,7 @@ export interface SessionRow extends Freshness {
   strikes: number;
   refusedAt: Date | null;
   updateUntil: Date | null;
+  reopenedAt: Date | null;
   createdAt: Date;
 }
 
@@ -45,6 +46,7 @@ export interface SessionColumns {
   strikes: number;
   refused_at: Date | null;
   update_until: Date | null;
+  reopened_at: Date | null;
   created_at: Date;
   error_code: string | null;
   error_message: Buffer | null;
@@ -78,6 +80,7 @@ export function toSessionRow(columns: SessionColumns): SessionRow {
     strikes: columns.strikes,
     refusedAt: columns.refused_at,
     updateUntil: columns.update_until,
+    reopenedAt: columns.reopened_at,
     createdAt: columns.created_at,
   };
 }

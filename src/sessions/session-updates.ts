@@ -19,6 +19,7 @@ import type { SessionView } from './session-view.js';
 import { updateRequest } from './update-rules.js';
 import type { UpdateSessionDto } from './update-session.dto.js';
 import { type PendingUpdate, UpdatesRepository } from './updates.repository.js';
+import { WantedRefreshes } from './wanted-refreshes.repository.js';
 
 /** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
 @Injectable()
@@ -33,6 +34,7 @@ export class SessionUpdates {
     private readonly requests: SessionRequestsRepository,
     private readonly updates: UpdatesRepository,
     private readonly refreshes: RefreshRepository,
+    private readonly wanted: WantedRefreshes,
     private readonly reader: SessionReader,
     private readonly bell: RefreshBell,
     private readonly news: SessionNews,
@@ -95,7 +97,7 @@ export class SessionUpdates {
   /** After a lost answer the update may still take effect: the session is fetched now, and once more when it can't. */
   private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    if (mayBeLate) await this.refreshes.wantOne(update.id);
+    if (mayBeLate) await this.wanted.wantOne(update.id);
     else await this.updates.end(this.database.pool, update);
     this.bell.ringSoon();
   }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/health-indicator.js';
 import { PlatformSessions } from './platform-sessions.js';
+import { EVENT_LANE } from './refresh-lanes.js';
 
 /** Tells an operator when sessions can't be fetched. */
 @Injectable()
@@ -15,7 +16,7 @@ export class SessionsHealth {
   async health(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ refused: boolean; overdue: boolean }>(
       `SELECT EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = 'platform-unauthorized') AS refused,
-         EXISTS (SELECT 1 FROM sessions WHERE due_at < clock_timestamp() - interval '5 minutes') AS overdue`,
+         EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue`,
     );
     const { refused = false, overdue = false } = rows[0] ?? {};
     const facts = { canFetch: this.platform.canFetchSession };

@@ -34,6 +34,7 @@ import { SessionsController } from './sessions.controller.js';
 import { SessionsProcessor } from './sessions.processor.js';
 import { SessionsHealth } from './sessions-health.js';
 import { UpdatesRepository } from './updates.repository.js';
+import { WantedRefreshes } from './wanted-refreshes.repository.js';
 
 /** Sessions: what the platform says of them, fetched and kept with their notes, for the EHR to read. */
 @Module({
@@ -52,6 +53,7 @@ import { UpdatesRepository } from './updates.repository.js';
     NotesRepository,
     InsightsRepository,
     RefreshRepository,
+    WantedRefreshes,
     ProcessingRepository,
     SessionReadsRepository,
     PlatformSessions,

@@ -8,14 +8,11 @@ import { ProcessingRefresher } from './processing-refresher.js';
 import { SessionNews } from './session-news.js';
 import { SessionRefresher } from './session-refresher.js';
 
-/** Fetches that one process has under way at most, beside the sweep's. */
-const CONCURRENCY = 4;
-
 /** Milliseconds between two looks for rows whose bell was lost. */
-const SWEEP_MS = 2_000;
+const SWEEP_MS = 1_000;
 
 /** Dispatches the doorbell of sessions. */
-@Processor(SESSION_QUEUE, { concurrency: CONCURRENCY })
+@Processor(SESSION_QUEUE)
 export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly sessions: SessionRefresher,
@@ -28,21 +25,26 @@ export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnMod
 
   onModuleInit(): void {
     this.sweep.every(SWEEP_MS, 'sessions', async () => {
-      await this.processing.lookAround();
-      await this.sessions.lookAround();
+      this.wake();
       await this.news.tell();
     });
   }
 
   async process(job: Job<Ring>): Promise<void> {
     await answered(job);
-    await this.processing.run();
-    await this.sessions.run();
+    this.wake();
   }
 
   async onModuleDestroy(): Promise<void> {
     this.sessions.stop();
     this.processing.stop();
     await this.worker.close();
+    await Promise.all([this.sessions.finished(), this.processing.finished()]);
+  }
+
+  /** Each kind of look-up has its own places: a platform that hangs in one holds up no other. */
+  private wake(): void {
+    this.sessions.wake();
+    this.processing.wake();
   }
 }

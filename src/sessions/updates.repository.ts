@@ -57,7 +57,7 @@ export class UpdatesRepository {
   async end(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
-         due_at = CASE WHEN strikes > 0 THEN coalesce(due_at, clock_timestamp() + $4 * interval '1 millisecond')
+         lane = 0, due_at = CASE WHEN strikes > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, clock_timestamp() + $4 * interval '1 millisecond')
                        ELSE least(due_at, clock_timestamp() + $4 * interval '1 millisecond') END
        WHERE id = $1`,
       [id, until, before, SETTLE_MS],

@@ -12,9 +12,18 @@ export interface DueTable {
   /** Its primary key, one column. */
   readonly key: string;
   /** The most urgent first. */
-  readonly lanes: readonly number[];
+  readonly lanes: readonly Lane[];
   /** Milliseconds after which what a turn sends has taken effect or never will; 0 for work that only reads. */
   readonly effectMs: number;
+  /** Assignments of a claim beside the lease. */
+  readonly onClaim?: string;
+}
+
+/** Rows of one urgency. */
+export interface Lane {
+  readonly lane: number;
+  /** How many of them one process works on at most, so that there is always a place for the more urgent. */
+  readonly atOnce?: number;
 }
 
 /** A row as it was when it was leased. */
@@ -27,8 +36,8 @@ type LeaseColumns = { lease_key: string; lease_no: number };
 
 /** The rows of one table that are due: one way to claim them, and one to settle them, under a lease of this process. */
 export class DueRows<Row extends object> {
-  /** What this process works on. */
-  private readonly held = new Set<string>();
+  /** What this process works on: keys and their lanes. */
+  private readonly held = new Map<string, number>();
   /** One claim at a time: a row that was just leased here must be known as held before the next claim looks. */
   private claiming: Promise<unknown> = Promise.resolve();
 
@@ -38,13 +47,9 @@ export class DueRows<Row extends object> {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /**
-   * Leases the row that is due for longest in the most urgent lane that has one; whoever gets it calls `done` at last.
-   *
-   * @param lanes of those that the table has
-   */
-  claim(lanes: readonly number[] = this.table.lanes): Promise<Leased<Row> | undefined> {
-    const claim = this.claiming.then(() => this.claimIn(lanes));
+  /** Leases the row that is due for longest in the most urgent lane that has one; whoever gets it calls `done` at last. */
+  claim(): Promise<Leased<Row> | undefined> {
+    const claim = this.claiming.then(() => this.claimNext());
     this.claiming = claim.catch(() => undefined);
     return claim;
   }
@@ -54,16 +59,20 @@ export class DueRows<Row extends object> {
     this.held.delete(key);
   }
 
-  /** When the next row is due that nobody works on; undefined when none is. */
+  /** When the next row is due that nobody works on, in a lane with a free place; undefined when none is. */
   async nextDueAt(): Promise<Date | undefined> {
     const { name, key, lanes } = this.table;
-    const moments = lanes.map(
-      (lane) => `(SELECT due_at FROM ${name} WHERE lane = ${lane} AND due_at IS NOT NULL AND ${isFree(key, '$1', '$2')}
+    const free = lanes.filter((lane) => this.hasPlace(lane));
+    if (free.length === 0) return undefined;
+    const moments = free.map(
+      ({
+        lane,
+      }) => `(SELECT due_at FROM ${name} WHERE lane = ${lane} AND due_at IS NOT NULL AND ${isFree(key, '$1', '$2')}
          ORDER BY due_at, ${key} LIMIT 1)`,
     );
     const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
       `SELECT min(due_at) AS due_at FROM (${moments.join(' UNION ALL ')}) AS next`,
-      [this.worker.id, [...this.held]],
+      [this.worker.id, [...this.held.keys()]],
     );
     return rows[0]?.due_at ?? undefined;
   }
@@ -97,32 +106,37 @@ export class DueRows<Row extends object> {
     return rowCount === 1;
   }
 
-  private async claimIn(lanes: readonly number[]): Promise<Leased<Row> | undefined> {
-    for (const lane of lanes) {
+  private async claimNext(): Promise<Leased<Row> | undefined> {
+    for (const lane of this.table.lanes) {
+      if (!this.hasPlace(lane)) continue;
       if (!this.worker.mayWork()) return undefined;
       const { rows } = await this.database.pool.query<Row & LeaseColumns>(this.claimSql(), [
-        lane,
+        lane.lane,
         this.worker.id,
-        [...this.held],
+        [...this.held.keys()],
         this.table.effectMs,
       ]);
       const [row] = rows;
       if (!row) continue;
-      this.held.add(row.lease_key);
+      this.held.set(row.lease_key, lane.lane);
       return { row, lease: { key: row.lease_key, owner: this.worker.id, no: row.lease_no } };
     }
     return undefined;
   }
 
+  private hasPlace({ lane, atOnce = Number.POSITIVE_INFINITY }: Lane): boolean {
+    return [...this.held.values()].filter((held) => held === lane).length < atOnce;
+  }
+
   /** `now()` is an index condition, which `clock_timestamp()` is not; a limit that is a parameter is planned for many. */
   private claimSql(): string {
-    const { name, key } = this.table;
+    const { name, key, onClaim } = this.table;
     return `
       WITH picked AS MATERIALIZED (
         SELECT ${key} FROM ${name}
         WHERE lane = $1 AND due_at <= now() AND ${isFree(key, '$2', '$3')}
         ORDER BY due_at, ${key} LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-      UPDATE ${name} SET ${take('$2', '$4')}
+      UPDATE ${name} SET ${take('$2', '$4')}${onClaim === undefined ? '' : `, ${onClaim}`}
       WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM picked)) AND ${isAlive('$2')}
       RETURNING *, ${key}::text AS lease_key`;
   }

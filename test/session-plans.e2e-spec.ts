@@ -1,0 +1,217 @@
+import pg from 'pg';
+import { Database } from '../src/database/database.js';
+import type { HealthReport } from '../src/operations/health-report.js';
+import type { SessionEvent } from '../src/platform/wire-types.js';
+import { HeardRepository } from '../src/sessions/heard.repository.js';
+import { ProcessingRepository } from '../src/sessions/processing.repository.js';
+import { RefreshRepository } from '../src/sessions/refresh.repository.js';
+import { RequestOutcomesRepository } from '../src/sessions/request-outcomes.repository.js';
+import { SessionNews } from '../src/sessions/session-news.js';
+import { SessionReadsRepository } from '../src/sessions/session-reads.repository.js';
+import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
+import { WantedRefreshes } from '../src/sessions/wanted-refreshes.repository.js';
+import { asIfThereWere, neverAnalysed, planOf, statementsOf } from './support/query-plans.js';
+import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
+
+/** Tables that grow with the years. */
+const LARGE = [
+  'sessions',
+  'session_requests',
+  'session_aliases',
+  'session_documents',
+  'document_revisions',
+  'session_insights',
+  'processing_sessions',
+  'people',
+];
+
+/** Partial indexes over what waits: they are read whole where it is counted. */
+const SMALL = [
+  'sessions_backlog_idx',
+  'sessions_refused_idx',
+  'sessions_news_idx',
+  'session_requests_open_idx',
+  'session_requests_open_key',
+];
+
+const SESSIONS = 50_000;
+
+/** Rows that one page, one turn or one event may look at. */
+const FEW = 400;
+
+let app: RequestsApp;
+let sql: pg.Client;
+let alias: string;
+
+const FILL = [
+  // 500 providers and 10,000 clients, whose external ids are p-… and c-…
+  `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state)
+   SELECT gen_random_uuid(), CASE WHEN n <= 500 THEN 'provider' ELSE 'client' END::person_kind,
+     CASE WHEN n <= 500 THEN 'many-p-' ELSE 'many-c-' END || n, '', '', 'user-' || n, 'synced'
+   FROM generate_series(1, 10500) n`,
+  // All done years ago, but for one in a thousand; a few are due, and the next ones tomorrow.
+  `INSERT INTO sessions (id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, heard_at,
+     wanted_generation, fetched_generation, answers, fetched_at, fault, due_at, created_at, updated_at)
+   SELECT gen_random_uuid(), 'session-' || n, CASE WHEN n % 1000 = 0 THEN 'Error' ELSE 'Done' END,
+     'user-' || 1 + n % 500, ARRAY['user-' || 501 + n % 10000], 'appointment-' || n,
+     now() - interval '2 years' + n * interval '10 minutes', 1, CASE WHEN n % 5000 = 0 THEN 0 ELSE 1 END, 1, now(), NULL,
+     CASE WHEN n % 5000 = 0 THEN now() - interval '1 second' WHEN n % 10 = 0 THEN now() + interval '1 day' END,
+     now() - interval '2 years' + n * interval '10 minutes', now() - interval '2 years' + n * interval '10 minutes'
+   FROM generate_series(1, ${SESSIONS}) n`,
+  `INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, requested_at, settled_at)
+   SELECT id, CASE WHEN n % 10000 = 0 THEN 'Unknown' ELSE 'Settled' END, provider_user_id, partner_appointment_id,
+     'text', created_at, created_at FROM (SELECT *, row_number() OVER () AS n FROM sessions) s`,
+  `INSERT INTO session_aliases (id, session) SELECT gen_random_uuid(), id FROM sessions`,
+  `INSERT INTO session_documents (id, session, note_template_id, session_document_id, position, revision, fingerprint)
+   SELECT gen_random_uuid(), id, 'template', 'document-' || id, 0, 1, '' FROM sessions`,
+  `INSERT INTO document_revisions (document, revision, session_document_id, notes, fetched_at)
+   SELECT id, 1, session_document_id, '', now() FROM session_documents`,
+  `INSERT INTO session_insights (session, fingerprint, fetched_at) SELECT id, '', now() FROM sessions`,
+  `INSERT INTO processing_sessions (processing_id, session, due_at)
+   SELECT 'processing-' || session_id, id, CASE WHEN session_id LIKE '%000' THEN now() ELSE now() + interval '1 day' END
+   FROM sessions`,
+];
+
+beforeAll(async () => {
+  app = await startRequestsApp({ ROLES: 'worker,api' }, ['getSession', 'getProcessingSession', 'createSession']);
+  sql = new pg.Client({ connectionString: app.database.url });
+  await sql.connect();
+  for (const table of LARGE) await neverAnalysed(sql, table);
+  for (const statement of FILL) await sql.query(statement);
+  alias = (await sql.query('SELECT id FROM session_aliases LIMIT 1')).rows[0].id;
+});
+
+afterAll(async () => {
+  await sql?.end();
+  await app?.close();
+});
+
+const HOT = [
+  'an event',
+  'the turn of a session',
+  'the turn of a look-up',
+  'the turn of a request',
+  'telling the feed',
+  'counting what is wanted',
+  'a wish for one session',
+  'health',
+  'reading a session by the platform’s id',
+  'reading a session by an alias',
+  'a list of all',
+  'a list since a moment',
+  'a list by provider',
+  'a list by client',
+  'a list by appointment',
+  'a list by a rare state',
+  'a list by a state that is never there',
+  'a list by provider and rare state',
+  'a list by client since a moment',
+] as const;
+
+/** Everything that is done again and again, each with a name. */
+function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
+  const of = <T>(type: new (...args: never[]) => T): T => app.service.app.get(type);
+  const database = of(Database);
+  const [reads, refreshes, processing] = [of(SessionReadsRepository), of(RefreshRepository), of(ProcessingRepository)];
+  const requests = of(SessionRequestsRepository);
+  const event = {
+    eventType: 'SESSION_PROCESSING_COMPLETED',
+    sessionId: 'session-7',
+    providerUserId: 'user-8',
+    partnerAppointmentId: 'appointment-7',
+    aiNotesEnabled: true,
+  } satisfies SessionEvent;
+  const list = (filter: object) => async () => {
+    const page = await reads.list(filter, 51, undefined);
+    const last = page.at(-1);
+    if (last) await reads.list(filter, 51, [last.updated_at.toISOString(), last.id]);
+  };
+  const read = async (id: string) => {
+    const row = await reads.find(id);
+    if (!row) throw new Error(`${id} is not there.`);
+    await reads.findWithDocuments(id);
+    await reads.insights(row.id);
+    await reads.revisions(row.id, `document-${row.id}`);
+  };
+  return {
+    'an event': () =>
+      database.transaction(async (tx) => {
+        const id = await of(HeardRepository).hearEvent(tx, event);
+        await of(RequestOutcomesRepository).heardOf(tx, {
+          id,
+          sessionId: event.sessionId,
+          providerUserId: event.providerUserId,
+          partnerAppointmentId: 'appointment-7',
+          receivedAt: new Date(),
+        });
+        await processing.hear(tx, 'processing-session-8');
+      }),
+    'the turn of a session': async () => {
+      const turn = await refreshes.takeTurn();
+      if (!turn) throw new Error('No session is due.');
+      await refreshes.nextDueAt();
+      await refreshes.storeFault(turn, { code: 'rejected', strike: true, waitMs: 3_600_000 });
+      refreshes.endTurn(turn);
+    },
+    'the turn of a look-up': async () => {
+      const turn = await processing.takeTurn();
+      if (!turn) throw new Error('No look-up is due.');
+      await processing.nextDueAt();
+      await database.transaction((tx) =>
+        processing.storeAnswer(tx, turn, { raw: {}, sessionId: 'session-9' } as never),
+      );
+      processing.endTurn(turn);
+    },
+    'the turn of a request': async () => {
+      await requests.takeTurn();
+      await requests.nextDueAt();
+      await requests.lostAttempts();
+    },
+    'telling the feed': () => of(SessionNews).tell(),
+    'counting what is wanted': () => of(WantedRefreshes).countWanted(),
+    'a wish for one session': () => of(WantedRefreshes).wantOne('00000000-0000-4000-8000-000000000000'),
+    health: async () => (await app.service.call('GET', '/health/ready')).json<HealthReport>(),
+    'reading a session by the platform’s id': () => read('session-5'),
+    'reading a session by an alias': () => read(alias),
+    'a list of all': list({}),
+    'a list since a moment': list({ updatedSince: new Date(Date.now() - 3_600_000) }),
+    'a list by provider': list({ provider: 'many-p-7' }),
+    'a list by client': list({ client: 'many-c-777' }),
+    'a list by appointment': list({ appointment: 'appointment-77' }),
+    'a list by a rare state': list({ state: 'Error' }),
+    'a list by a state that is never there': list({ state: 'Rejected' }),
+    'a list by provider and rare state': list({ provider: 'many-p-7', state: 'Error' }),
+    'a list by client since a moment': list({ client: 'many-c-777', updatedSince: new Date(0) }),
+  };
+}
+
+const shape = async (name: (typeof HOT)[number]) => {
+  const statements = await statementsOf(LARGE, hotWork()[name]);
+  const views = [];
+  for (const statement of statements.filter(({ text }) => !/^\s*(SET|BEGIN)/.test(text))) {
+    const { fullReads, rowsRead } = await planOf(sql, statement, { large: LARGE, small: SMALL, execute: true });
+    views.push({ text: statement.text, fullReads, rowsRead });
+  }
+  return views;
+};
+
+describe.each([
+  ['that were never analysed', async () => {}],
+  [
+    'of a million',
+    async () => {
+      for (const table of LARGE) await asIfThereWere(1_000_000, sql, table);
+    },
+  ],
+] as const)('among sessions %s', (_which, prepare) => {
+  beforeAll(prepare);
+
+  it.each(HOT)('%s reads no table and no index to its end', async (name) => {
+    const views = await shape(name);
+    expect(views).not.toHaveLength(0);
+    for (const { text, fullReads, rowsRead } of views) {
+      expect([text, fullReads]).toEqual([text, []]);
+      expect([text, Math.min(rowsRead, FEW)]).toEqual([text, rowsRead]);
+    }
+  });
+});
