@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
+import { SilenceWatch, WatchedClient } from './silence-watch.js';
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -21,8 +22,16 @@ const SILENT_AFTER_MS = 2_000;
 /** Milliseconds after which the answer to a statement of the usual length counts as lost. */
 export const ANSWER_TIMEOUT_MS = LIMITS.statementMs + SILENT_AFTER_MS;
 
+/** Milliseconds of idleness after which the system itself looks whether the other side is there. */
+const KEEP_ALIVE_MS = 5_000;
+
 /** Connections for statements over many rows. */
 const BULK_POOL_SIZE = 3;
+
+/** Milliseconds between two looks for bulk statements whose connection fell silent; it is cut at the second. */
+const LOOK_MS = 3_000;
+
+const APPLICATION = 'notebridge';
 
 /** A process keeps this many connections for its API and workers; the receiver has its own few. */
 const POOL_SIZE = 16;
@@ -39,19 +48,27 @@ const DEADLOCK_TRIES = 4;
 
 /**
  * PostgreSQL for the workers and the API: plain SQL where exact statements count. A connection that dies without a word
- * costs a statement `ANSWER_TIMEOUT_MS` and is not used again; the locks of its transaction end on the server's side.
+ * costs a statement `ANSWER_TIMEOUT_MS`, one over many rows two looks, and is not used again; the locks of its
+ * transaction end on the server's side.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   readonly pool: pg.Pool;
   /** For statements over many rows, such as those of imports, which may take minutes. */
   readonly bulkPool: pg.Pool;
+  /** Of the bulk connections. */
+  readonly silence: SilenceWatch;
+  private readonly looking: NodeJS.Timeout;
   private readonly log = new Logger(Database.name);
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
     this.pool = this.newPool(POOL_SIZE, LIMITS);
-    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_LIMITS);
+    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_LIMITS, WatchedClient);
+    this.silence = new SilenceWatch(this.pool, APPLICATION);
+    this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
+    // What keeps the look from its answer is told by those who use the pool.
+    this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_MS).unref();
   }
 
   /**
@@ -89,11 +106,13 @@ export class Database implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.looking);
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 
-  private newPool(max: number, { maxUses, statementMs, idleMs }: Limits): pg.Pool {
+  private newPool(max: number, { maxUses, statementMs, idleMs }: Limits, Client = pg.Client): pg.Pool {
     const pool = new pg.Pool({
+      Client,
       connectionString: this.url,
       max,
       maxUses,
@@ -103,8 +122,9 @@ export class Database implements OnApplicationShutdown {
       // Whose other side is gone holds its locks no longer.
       idle_in_transaction_session_timeout: idleMs,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       options: SESSION_OPTIONS,
-      application_name: 'notebridge',
+      application_name: APPLICATION,
     });
     pool.on('error', (error) => this.log.warn(`an idle database connection was lost: ${error.message}`));
     // A connection that dies between two statements of a transaction tells nobody but this listener; without one the

@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Service } from '../harness/service.js';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
+import { until } from '../harness/until.js';
+import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
+import type { HealthReport } from '../src/operations/health-report.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { deliver, sessionEvent, signed } from './support/webhooks-app.js';
+
+/** What a silence of all open connections may cost, in milliseconds. */
+const SILENCE_COSTS_MS = 15_000;
+
+async function throughProxy(database: TestDatabase): Promise<{ proxy: TcpProxy; url: string }> {
+  const url = new URL(database.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  return { proxy, url: url.toString() };
+}
+
+describe('a statement over many rows whose connection falls silent', () => {
+  let home: TestDatabase;
+  let proxy: TcpProxy;
+  let database: Database;
+  let outside: Database;
+
+  beforeAll(async () => {
+    home = await freshDatabase();
+    const { proxy: started, url } = await throughProxy(home);
+    proxy = started;
+    database = new Database(url);
+    outside = new Database(home.url);
+    await outside.pool.query('CREATE TABLE held (id int PRIMARY KEY); INSERT INTO held VALUES (1)');
+  });
+
+  afterAll(async () => {
+    await database.onApplicationShutdown();
+    await outside.onApplicationShutdown();
+    await proxy.close();
+    await home.drop();
+  });
+
+  /** Looks over connections that work, as those do that are made after a silence. */
+  const look = async () => {
+    await database.pool.query('SELECT 1').catch(() => undefined);
+    await database.silence.look();
+  };
+  const bulk = (work: (tx: pg.PoolClient) => Promise<unknown>) =>
+    database.transaction(work, 'bulk').then(
+      () => 'done',
+      () => 'failed',
+    );
+
+  test('before it arrives, or before its answer does, it fails at the second look, and its locks end', async () => {
+    for (const when of ['before', 'during'] as const) {
+      let asked = () => {};
+      const isAsked = new Promise<void>((resolve) => {
+        asked = resolve;
+      });
+      const work = bulk(async (tx) => {
+        await tx.query('SELECT FROM held FOR UPDATE');
+        if (when === 'before') proxy.silence();
+        const last = tx.query('SELECT pg_sleep(0.5)');
+        if (when === 'during') setTimeout(() => proxy.silence(), 100);
+        asked();
+        return last;
+      });
+      await isAsked;
+      expect(
+        await until('it fails', async () => {
+          await look();
+          return Promise.race([work, delay(100)]);
+        }),
+      ).toBe('failed');
+      await outside.transaction((tx) => tx.query('SELECT FROM held FOR UPDATE NOWAIT'));
+    }
+  });
+
+  test('is not taken for one that takes long, or waits for somebody', async () => {
+    await outside.transaction(async (holder) => {
+      await holder.query('SELECT FROM held FOR UPDATE');
+      let pid = 0;
+      const work = bulk(async (tx) => {
+        pid = (await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
+        await tx.query('SELECT FROM held FOR UPDATE');
+      });
+      await until('it waits', async () => {
+        const { rows } = await outside.pool.query(
+          `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`,
+          [pid],
+        );
+        return rows.length === 1;
+      });
+      for (let looks = 0; looks < 5; looks += 1) await look();
+      await holder.query('ROLLBACK; BEGIN');
+      expect(await work).toBe('done');
+    });
+  });
+});
+
+describe('a service whose PostgreSQL falls silent on every open connection', () => {
+  const newMirror = useMirrors();
+  let mirror: Mirror;
+  let proxy: TcpProxy;
+  let service: Service;
+
+  beforeAll(async () => {
+    const database = await freshDatabase();
+    const through = await throughProxy(database);
+    proxy = through.proxy;
+    mirror = await newMirror({ database, env: { DATABASE_URL: through.url } });
+    service = await mirror.start();
+  });
+  afterAll(() => proxy.close());
+
+  const send = (name: string) => deliver(service, signed(sessionEvent(name), { secret: WEBHOOK_SECRET }));
+  const isShown = async (name: string) => (await service.call('GET', `/v1/sessions/${name}`)).status === 200;
+  const database = async () => {
+    const { body } = await service.call<HealthReport>('GET', '/health/ready');
+    return body.checks.database?.status;
+  };
+
+  test('goes on over new ones: deliveries are handled, reads are answered, imports complete', async () => {
+    const content = ['externalId,email,firstName,lastName']
+      .concat(Array.from({ length: 50 }, (_, n) => `p-${n},p-${n}@example.org,Pia,N${n}`))
+      .join('\n');
+    for (const round of [1, 2]) {
+      await send(`before-${round}`);
+      const { id } = await service.startImport('kind=providers', [
+        { name: 'providers.csv', type: 'text/csv', content },
+      ]);
+      proxy.silence();
+      expect((await send(`after-${round}`)).status).toBe(204);
+      await until('the deliveries are handled', async () => {
+        return (await isShown(`before-${round}`)) && (await isShown(`after-${round}`));
+      });
+      expect((await service.importEnded(id)).state).toBe('completed');
+      await until('its health is well', async () => (await database()) === 'ok');
+    }
+    expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+    expect(await service.kill('SIGTERM')).toBe(0);
+  });
+
+  test('waits for none of them longer than a silence may cost', () => {
+    expect(ANSWER_TIMEOUT_MS).toBeLessThan(SILENCE_COSTS_MS);
+  });
+});
