@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-report.js';
@@ -54,6 +55,25 @@ describe('who is on call', () => {
     await until('the log says so', () => told().at(-1) === 'well again');
     // Each change is told once, however often somebody asked.
     expect(told().filter((status, at, all) => status === all[at - 1])).toEqual([]);
+  });
+
+  test('sees that a session holds the budget of calls, and which; work goes on when it ends', async () => {
+    await want('held-0', 30);
+    const holder = new pg.Client({ connectionString: mirror.database.url });
+    await holder.connect();
+    await holder.query('BEGIN; SELECT FROM call_budgets FOR UPDATE');
+    const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await want('held-1');
+    expect(await becomes('down')).toMatchObject({
+      reason: expect.stringContaining(`pid ${rows[0]?.pid}, idle in transaction`),
+      facts: { heldByPid: rows[0]?.pid },
+    });
+    // Not vital: what is asked for is kept, and a restart would not help.
+    expect((await health()).status).toBe('degraded');
+    expect((await fetch(`${worker.url}/health/live`)).status).toBe(200);
+    await holder.end();
+    await becomes('ok');
+    expect((await want('held-1', 60)).status).toBe(200);
   });
 
   test('sees how long a 429 stops the calls, in every process', async () => {

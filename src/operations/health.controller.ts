@@ -5,19 +5,29 @@ import { Public } from '../access/scopes.js';
 import { HotRoute } from '../http/route-options.js';
 import { HealthChecks } from './health-checks.js';
 import type { HealthReport } from './health-report.js';
+import { Liveness } from './liveness.js';
 
 @ApiTags('operations')
 @Public()
 @Controller('health')
 export class HealthController {
-  constructor(private readonly checks: HealthChecks) {}
+  constructor(
+    private readonly checks: HealthChecks,
+    private readonly liveness: Liveness,
+  ) {}
 
   @Get('live')
-  @ApiOperation({ summary: 'The process runs' })
+  @ApiOperation({
+    summary: 'The process runs',
+    description: '503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.',
+  })
   @HotRoute()
   @ApiOkResponse()
-  live(): { status: 'ok' } {
-    return { status: 'ok' };
+  @ApiServiceUnavailableResponse()
+  live(@Res({ passthrough: true }) reply: FastifyReply): { status: 'ok' | 'stuck' } {
+    if (this.liveness.isAlive()) return { status: 'ok' };
+    reply.code(503);
+    return { status: 'stuck' };
   }
 
   @Get('ready')

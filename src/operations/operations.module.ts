@@ -5,6 +5,7 @@ import { CapabilitiesController } from './capabilities.controller.js';
 import { DatabaseHealth } from './database-health.js';
 import { HealthController } from './health.controller.js';
 import { HealthChecks } from './health-checks.js';
+import { Liveness } from './liveness.js';
 import { MetricsController } from './metrics.controller.js';
 import { Retention } from './retention.js';
 import { RetentionRepository } from './retention.repository.js';
@@ -14,6 +15,6 @@ import { WorkersHealth } from './workers-health.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [CapabilitiesController, HealthController, MetricsController],
-  providers: [HealthChecks, DatabaseHealth, WorkersHealth, RetentionRepository, Retention],
+  providers: [HealthChecks, DatabaseHealth, Liveness, WorkersHealth, RetentionRepository, Retention],
 })
 export class OperationsModule {}

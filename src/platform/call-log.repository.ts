@@ -7,7 +7,7 @@ import { Random } from '../config/random.js';
 import { achievedPaceMs, type CallTempo } from './call-forecast.js';
 import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './call-pace.js';
 import { pauseMs } from './call-pause.js';
-import type { CallsLately } from './calls-health-rule.js';
+import type { BudgetHolder, CallsLately } from './calls-health-rule.js';
 
 /** A slot that was granted: the right to one HTTP attempt, now. */
 export interface CallGrant {
@@ -211,6 +211,24 @@ export class CallLogRepository {
       [personId, callId, operation],
     );
     return rows[0]?.status === 403 ? rows[0].answeredAt : null;
+  }
+
+  /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when somebody holds it for long */
+  async touchBudget(tx: PoolClient): Promise<void> {
+    await tx.query(`SET LOCAL lock_timeout = '1s'`);
+    await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);
+  }
+
+  /** The session that has been longest in a transaction which locks rows of the budget. */
+  async budgetHolder(sql: Pick<Pool, 'query'>): Promise<BudgetHolder | undefined> {
+    const { rows } = await sql.query<BudgetHolder>(
+      `SELECT a.pid, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
+       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.relation = 'call_budgets'::regclass AND l.granted AND l.mode <> 'AccessShareLock'
+         AND a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
+       ORDER BY a.xact_start LIMIT 1`,
+    );
+    return rows[0];
   }
 
   private async lockBudget(tx: PoolClient): Promise<{ blockedUntil: Date | null; bulkNextAt: Date | null }> {

@@ -34,6 +34,20 @@ export function callsHealth({ ended, blockedUntil, now }: CallsLately): Health {
   };
 }
 
+/** A session that keeps the row from which every process takes its slots. */
+export interface BudgetHolder {
+  pid: number;
+  /** As PostgreSQL says it, such as `idle in transaction`. */
+  state: string | null;
+  seconds: number;
+}
+
+/** Nothing can be sent while one session holds the budget: a person has to end it. */
+export function heldBudget({ pid, state, seconds }: BudgetHolder): Health {
+  const reason = `A session of PostgreSQL (pid ${pid}, ${state ?? 'state unknown'}) has held the call budget for ${Math.round(seconds)} s: nothing is sent to user management until it ends; pg_terminate_backend(${pid}) ends it.`;
+  return { status: 'down', reason, facts: { heldByPid: pid } };
+}
+
 type Failure = keyof typeof FAILURES;
 
 /** The outcomes (`PlatformErrorKind`) that tell of the platform or of the way to it, not of the call. */

@@ -1,9 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
+import { codeOf } from '../http/database-fault.js';
 import { type Health, HealthIndicator } from '../http/health-indicator.js';
 import { Metrics } from '../http/metrics.js';
 import { CallLogRepository } from './call-log.repository.js';
-import { callsHealth, OUTAGE_CALLS } from './calls-health-rule.js';
+import { type BudgetHolder, callsHealth, heldBudget, OUTAGE_CALLS } from './calls-health-rule.js';
+
+/** SQLSTATE of a lock that was not had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Tells an operator how the platform takes the calls to user management, of all processes together. */
 @Injectable()
@@ -31,6 +35,19 @@ export class CallsHealth {
 
   @HealthIndicator('platform')
   async health(): Promise<Health> {
+    const holder = await this.budgetHolder();
+    if (holder) return heldBudget(holder);
     return callsHealth(await this.calls.standing(this.database.pool, OUTAGE_CALLS));
+  }
+
+  /** Who keeps the budget's row, so that no process gets a slot. */
+  private async budgetHolder(): Promise<BudgetHolder | undefined> {
+    try {
+      await this.database.transaction((tx) => this.calls.touchBudget(tx));
+      return undefined;
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      return this.calls.budgetHolder(this.database.pool);
+    }
   }
 }
