@@ -1,17 +1,27 @@
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
+import { findRedisServer, startRedis } from '../harness/redis-server.js';
 import { validateEnv } from '../src/config/env.js';
+import { composeFault } from './support/compose-rules.js';
+import { useMirrors } from './support/service.js';
 
 interface Service {
   environment?: Record<string, unknown>;
   command?: string[];
   depends_on?: Record<string, { condition: string }>;
-  healthcheck?: unknown;
+  healthcheck?: { test: string[] };
 }
 
 const read = (file: string): string => readFileSync(path.resolve(__dirname, '..', file), 'utf8');
-const compose = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as { services: Record<string, Service> };
+const compose = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as Record<string, unknown> & {
+  services: Record<string, Service>;
+};
 const service = (name: string): Service => compose.services[name] ?? {};
 
 /** Compose's own: it becomes part of DATABASE_URL. */
@@ -52,7 +62,68 @@ describe('the production set', () => {
     expect(service('redis').command).toEqual(expect.arrayContaining(['--appendonly', 'yes', 'noeviction']));
   });
 
+  it('is a docker-compose.yml that the Compose specification allows', () => {
+    expect(composeFault(compose)).toBeUndefined();
+  });
+
   it('has every store, the api and the worker watched for their health', () => {
     for (const name of ['postgres', 'redis', 'api', 'worker']) expect(service(name).healthcheck).toBeDefined();
+  });
+});
+
+describe('the health checks of docker-compose.yml', () => {
+  const newMirror = useMirrors();
+
+  /** The program of a health check with its arguments. */
+  const commandOf = (name: string): [string, string[]] => {
+    const [kind, program = '', ...args] = service(name).healthcheck?.test ?? [];
+    expect(kind).toBe('CMD');
+    return [program, args];
+  };
+
+  async function exitCode(program: string, args: string[], env: Record<string, string> = {}): Promise<number | null> {
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: 'ignore' });
+    return (await once(child, 'exit'))[0];
+  }
+
+  /** In a container the service listens on one port; here it is where a test has it. */
+  const askedAt = (args: string[], url: string) => args.map((arg) => arg.replace('http://127.0.0.1:3000', url));
+
+  it.each([
+    ['api', 'api,worker'],
+    ['worker', 'worker'],
+  ])('%s: healthy while the service is, and only then', async (name, roles) => {
+    const [program, args] = commandOf(name);
+    const mirror = await newMirror();
+    const running = await mirror.start({ ROLES: roles });
+    expect(await exitCode(program, askedAt(args, running.url))).toBe(0);
+    await running.kill('SIGTERM');
+    expect(await exitCode(program, askedAt(args, running.url))).toBe(1);
+    const ill = createServer((_request, response) => response.writeHead(503).end()).listen(0, '127.0.0.1');
+    await once(ill, 'listening');
+    const { port } = ill.address() as AddressInfo;
+    expect(await exitCode(program, askedAt(args, `http://127.0.0.1:${port}`))).toBe(1);
+    ill.close();
+  });
+
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const onPath = (program: string) => folders.some((folder) => existsSync(path.join(folder, program)));
+
+  (onPath('pg_isready') ? it : it.skip)('postgres: healthy while PostgreSQL takes connections', async () => {
+    const [program, args] = commandOf('postgres');
+    const { port } = new URL((await newMirror()).database.url);
+    expect(await exitCode(program, args, { PGPORT: port })).toBe(0);
+    expect(await exitCode(program, args, { PGPORT: '9' })).not.toBe(0); // nobody listens there
+  });
+
+  const redisServer = findRedisServer();
+  (redisServer && onPath('redis-cli') ? it : it.skip)('redis: healthy while Redis answers', async () => {
+    const [program, args] = commandOf('redis');
+    const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-redis-'));
+    const redis = await startRedis(redisServer ?? '', folder);
+    expect(await exitCode(program, ['-p', String(redis.port), ...args])).toBe(0);
+    await redis.stop();
+    expect(await exitCode(program, ['-p', String(redis.port), ...args])).not.toBe(0);
+    rmSync(folder, { recursive: true });
   });
 });
