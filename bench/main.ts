@@ -3,6 +3,7 @@ import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchDatabaseAway } from './database-away.js';
 import { benchDemo } from './demo.js';
+import { benchEdgeHeap } from './edge-heap.js';
 import { benchEta } from './eta.js';
 import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
@@ -19,6 +20,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   receiver: benchReceiver,
   outage: benchOutage,
   recordings: benchRecordings,
+  'edge-heap': benchEdgeHeap,
   'stored-sessions': benchStoredSessions,
   recovery: benchRecovery,
   'database-away': benchDatabaseAway,

@@ -12,7 +12,7 @@ export interface ServiceProcess {
 }
 
 /** What a measurement that does not say otherwise runs with: a platform that is not there, and keys that nobody knows. */
-const SETTINGS = {
+export const IDLE_SETTINGS = {
   NODE_ENV: 'production',
   PORT: '0',
   PLATFORM_BASE_URL: 'http://127.0.0.1:9', // nobody listens there
@@ -30,7 +30,7 @@ const SETTINGS = {
  */
 export async function startService(settings: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [path.resolve(__dirname, '../src/main.js')], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...SETTINGS, ...settings },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...IDLE_SETTINGS, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let last = '';

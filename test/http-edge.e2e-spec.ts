@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createConnection } from 'node:net';
 import { Readable } from 'node:stream';
@@ -22,6 +23,7 @@ import { IsEmail, IsString } from 'class-validator';
 import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
 import { type DestinationStream, pino } from 'pino';
+import { until } from '../harness/until.js';
 import { Env } from '../src/config/env.js';
 import { HangUp } from '../src/http/hang-up.js';
 import { HttpModule } from '../src/http/http.module.js';
@@ -33,6 +35,12 @@ import { HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/r
 import { waitUntil } from '../src/http/wait-until.js';
 import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
+
+/** How many signals Node follows for one that `AbortSignal.any` was given. */
+function dependantsOf(signal: AbortSignal): number {
+  const member = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
+  return member ? ((signal as unknown as Record<symbol, Set<unknown> | undefined>)[member]?.size ?? 0) : 0;
+}
 
 class PersonBody {
   @IsEmail()
@@ -395,6 +403,13 @@ describe('the HTTP edge', () => {
       await other.close();
       // Connections that are not answered are cut.
       expect((await waiting).status).toBe(200);
+    });
+
+    test('a request that might have waited leaves nothing behind on the signal of the whole service', async () => {
+      const { closing } = app.getHttpAdapter().getInstance();
+      for (let requests = 0; requests < 50; requests++) await call('/edge/wait');
+      await until('all answers are closed', () => getEventListeners(closing, 'abort').length === 0);
+      expect(dependantsOf(closing)).toBe(0);
     });
 
     test('a page is 50 items unless asked otherwise', async () => {

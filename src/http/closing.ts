@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 
 /** Milliseconds that requests under way get to end by themselves when the service stops. */
@@ -16,6 +17,8 @@ declare module 'fastify' {
 /** Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. */
 export function installClosing(fastify: FastifyInstance): void {
   const closing = new AbortController();
+  // Every request that waits listens to it.
+  setMaxListeners(0, closing.signal);
   fastify.decorate('closing', closing.signal);
   fastify.addHook('preClose', (done) => {
     closing.abort();
