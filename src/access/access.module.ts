@@ -8,6 +8,7 @@ import { AuditController } from './audit.controller.js';
 import { AuditInterceptor } from './audit.interceptor.js';
 import { Audit } from './audit.js';
 import { AuditRepository } from './audit.repository.js';
+import { EventStreams } from './event-streams.js';
 import { Idempotency } from './idempotency.js';
 import { IdempotencyRepository } from './idempotency.repository.js';
 
@@ -20,11 +21,12 @@ import { IdempotencyRepository } from './idempotency.repository.js';
     ApiKeysRepository,
     Audit,
     AuditRepository,
+    EventStreams,
     Idempotency,
     IdempotencyRepository,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
   ],
-  exports: [ApiKeys, Audit, Idempotency],
+  exports: [ApiKeys, Audit, EventStreams, Idempotency],
 })
 export class AccessModule {}

@@ -143,6 +143,13 @@ export class Env {
   @Max(30 * 86_400)
   COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
 
+  /** Streams of server-sent events that one key may have open at once in one process. */
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(10_000)
+  EVENT_STREAMS_PER_KEY: number = 20;
+
   @Transform(({ value }) => parseByteSize(value))
   @IsInt({ message: 'must be a size such as 5 MiB, 512 KiB or a number of bytes' })
   @Min(1024)

@@ -4,7 +4,9 @@ test.each<[ReadUpTo, string]>([
   [{}, '0'],
   [{ cursor: '5' }, '5'],
   [{ after: '6', cursor: '5' }, '6'],
+  [{ after: '5', cursor: '10' }, '10'],
   [{ lastEventId: '7', after: '6', cursor: '5' }, '7'],
+  [{ lastEventId: '7', after: '9' }, '9'],
 ])('%j goes on behind %s', (read, cursor) => {
   expect(startOf(read)).toBe(cursor);
 });

@@ -1,12 +1,12 @@
 import { Problem } from '../http/problem.js';
 
 /** Before the first event. */
-const BEGINNING = '0';
+const BEGINNING = 0n;
 
 /** A bigint as a decimal text, as events carry it. */
 const CURSOR = /^\d{1,18}$/;
 
-/** The places where a reader may say which event it read last; a stream that resumes knows best. */
+/** The places where a reader may say which event it read last. */
 export interface ReadUpTo {
   /** The header Last-Event-ID (WHATWG HTML §9.2.4). */
   lastEventId?: string | undefined;
@@ -15,7 +15,8 @@ export interface ReadUpTo {
 }
 
 /**
- * The cursor behind which a reader goes on; without any, the beginning.
+ * The cursor behind which a reader goes on: the largest of those that it gives, for a reader that pages or resumes
+ * often repeats the `after` with which it began; without any, the beginning.
  *
  * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would tell the reader
  *   everything once more
@@ -29,7 +30,8 @@ export function startOf({ lastEventId, after, cursor }: ReadUpTo): string {
   for (const [text, pointer] of places) {
     if (text !== undefined && !CURSOR.test(text)) throw badCursor(pointer);
   }
-  return lastEventId ?? after ?? cursor ?? BEGINNING;
+  const given = places.flatMap(([text]) => (text === undefined ? [] : [BigInt(text)]));
+  return String([BEGINNING, ...given].sort((a, b) => Number(a - b)).at(-1));
 }
 
 function badCursor(pointer: string | undefined): Problem {

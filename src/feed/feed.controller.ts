@@ -2,6 +2,8 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsOptional, IsString } from 'class-validator';
 import type { FastifyReply } from 'fastify';
+import { Caller, type Principal } from '../access/caller.js';
+import { EventStreams } from '../access/event-streams.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { type Page, PageQuery } from '../http/page.js';
@@ -42,7 +44,10 @@ class FeedEventView implements FeedEvent {
 @Controller('v1/events')
 @Scopes('events:read')
 export class FeedController {
-  constructor(private readonly feed: FeedStream) {}
+  constructor(
+    private readonly feed: FeedStream,
+    private readonly streams: EventStreams,
+  ) {}
 
   @Get()
   @ApiOperation({ summary: 'The change feed, in order: a page, or a stream' })
@@ -53,14 +58,12 @@ export class FeedController {
     @Headers('last-event-id') lastEventId: string | undefined,
     @PreferWait() wait: number,
     @HangUp() signal: AbortSignal,
+    @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const after = startOf({ lastEventId, after: query.after, cursor: query.cursor });
     if (accept?.includes('text/event-stream')) {
-      await reply
-        .header('content-type', 'text/event-stream')
-        .header('x-accel-buffering', 'no')
-        .send(this.feed.stream(after, signal));
+      await this.streams.send(reply, caller, () => this.feed.stream(after, signal));
       return;
     }
     const items = await this.feed.await(after, query.limit, wait, signal);

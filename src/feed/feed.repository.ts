@@ -6,6 +6,9 @@ import type { FeedEvent, FeedNews, FeedType } from './feed-event.js';
 /** Any fixed number: whoever gives out cursors holds this lock. */
 const CURSOR_LOCK = 727_003;
 
+/** More than any page holds: who is at the end finds a whole page of what comes next. */
+const CURSORS_AT_ONCE = 1_000;
+
 /**
  * The change feed as rows. Writers take no lock: a row gets its cursor by whoever reads first after its commit. A
  * number drawn by the writers would pass readers by, since transactions commit in another order than they write.
@@ -43,15 +46,20 @@ export class FeedRepository {
     return rowCount !== 0;
   }
 
-  /** Gives the committed events without a cursor the next ones, behind all that were given before. */
+  /**
+   * Gives the oldest committed events without a cursor the next ones, behind all that were given before: a page's worth
+   * and more, so that the first reader of a long feed does not pay for all of it.
+   */
   async giveCursors(): Promise<void> {
     await this.database.transaction(async (tx) => {
       await tx.query('SELECT pg_advisory_xact_lock($1)', [CURSOR_LOCK]);
       await tx.query(
         `UPDATE feed_events f SET cursor = last.cursor + fresh.place
          FROM (SELECT coalesce(max(cursor), 0) AS cursor FROM feed_events) AS last,
-           (SELECT id, row_number() OVER (ORDER BY id) AS place FROM feed_events WHERE cursor IS NULL) AS fresh
+           (SELECT id, row_number() OVER (ORDER BY id) AS place FROM
+             (SELECT id FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT $1) AS oldest) AS fresh
          WHERE f.id = fresh.id`,
+        [CURSORS_AT_ONCE],
       );
     });
   }

@@ -4,6 +4,7 @@ import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nest
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../access/audit.interceptor.js';
 import { Caller, type Principal } from '../access/caller.js';
+import { EventStreams } from '../access/event-streams.js';
 import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { Env } from '../config/env.js';
@@ -30,6 +31,7 @@ export class ImportsController {
     private readonly imports: ImportsService,
     private readonly rows: ImportRowsService,
     private readonly progress: ImportProgress,
+    private readonly streams: EventStreams,
     private readonly env: Env,
   ) {}
 
@@ -101,9 +103,13 @@ export class ImportsController {
 
   @Get(':id/events')
   @ApiOperation({ summary: 'The progress of an import as server-sent events' })
-  async events(@UuidParam() id: string, @HangUp() signal: AbortSignal, @Res() reply: FastifyReply): Promise<void> {
-    const stream = await this.progress.stream(id, signal);
-    await reply.header('content-type', 'text/event-stream').header('x-accel-buffering', 'no').send(stream);
+  async events(
+    @UuidParam() id: string,
+    @HangUp() signal: AbortSignal,
+    @Caller() caller: Principal,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.streams.send(reply, caller, () => this.progress.stream(id, signal));
   }
 
   @Post(':id/apply')

@@ -13,15 +13,15 @@ const deletion = (table: string, where: string): string =>
 const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.staged_at < $1)`;
 
 /**
- * What is dropped, each for rows older than $1. The newest event of the feed stays,
- * behind which the next cursors are given. A plan that nobody applied is cancelled, which
+ * What is dropped, each for rows older than $1. The last event of the feed that has a cursor stays, behind which the
+ * next ones are given. A plan that nobody applied is cancelled, which
  * the imports' own count brings to its end. Of a finished import the outcomes stay; what could still be retried by what
  * its row says no longer can.
  */
 const STATEMENTS: Record<string, string> = {
   calls: deletion('platform_calls', 'granted_at < $1 AND occupies_until < $1'),
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
-  events: deletion('feed_events', 'at < $1 AND cursor < (SELECT max(cursor) FROM feed_events)'),
+  events: deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
   notices: deletion('processing_notices', 'received_at < $1'),
   plans: `UPDATE imports SET state = 'cancelled' WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1
