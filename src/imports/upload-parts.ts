@@ -12,25 +12,30 @@ export interface UploadedFile {
   content: AsyncIterable<Buffer>;
 }
 
-const FORMATS: Record<string, ImportFormat> = {
-  'text/csv': 'csv',
-  'application/csv': 'csv',
-  'application/vnd.ms-excel': 'csv',
-  'application/x-ndjson': 'ndjson',
-  'application/ndjson': 'ndjson',
-  'application/jsonl': 'ndjson',
-  'application/fhir+ndjson': 'fhir-ndjson',
-  'application/fhir+json': 'fhir-json',
-};
+/** Maps, for a sender may name anything: `__proto__` is a member of every object. */
+const FORMATS = new Map<string, ImportFormat>(
+  Object.entries({
+    'text/csv': 'csv',
+    'application/csv': 'csv',
+    'application/vnd.ms-excel': 'csv',
+    'application/x-ndjson': 'ndjson',
+    'application/ndjson': 'ndjson',
+    'application/jsonl': 'ndjson',
+    'application/fhir+ndjson': 'fhir-ndjson',
+    'application/fhir+json': 'fhir-json',
+  }),
+);
 
-const EXTENSIONS: Record<string, ImportFormat> = {
-  '.csv': 'csv',
-  '.tsv': 'csv',
-  '.txt': 'csv',
-  '.ndjson': 'ndjson',
-  '.jsonl': 'ndjson',
-  '.json': 'fhir-json',
-};
+const EXTENSIONS = new Map<string, ImportFormat>(
+  Object.entries({
+    '.csv': 'csv',
+    '.tsv': 'csv',
+    '.txt': 'csv',
+    '.ndjson': 'ndjson',
+    '.jsonl': 'ndjson',
+    '.json': 'fhir-json',
+  }),
+);
 
 /**
  * How a file is read: by its media type, else by its name's ending.
@@ -38,7 +43,7 @@ const EXTENSIONS: Record<string, ImportFormat> = {
  * @throws {Problem} 415 `unknown-format`, or 422 `wrong-part` when a part's name does not say what it holds
  */
 export function readingOf(file: UploadedFile, kind: ImportKind): { format: ImportFormat; kind: ImportKind } {
-  const found = FORMATS[file.mediaType] ?? EXTENSIONS[path.extname(file.name).toLowerCase()];
+  const found = FORMATS.get(file.mediaType) ?? EXTENSIONS.get(path.extname(file.name).toLowerCase());
   if (!found) {
     const detail =
       'The content type of a file is not one that can be imported; send text/csv, application/x-ndjson, application/fhir+ndjson or application/fhir+json.';

@@ -14,9 +14,8 @@ const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at 
 
 /**
  * What is dropped, each for rows older than $1. The last event of the feed that has a cursor stays, behind which the
- * next ones are given. A plan that nobody applied is cancelled, which
- * the imports' own count brings to its end. Of a finished import the outcomes stay; what could still be retried by what
- * its row says no longer can.
+ * next ones are given. A plan that nobody applied is cancelled, which the imports' own count brings to its end. Of a
+ * finished import the outcomes stay; what could still be retried by what its row says no longer can.
  */
 const STATEMENTS: Record<string, string> = {
   calls: deletion('platform_calls', 'granted_at < $1 AND occupies_until < $1'),

@@ -20,7 +20,8 @@ const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
  * @returns what is wrong with it, in words that hold nothing of it; undefined when it may be used
  */
 export function checkPublicUrl(text: string, rule: HostRule): string | undefined {
-  if (!URL.canParse(text) || /[\p{Cc}\s\\]/u.test(text)) return 'must be a complete address such as https://host/path';
+  if (!URL.canParse(text) || /[\p{Cc}\p{Cs}\s\\]/u.test(text))
+    return 'must be a complete address such as https://host/path';
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && rule.privateHostsAllowed))
     return 'must begin with https://';

@@ -26,6 +26,7 @@ it.each([
   ['a document in itself', 'data:text/html,hello'],
   ['a backslash', 'https://ehr.example\\@evil.example/'],
   ['a line break', 'https://ehr.example/\n'],
+  ['half a character', 'https://ehr.example/\ud800'],
   ['nothing', ''],
 ])('%s is refused', (_what, url) => {
   expect(redirectFault(url, allowed)).toEqual(expect.any(String));
