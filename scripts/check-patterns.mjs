@@ -1,7 +1,7 @@
 // A regular expression that backtracks lets whoever sends two kilobytes hold the event loop for seconds. So every
 // pattern of the programs that read outside input takes time linear in what it reads, as recheck judges it: by the
 // pattern's automaton, or, where that would be too large, by searching for an attack from a fixed seed.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 // Plain JavaScript; the package's main file would look for a Java runtime.
 import recheck from 'recheck/lib/browser.js';
@@ -53,14 +53,38 @@ function faultOf(pattern) {
   return `${pattern} takes more than linear time (${complexity?.summary ?? 'not known how much'})`;
 }
 
+/** What was judged fit once, by this version of recheck, is not judged again: some patterns take it seconds. */
+const MEMORY = '.data/linear-patterns.json';
+const { version: judge } = JSON.parse(
+  readFileSync(new URL('../node_modules/recheck/package.json', import.meta.url), 'utf8'),
+);
+
+function remembered(root) {
+  try {
+    const { version, patterns } = JSON.parse(readFileSync(path.join(root, MEMORY), 'utf8'));
+    return version === judge ? patterns : [];
+  } catch {
+    return [];
+  }
+}
+
+function remember(root, patterns) {
+  mkdirSync(path.join(root, path.dirname(MEMORY)), { recursive: true });
+  writeFileSync(path.join(root, MEMORY), JSON.stringify({ version: judge, patterns }));
+}
+
 /** One line for every pattern below `root` that is not known to take linear time. */
 export function findSlowPatterns(root, folders = ['src', 'simulator']) {
-  const verdicts = new Map();
-  return sources(root, folders)
-    .flatMap((file) => patternsOf(root, file))
-    .flatMap(({ place, pattern }) => {
-      if (!verdicts.has(pattern)) verdicts.set(pattern, faultOf(pattern));
-      const fault = verdicts.get(pattern);
-      return fault === undefined ? [] : [`${place} ${fault}`];
-    });
+  const verdicts = new Map(remembered(root).map((pattern) => [pattern, undefined]));
+  const found = sources(root, folders).flatMap((file) => patternsOf(root, file));
+  for (const { pattern } of found) if (!verdicts.has(pattern)) verdicts.set(pattern, faultOf(pattern));
+  const used = new Set(found.map(({ pattern }) => pattern));
+  remember(
+    root,
+    [...used].filter((pattern) => verdicts.get(pattern) === undefined),
+  );
+  return found.flatMap(({ place, pattern }) => {
+    const fault = verdicts.get(pattern);
+    return fault === undefined ? [] : [`${place} ${fault}`];
+  });
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { until } from '../../harness/until.js';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Feed } from './feed.js';
 import type { FeedEvent } from './feed-event.js';
 import { FeedStream } from './feed-stream.js';
@@ -14,6 +14,10 @@ const event = (cursor: number): FeedEvent => ({
   subject: 'clients/c',
   data: {},
 });
+
+const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await delay(5);
+};
 
 /** A feed in memory that counts how often it is read. */
 class CountedFeed {
@@ -47,11 +51,11 @@ describe('many who wait for news', () => {
         if (id !== undefined) heard.push(id);
       });
     }
-    await until('all have read to the end', () => feed.reads >= LISTENERS);
+    await until(() => feed.reads >= LISTENERS);
     const before = feed.reads;
     for (let cursor = 1; cursor <= 3; cursor++) {
       feed.events.push(event(cursor));
-      await until('all are told', () => told.every((heard) => heard.length >= cursor));
+      await until(() => told.every((heard) => heard.length >= cursor));
     }
     expect(told.every((heard) => heard.join() === '1,2,3')).toBe(true);
     // Each event was found by one look; a slow machine looks some more times in between.
