@@ -31,7 +31,7 @@ export interface Simulator {
 export async function buildSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const state = new SimulatorState(settingsOf(options), options.seed ?? randomSeed(), options.nowMs ?? steadyNowMs);
   const app = Fastify({ forceCloseConnections: true, bodyLimit: 5 * 1024 * 1024 });
-  answerRefusals(app);
+  answerRefusals(app, state);
   readJson(app);
   servePlatform(app, state, options.apiKey ?? DEFAULT_API_KEY, [
     ...userRoutes(state),
@@ -67,6 +67,8 @@ export async function buildSimulator(options: SimulatorOptions = {}): Promise<Si
   };
 }
 
+const NOTHING_HERE = '<!doctype html><html><title>404 Not Found</title><h1>Not Found</h1></html>';
+
 export const DEFAULT_API_KEY = 'simulator-api-key';
 
 function randomSeed(): number {
@@ -74,10 +76,11 @@ function randomSeed(): number {
 }
 
 /** The body shape of the platform's errors is not shown by the spec; here it is `{"message": …}`. */
-function answerRefusals(app: FastifyInstance): void {
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ message: 'There is no such route; simulator/README.md names those that there are.' }),
-  );
+function answerRefusals(app: FastifyInstance, state: SimulatorState): void {
+  app.setNotFoundHandler((_request, reply) => {
+    if (state.settings.unknownPaths === 'page') return reply.code(404).type('text/html').send(NOTHING_HERE);
+    return reply.code(404).send({ message: 'There is no such route; simulator/README.md names those that there are.' });
+  });
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     if (error instanceof Refusal) {
       return reply.code(error.status).headers(error.headers).send({ message: error.message });

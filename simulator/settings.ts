@@ -1,3 +1,4 @@
+import { USER_ROLES, type UserRole } from '../src/platform/wire-types.js';
 import { type Fields, isChoice, objectOf } from './body-fields.js';
 import { invalid } from './refusal.js';
 import { OPTIONAL_FIELDS, type OptionalField } from './sessions/optional-fields.js';
@@ -16,8 +17,12 @@ export interface Settings {
   latencyMs: RangeMs;
   /** Whether a create with an email that somebody has already is refused with 400 or makes a second user. */
   duplicateEmails: 'reject' | 'allow';
+  /** What a request for an unknown path is answered beside 404: as every error, or a web page as of another server. */
+  unknownPaths: 'message' | 'page';
   /** USER_CREATED also for users that the API creates; the spec names only those of the platform's application. */
   userCreatedForApi: boolean;
+  /** The role that USER_CREATED names; empty: the user's own. */
+  userCreatedRole: UserRole | '';
 
   /** Whether the organisation has AI notes. */
   aiNotes: boolean;
@@ -76,7 +81,9 @@ export const DEFAULT_SETTINGS: Settings = {
   retryAfter: 'seconds',
   latencyMs: [0, 0],
   duplicateEmails: 'reject',
+  unknownPaths: 'message',
   userCreatedForApi: false,
+  userCreatedRole: '',
   aiNotes: true,
   provisionalAiNotes: 'usual',
   stepMs: 1_000,
@@ -126,7 +133,9 @@ const CHECKS: Record<keyof Settings, Check> = {
   retryAfter: among('seconds', 'date', 'absent'),
   latencyMs: range,
   duplicateEmails: among('reject', 'allow'),
+  unknownPaths: among('message', 'page'),
   userCreatedForApi: flag,
+  userCreatedRole: among('', ...USER_ROLES),
   aiNotes: flag,
   provisionalAiNotes: among('usual', 'opposite'),
   stepMs: amount,

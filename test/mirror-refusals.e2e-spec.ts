@@ -82,6 +82,33 @@ describe('a 403', () => {
     await healthIs('ok');
   });
 
+  test('of two people each: the probes go to others, who all get on, and only the two fail as forbidden', async () => {
+    const refused = ['own-1', 'own-2'];
+    for (const partnerUserId of refused) {
+      mirror.trouble({ operation: 'createProvider', kind: 'forbid', count: null, match: { partnerUserId } });
+    }
+    for (const externalId of refused) await put(externalId);
+    for (const externalId of refused) {
+      await until(`${externalId} is refused`, async () => {
+        await probeIn(0);
+        return (await show(externalId)).error?.code === 'platform-unauthorized';
+      });
+      await checked(externalId);
+    }
+    await probeIn(3_600);
+    const others = ['other-1', 'other-2', 'other-3'];
+    for (const externalId of others) await put(externalId);
+    for (const externalId of others) await checked(externalId);
+    // A single probe is enough: it is the turn of somebody who was never refused.
+    await probeIn(0);
+    for (const externalId of others) expect((await show(externalId, 60)).state).toBe('synced');
+    for (const externalId of refused) {
+      expect(await show(externalId, 60)).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
+    }
+    await healthIs('ok');
+    mirror.release();
+  });
+
   test('of one item is its own: somebody else’s probe goes through, and only it fails as forbidden', async () => {
     mirror.trouble({ operation: 'createProvider', kind: 'forbid', count: null, match: { partnerUserId: 'own' } });
     await put('own');

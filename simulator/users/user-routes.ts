@@ -123,6 +123,10 @@ function announceApiUser(state: SimulatorState, user: User): void {
 
 /** Sends USER_CREATED (spec, User events). */
 export function announceUser(state: SimulatorState, { userId, partnerUserId, role }: User): void {
-  const event: UserEvent = { eventType: 'USER_CREATED', payload: { userId, externalUserId: partnerUserId, role } };
+  const told = state.settings.userCreatedRole || role;
+  const event: UserEvent = {
+    eventType: 'USER_CREATED',
+    payload: { userId, externalUserId: partnerUserId, role: told },
+  };
   state.deliveries.send(event);
 }

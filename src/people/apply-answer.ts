@@ -1,5 +1,5 @@
 import type { CallStep } from './next-step.js';
-import type { Attempt, Person } from './person.js';
+import type { Attempt, Person, Refusal } from './person.js';
 
 /** What a user-management call came to. */
 export type Answer =
@@ -8,6 +8,7 @@ export type Answer =
   | { kind: 'created'; userId: string; heldByAnother: boolean }
   | { kind: 'applied' }
   | { kind: 'deleted' }
+  /** The user is gone: a 404 that could as well tell of a wrong address is refused for all instead. */
   | { kind: 'not-found' }
   | { kind: 'rejected' }
   | { kind: 'forbidden' }
@@ -61,6 +62,12 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
  * never touched.
  */
 export function applyAnswer(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
+  const after = merged(person, step, answer, call);
+  const refusal = refusalAfter(person, step, answer, call.now);
+  return refusal === after.refusal ? after : { ...after, refusal };
+}
+
+function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
   const calm: Person = { ...known, strikes: 0, retryAt: null };
   switch (answer.kind) {
@@ -82,8 +89,7 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
       return unmapped(calm);
     case 'not-found':
       if (step.operation === 'deleteUser') return unmapped(calm);
-      if (step.operation === 'setClientProviders') return { ...calm, attempt: null, review: 'platform-user-missing' };
-      return call.outdated ? calm : { ...calm, fault: 'rejected' };
+      return { ...calm, attempt: null, review: 'platform-user-missing' };
     case 'rejected':
     case 'forbidden':
       return call.outdated ? calm : { ...calm, fault: answer.kind };
@@ -97,6 +103,15 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
       return unknown(person, step, call);
   }
 }
+
+/** A fault tells nothing of who may call; any other answer of the operation ends an earlier refusal. */
+function refusalAfter({ refusal }: Person, { operation }: CallStep, { kind }: Answer, now: Date): Refusal | null {
+  if (kind === 'forbidden' || kind === 'refused-for-all') return { operation, at: now };
+  if (TELLS_NOTHING.includes(kind) || refusal?.operation !== operation) return refusal;
+  return null;
+}
+
+const TELLS_NOTHING: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 'unknown'];
 
 /** The call is known to be done or not done; an earlier one may still be open. */
 function settled(person: Person, callId: string): Person {

@@ -1,9 +1,9 @@
 import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
 import { isCreate, MirrorTables, type Row } from './mirror-tables.spec-support.js';
-import { isAnswered, MirrorWitness } from './mirror-witness.spec-support.js';
+import { isAnswered, MirrorWitness, RIGHT_ADDRESS } from './mirror-witness.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Person } from './person.js';
-import { law, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
+import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
 
 const SEND_WITHIN_MS = 1_000;
 const TIMEOUT_MS = 10_000;
@@ -22,6 +22,7 @@ interface Flight {
   weather: Weather;
   grantedAt: number;
   reply: Reply | null;
+  address: string;
   /** The worker hangs and stores the answer whenever it wakes up. */
   hangs: boolean;
 }
@@ -34,6 +35,9 @@ export class MirrorModel {
   calls = 0;
   /** Whether a human being linked somebody: then two people may mean one user. */
   linkedByHand = false;
+  /** Where the service believes the platform to be, and where it saw user management work. */
+  private address = RIGHT_ADDRESS;
+  private readonly worked = new Set<string>();
   private grants = 0;
   private pausedUntil = 0;
   private readonly witness: MirrorWitness;
@@ -126,6 +130,11 @@ export class MirrorModel {
     if (user) this.platform.removeByOthers(user);
   }
 
+  /** The service starts anew with a base URL under which nothing lives, or with the right one. */
+  moveTo(isRight: boolean): void {
+    this.address = isRight ? RIGHT_ADDRESS : 'wrong';
+  }
+
   /** One worker asks for a turn and gets the `choice`th of the people who are due. */
   turn(choice: number, weather: Weather, hangs: boolean): void {
     this.wait(1);
@@ -144,7 +153,8 @@ export class MirrorModel {
     row.lease = id;
     row.leaseUntil = this.now + LEASE_MS;
     this.tables.probe(step.operation);
-    this.flights.push({ id, row, left, step, weather, grantedAt: this.now, reply: null, hangs });
+    const { address } = this;
+    this.flights.push({ id, row, left, step, weather, grantedAt: this.now, reply: null, address, hangs });
   }
 
   /** A call reaches the platform. */
@@ -182,6 +192,7 @@ export class MirrorModel {
 
   /** From now on the platform answers and nobody dies; everything is done that can be done. */
   drain(): void {
+    this.moveTo(true);
     for (let rounds = 0; ; rounds++) {
       law(rounds < 3_000, 'the mirror never comes to rest');
       if (this.flights.length > 0) this.settle(0);
@@ -231,7 +242,8 @@ export class MirrorModel {
     const { platformUserId } = left;
     const providerUserIds = step.providerUserIds ?? [];
     const arrival = { operation: step.operation, role, partnerUserId, email, platformUserId, providerUserIds };
-    flight.reply = this.platform.arrive(arrival, flight.weather, this.now);
+    const isThere = flight.address === RIGHT_ADDRESS;
+    flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : nothingThere(step.operation);
   }
 
   /** `SettleRepository.settle` */
@@ -265,9 +277,14 @@ export class MirrorModel {
     if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.wakeClientsOf(row);
   }
 
-  private judge({ row, step, grantedAt }: Flight, reply: Reply): Answer {
-    if (reply.kind === 'unauthorized') return this.tables.refused(row, step.operation, grantedAt);
-    if (isAnswered(reply)) this.tables.succeeded(row, step.operation);
+  /** `SettleRepository.judge` */
+  private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
+    const { operation } = step;
+    if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);
+    const isElsewhere = reply.kind === 'not-found' && !this.worked.has(address);
+    if (reply.kind === 'wrong-address' || isElsewhere) return this.tables.refused(operation, null, grantedAt);
+    if (isAnswered(reply)) this.tables.succeeded(operation);
+    if (isAnswered(reply) && reply.kind !== 'rejected') this.worked.add(address);
     if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;
     return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId) };
   }

@@ -7,6 +7,7 @@ import {
   type Person,
   type PersonKind,
   type PersonState,
+  type Refusal,
   type Surroundings,
 } from './person.js';
 import { fromColumns, type KnownColumns, toColumns } from './person-columns.js';
@@ -15,8 +16,6 @@ import { fromColumns, type KnownColumns, toColumns } from './person-columns.js';
 export class Row {
   wantedAt: number;
   wantedProviders: string[] = [];
-  /** The last 403 of an operation that was not followed by another answer of it. */
-  readonly refusedAt = new Map<Operation, number>();
   state: PersonState = 'pending';
   step: Operation | null = null;
   code: string | null = null;
@@ -57,7 +56,6 @@ interface Circuit {
   openedAt: number | null;
   closedAt: number | null;
   probeAt: number;
-  openedBy: string;
 }
 
 const PROBE_MS = 5_000;
@@ -181,21 +179,19 @@ export class MirrorTables {
   }
 
   /** `CircuitRepository.refused` */
-  refused(row: Row, operation: Operation, grantedAt: number): Answer {
+  refused(operation: Operation, refusal: Refusal | null, grantedAt: number): Answer {
     const before = this.circuits.get(operation);
-    const refusedBefore = row.refusedAt.get(operation);
-    row.refusedAt.set(operation, this.now);
-    if (before?.closedAt && refusedBefore && before.closedAt > refusedBefore) return { kind: 'forbidden' };
+    const refusedAt = refusal?.operation === operation ? refusal.at.getTime() : Infinity;
+    if (before?.closedAt && before.closedAt > refusedAt) return { kind: 'forbidden' };
     if (before?.openedAt && grantedAt < before.openedAt) return { kind: 'refused-for-all' };
     const openedAt = before?.openedAt ?? this.now;
     const closedAt = before?.closedAt ?? null;
-    this.circuits.set(operation, { openedAt, closedAt, probeAt: this.now + PROBE_MS, openedBy: row.id });
+    this.circuits.set(operation, { openedAt, closedAt, probeAt: this.now + PROBE_MS });
     return { kind: 'refused-for-all' };
   }
 
   /** `CircuitRepository.succeeded` */
-  succeeded(row: Row, operation: Operation): void {
-    row.refusedAt.delete(operation);
+  succeeded(operation: Operation): void {
     const circuit = this.circuits.get(operation);
     if (circuit?.openedAt) this.circuits.set(operation, { ...circuit, openedAt: null, closedAt: this.now });
   }

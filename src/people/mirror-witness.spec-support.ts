@@ -4,6 +4,9 @@ import { type CallStep, CHECK_FRESH_MS } from './next-step.js';
 import type { Operation, Person } from './person.js';
 import { law, type PlatformModel, type Reply } from './platform-model.spec-support.js';
 
+/** Where the platform lives. */
+export const RIGHT_ADDRESS = 'right';
+
 /** What was seen of one person. */
 interface Memory {
   /** The email that the platform called unknown last, and when. */
@@ -21,6 +24,7 @@ interface Sent {
   id: string;
   left: Person;
   grantedAt: number;
+  address: string;
 }
 
 /** Watches every call and every answer, remembers by itself, and throws when a law of the mirror is broken. */
@@ -70,6 +74,7 @@ export class MirrorWitness {
     if (isTold && answer.kind !== 'unknown') memory.maybeMade = false;
     const isRefused = answer.kind === 'forbidden' || answer.kind === 'refused-for-all';
     const refusals = isRefused ? (memory.refusals.get(step.operation) ?? 0) + 1 : 0;
+    law(answer.kind !== 'not-found' || flight.address === RIGHT_ADDRESS, 'a 404 from another address was believed');
     if (isAnswered(answer)) memory.refusals.set(step.operation, refusals);
     law(answer.kind !== 'forbidden' || refusals > 1, 'a first 403 was held to be the person’s own');
     law(after.fault === null || row.wantedAt < flight.grantedAt, 'somebody failed for what is not wanted any more');

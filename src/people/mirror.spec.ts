@@ -78,6 +78,10 @@ const anything = fc.oneof(
   { weight: 5, arbitrary: happening(fc.constantFrom(1, 1_000, 5_000, 20_000, 70_000), 'wait', (m, ms) => m.wait(ms)) },
   {
     weight: 1,
+    arbitrary: happening(fc.boolean(), 'move to the right address', (m, isRight) => m.moveTo(isRight)),
+  },
+  {
+    weight: 1,
     arbitrary: happening(fc.nat({ max: 9 }), 'remove by others', (m, n) => m.removeByOthers(n)),
   },
 );

@@ -12,6 +12,7 @@ export function newcomer(kind: PersonKind): Person {
     appliedProviders: null,
     fault: null,
     review: null,
+    refusal: null,
     retryAt: null,
     strikes: 0,
   };

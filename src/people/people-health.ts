@@ -3,7 +3,7 @@ import { type Health, HealthIndicator } from '../http/health-indicator.js';
 import { CircuitRepository } from './circuit.repository.js';
 import { PlatformPeople } from './platform-people.js';
 
-/** How the mirror is: a 403 that stopped an operation, or a contract that lacks the API key's header, degrade it. */
+/** How the mirror is: a refusal that stopped an operation, or a contract that lacks the API key's header, degrade it. */
 @Injectable()
 export class PeopleHealth {
   constructor(
@@ -21,7 +21,10 @@ export class PeopleHealth {
     }
     const stopped = await this.circuits.stopped();
     if (stopped.length === 0) return { status: 'ok' };
-    const reason = `The platform answers 403 to ${stopped.join(', ')}: check PLATFORM_API_KEY; work is kept.`;
-    return { status: 'degraded', reason, facts: { stopped: stopped.join(', ') } };
+    const operations = stopped.map(({ operation }) => operation).join(', ');
+    const reason = stopped.some(({ code }) => code === 'platform-address')
+      ? `What answers ${operations} is not the platform's user management: check PLATFORM_BASE_URL and PLATFORM_CONTRACT; work is kept.`
+      : `The platform answers 403 to ${operations}: check PLATFORM_API_KEY; work is kept.`;
+    return { status: 'degraded', reason, facts: { stopped: operations } };
   }
 }

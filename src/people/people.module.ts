@@ -10,6 +10,7 @@ import { PeopleRepository } from './people.repository.js';
 import { PeopleService } from './people.service.js';
 import { PeopleHealth } from './people-health.js';
 import { PeopleMetrics } from './people-metrics.js';
+import { PlatformAddressRepository } from './platform-address.repository.js';
 import { PlatformPeople } from './platform-people.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
 import { ProfileSeal } from './profile.js';
@@ -40,6 +41,7 @@ import { WishesRepository } from './wishes.repository.js';
     MirrorService,
     UserCreatedHandler,
     PlatformUsersRepository,
+    PlatformAddressRepository,
     ParticipantsRepository,
     PeopleHealth,
     PeopleMetrics,

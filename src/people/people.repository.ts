@@ -104,7 +104,7 @@ export class PeopleRepository {
       `UPDATE people SET state = $2::person_state, step = $3,
          due_at = CASE WHEN $7::boolean THEN least(due_at, $4) ELSE $4 END,
          error_code = CASE WHEN $6::boolean THEN $5::text ELSE coalesce($5::text, error_code,
-           (SELECT 'platform-unauthorized' FROM circuits WHERE operation = $3 AND opened_at IS NOT NULL)) END,
+           (SELECT code FROM circuits WHERE operation = $3 AND opened_at IS NOT NULL)) END,
          error_text = CASE WHEN $2::person_state IN ('synced', 'waiting', 'deleted') THEN NULL ELSE error_text END,
          lane = CASE WHEN $6::boolean AND $2::person_state <> 'waiting' THEN 'bulk' ELSE lane END,
          updated_at = CASE WHEN state IS DISTINCT FROM $2::person_state THEN clock_timestamp() ELSE updated_at END

@@ -1,4 +1,4 @@
-import type { Attempt, Operation, Person } from './person.js';
+import type { Attempt, Operation, Person, Refusal } from './person.js';
 
 /** The columns of `people` that hold what is known of a person. */
 export interface KnownColumns {
@@ -13,6 +13,8 @@ export interface KnownColumns {
   attempt_look_up_at: Date | null;
   fault: Person['fault'];
   review: Person['review'];
+  refused_operation: Operation | null;
+  refused_at: Date | null;
   strikes: number;
   retry_at: Date | null;
 }
@@ -34,6 +36,8 @@ export function toColumns(known: Known, listed: string[]): KnownColumns {
     attempt_look_up_at: attempt?.lookUpAt ?? null,
     fault: known.fault,
     review: known.review,
+    refused_operation: known.refusal?.operation ?? null,
+    refused_at: known.refusal?.at ?? null,
     strikes: known.strikes,
     retry_at: known.retryAt,
   };
@@ -48,6 +52,7 @@ export function fromColumns(columns: KnownColumns): Known {
     appliedProviders: columns.providers_known ? columns.applied_providers : null,
     fault: columns.fault,
     review: columns.review,
+    refusal: refusalOf(columns),
     retryAt: columns.retry_at,
     strikes: columns.strikes,
   };
@@ -57,4 +62,8 @@ function attemptOf(columns: KnownColumns): Attempt | null {
   const { attempt_call_id: callId, attempt_operation: operation, attempt_look_up_at: lookUpAt } = columns;
   if (callId === null || operation === null || lookUpAt === null) return null;
   return { callId, operation, email: columns.attempt_email?.toString('hex') ?? null, lookUpAt };
+}
+
+function refusalOf({ refused_operation: operation, refused_at: at }: KnownColumns): Refusal | null {
+  return operation === null || at === null ? null : { operation, at };
 }

@@ -22,6 +22,8 @@ const MESSAGES: Record<string, string> = {
   ignored: 'An administrator left this person out; a new PUT or resolve with "retry" takes it up again.',
   'platform-unauthorized':
     'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',
+  'platform-address':
+    'What answers is not the user management of the platform (404, 405, a redirect or a web page); check PLATFORM_BASE_URL and the paths in PLATFORM_CONTRACT. Work is kept and goes on when the address is right.',
   'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
   'platform-fault': 'The platform did not give a readable answer; it is tried again by itself.',
   unreadable:

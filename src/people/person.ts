@@ -32,6 +32,12 @@ export interface Attempt {
   lookUpAt: Date;
 }
 
+/** A refusal that may be the key's or the address's, or this person's own. */
+export interface Refusal {
+  operation: Operation;
+  at: Date;
+}
+
 /** One person: what is wanted and what is known. Nothing here is personal data. */
 export interface Person {
   kind: PersonKind;
@@ -46,6 +52,8 @@ export interface Person {
   appliedProviders: string[] | null;
   fault: Fault | null;
   review: Review | null;
+  /** The last call that was refused as everybody's may be, and not answered otherwise since. */
+  refusal: Refusal | null;
   /** Not before this moment, after a transient fault. */
   retryAt: Date | null;
   /** Transient faults in a row. */

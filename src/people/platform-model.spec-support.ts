@@ -22,7 +22,7 @@ export interface Arrival {
 export type Reply =
   | { kind: 'exists' | 'created'; userId: string }
   | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' }
-  | { kind: 'unauthorized' | 'rate-limited' | 'unreachable' | 'not-sent' | 'unknown' };
+  | { kind: 'unauthorized' | 'wrong-address' | 'rate-limited' | 'unreachable' | 'not-sent' | 'unknown' };
 
 export interface ModelUser {
   id: string;
@@ -132,4 +132,9 @@ export class PlatformModel {
     this.users.set(id, { id, ...user });
     return id;
   }
+}
+
+/** What another server answers: a web page, or a 404 that looks like the platform's. */
+export function nothingThere(operation: Operation): Reply {
+  return { kind: operation === 'deleteUser' || operation === 'setClientProviders' ? 'not-found' : 'wrong-address' };
 }

@@ -114,6 +114,9 @@ function failed(error: unknown, durationMs: number): CallResult {
   const kind = fault?.kind ?? 'unknown-outcome';
   const base = { errorText: null, inviteUrl: null };
   const outcome = { outcome: kind, status: fault?.status ?? null, durationMs, reached: true };
+  if (fault?.isWrongAddress) {
+    return { ...base, answer: { kind: 'wrong-address' }, outcome, errorCode: 'platform-address' };
+  }
   switch (kind) {
     case 'rate-limited':
       return {

@@ -6,10 +6,11 @@ import { Database } from '../database/database.js';
 import { CallLogRepository, type CallOutcome } from '../platform/call-log.repository.js';
 import { backoffMs } from '../queue/backoff.js';
 import { type Answer, applyAnswer } from './apply-answer.js';
-import { CircuitRepository } from './circuit.repository.js';
+import { CircuitRepository, type StopCode } from './circuit.repository.js';
 import { PeopleRepository } from './people.repository.js';
-import { listableUser, type Person } from './person.js';
+import { listableUser, type Operation, type Person } from './person.js';
 import type { PersonRow } from './person-row.js';
+import { PlatformAddressRepository } from './platform-address.repository.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
 import { ProfileSeal } from './profile.js';
 import type { Turn } from './turn.repository.js';
@@ -26,12 +27,13 @@ export interface CallResult {
   inviteUrl: string | null;
 }
 
-/** An answer as the platform gives it: whose user it is, and whose a 403 is, only the database can tell. */
+/** An answer as the platform gives it: whose user it is, and whose a refusal is, only the database can tell. */
 export type CallAnswer =
   | Exclude<Answer, { kind: 'exists' } | { kind: 'created' } | { kind: 'forbidden' } | { kind: 'refused-for-all' }>
   | { kind: 'exists'; userId: string }
   | { kind: 'created'; userId: string }
-  | { kind: 'unauthorized' };
+  | { kind: 'unauthorized' }
+  | { kind: 'wrong-address' };
 
 /** Bounds of the wait after a transient fault of one person's call, in milliseconds. */
 const RETRY = { baseMs: 1_000, maxMs: 300_000 };
@@ -46,6 +48,7 @@ export class SettleRepository {
     private readonly people: PeopleRepository,
     private readonly wakes: WakesRepository,
     private readonly circuits: CircuitRepository,
+    private readonly addresses: PlatformAddressRepository,
     private readonly users: PlatformUsersRepository,
     private readonly seal: ProfileSeal,
     private readonly random: Random,
@@ -61,10 +64,10 @@ export class SettleRepository {
       const isCreate = turn.step.operation === 'createProvider' || turn.step.operation === 'createClient';
       const stillOurs = row.leaseToken === turn.lease || (isCreate && row.person.attempt?.callId === turn.grant.id);
       if (!stillOurs) return { state: row.state, code: row.errorCode };
-      const answer = await this.judge(tx, turn, row, result.answer);
+      const { answer, errorCode } = await this.judge(tx, turn, row, result);
       const person = this.merge(turn, row, answer);
       await this.people.saveKnown(tx, row, person);
-      await this.keep(tx, turn, row, result, person);
+      await this.keep(tx, turn, row, { ...result, errorCode }, person);
       if (person.platformUserId === null && row.person.platformUserId !== null) {
         await this.users.wasDeleted(tx, row.person.platformUserId);
       }
@@ -75,7 +78,7 @@ export class SettleRepository {
       if (row.kind === 'provider' && listableUser(row.person) === null && listableUser(person) !== null) {
         await this.wakes.clientsOf(tx, row.id);
       }
-      return { state: settled.state, code: step.do === 'rest' ? step.code : result.errorCode };
+      return { state: settled.state, code: step.do === 'rest' ? step.code : errorCode };
     });
   }
 
@@ -90,20 +93,37 @@ export class SettleRepository {
     if (rows[0]?.lease === turn.lease) await this.settle(turn, result);
   }
 
-  private async judge(tx: PoolClient, turn: Turn, row: PersonRow, answer: CallAnswer): Promise<Answer> {
-    if (answer.kind === 'unauthorized') {
-      const whose = await this.circuits.refused(tx, turn.step.operation, row.id, turn.grant);
-      return { kind: whose === 'own' ? 'forbidden' : 'refused-for-all' };
+  private async judge(
+    tx: PoolClient,
+    turn: Turn,
+    row: PersonRow,
+    { answer, errorCode }: CallResult,
+  ): Promise<{ answer: Answer; errorCode: string | null }> {
+    const { operation } = turn.step;
+    const code = await this.stops(tx, operation, answer);
+    if (code !== null) {
+      // A page, a redirect or a 405 is nobody's own, however often others pass.
+      const before = answer.kind === 'wrong-address' ? null : row.person.refusal;
+      const whose = await this.circuits.refused(tx, { operation, grant: turn.grant, code, before });
+      const own = code === 'platform-address' ? 'rejected' : 'forbidden';
+      return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
     }
-    if (turnedOut(answer)) await this.circuits.succeeded(tx, turn.step.operation);
+    if (isDone(answer)) await this.addresses.worked(tx, operation);
+    if (isDone(answer) || answer.kind === 'rejected') await this.circuits.succeeded(tx, operation);
     if (answer.kind === 'exists' || answer.kind === 'created') {
-      return {
-        kind: answer.kind,
-        userId: answer.userId,
-        heldByAnother: await this.people.isHeldByAnother(tx, row.id, answer.userId),
-      };
+      const heldByAnother = await this.people.isHeldByAnother(tx, row.id, answer.userId);
+      return { answer: { kind: answer.kind, userId: answer.userId, heldByAnother }, errorCode };
     }
-    return answer;
+    return { answer: answer as Answer, errorCode };
+  }
+
+  /** Why an answer stops its operation, when it may: only where users were seen does a 404 tell that one is gone. */
+  private async stops(tx: PoolClient, operation: Operation, { kind }: CallAnswer): Promise<StopCode | null> {
+    if (kind === 'unauthorized') return 'platform-unauthorized';
+    if (kind === 'wrong-address') return 'platform-address';
+    if (kind !== 'not-found') return null;
+    const isAboutUser = operation === 'setClientProviders' || operation === 'deleteUser';
+    return isAboutUser && (await this.addresses.isKnown(tx, operation)) ? null : 'platform-address';
   }
 
   private merge(turn: Turn, row: PersonRow, answer: Answer): Person {
@@ -145,7 +165,7 @@ export class SettleRepository {
   }
 }
 
-/** Whether the platform did the operation, whatever it answered about this person: the key is good for it. */
-function turnedOut(answer: CallAnswer): boolean {
-  return ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found', 'rejected'].includes(answer.kind);
+/** Whether the platform did the operation, or had done it before: the key and the address are good for it. */
+function isDone({ kind }: CallAnswer): boolean {
+  return ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'].includes(kind);
 }

@@ -87,11 +87,12 @@ export class TurnRepository {
     const window = await this.calls.lockWindow(tx);
     const open = await this.circuits.open(tx, window.now);
     for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
-      const row = await this.pick(tx, window, open);
+      const prober = await this.prober(tx, window, open);
+      const row = prober ?? (await this.pick(tx, window, open));
       if (!row) return { turn: null, again: await this.whenNext(tx, window, open) };
       const step = await this.people.decide(tx, row);
       if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
-      if (open.blocked.includes(step.operation)) continue;
+      if (open.blocked.includes(step.operation) || (!prober && open.probing.includes(step.operation))) continue;
       return this.grant(tx, window, open, row, step);
     }
     return { turn: null, again: window.now };
@@ -106,14 +107,29 @@ export class TurnRepository {
     return rows[0]?.due ?? false;
   }
 
+  /**
+   * Who probes an open circuit: whoever was refused longest ago or never, in either lane, so that people whom the
+   * platform refuses for themselves do not take every probe.
+   */
+  private async prober(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
+    for (const operation of open.probing) {
+      const { rows } = await tx.query<{ id: string; lane: Lane }>(
+        `SELECT id, lane FROM people WHERE step = $2 AND due_at <= $1 AND held_by IS NULL
+           AND (lease_until IS NULL OR lease_until < $1)
+         ORDER BY refused_at NULLS FIRST, due_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+        [window.now, operation],
+      );
+      if (rows[0] && this.calls.earliest(rows[0].lane, window) <= window.now) return this.people.load(tx, rows[0].id);
+    }
+    return undefined;
+  }
+
   private async pick(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
-    // The index gives people by their moments; only while a circuit is open, others come before who opened it.
-    const [order, openers] = open.openers.length > 0 ? ['(id = ANY($4)), due_at', [open.openers]] : ['due_at', []];
     for (const lane of ['interactive', 'bulk'] as const) {
       if (this.calls.earliest(lane, window) > window.now) continue;
       const { rows } = await tx.query<{ id: string }>(
-        `SELECT id FROM people WHERE lane = $3 AND ${DUE} ORDER BY ${order} LIMIT 1 FOR UPDATE SKIP LOCKED`,
-        [window.now, open.blocked, lane, ...openers],
+        `SELECT id FROM people WHERE lane = $3 AND ${DUE} ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+        [window.now, [...open.blocked, ...open.probing], lane],
       );
       if (rows[0]) return this.people.load(tx, rows[0].id);
     }

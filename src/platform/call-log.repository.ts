@@ -197,22 +197,6 @@ export class CallLogRepository {
     }
   }
 
-  /**
-   * When the operation's last call for this person that was answered, before this call, was answered 403; null when it
-   * was answered otherwise. A 429 or a fault tells nothing about the person.
-   */
-  async refusedBefore(
-    tx: PoolClient,
-    { callId, operation, personId }: { callId: string; operation: string; personId: string },
-  ): Promise<Date | null> {
-    const { rows } = await tx.query<{ answeredAt: Date; status: number }>(
-      `SELECT answered_at AS "answeredAt", status FROM platform_calls
-       WHERE person_id = $1 AND id < $2 AND operation = $3 AND status < 500 AND status <> 429 ORDER BY id DESC LIMIT 1`,
-      [personId, callId, operation],
-    );
-    return rows[0]?.status === 403 ? rows[0].answeredAt : null;
-  }
-
   /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when somebody holds it for long */
   async touchBudget(tx: PoolClient): Promise<void> {
     await tx.query(`SET LOCAL lock_timeout = '1s'`);

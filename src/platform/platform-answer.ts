@@ -73,12 +73,12 @@ export class PlatformAnswer {
  * Names what an answer other than 2xx means. 408 and 425 are the sender's or an intermediary's, and tell no more about
  * the outcome than a 5xx does.
  *
- * @param answer its status, Retry-After header and body
+ * @param answer its status, Retry-After header, body and whether that is a web page
  * @param now the moment from which a Retry-After date counts
  */
 export function errorForAnswer(
   operation: PlatformErrorSubject,
-  answer: { status: number; retryAfter: string | undefined; text: string },
+  answer: { status: number; retryAfter: string | undefined; text: string; isPage?: boolean },
   now: Date,
 ): PlatformError {
   const { status, text } = answer;
@@ -92,8 +92,8 @@ export function errorForAnswer(
   // A store's 403 and 404 speak of the upload address, not of the API key or of something that the platform knows.
   if (operation === 'upload') return new PlatformError('rejected', operation, facts);
   if (status === 401 || status === 403) return new PlatformError('unauthorized', operation, facts);
-  if (status === 404) return new PlatformError('not-found', operation, facts);
-  return new PlatformError('rejected', operation, facts);
+  const isWrongAddress = status < 400 || status === 405 || answer.isPage === true;
+  return new PlatformError(status === 404 ? 'not-found' : 'rejected', operation, { ...facts, isWrongAddress });
 }
 
 function parsedOrText(text: string): unknown {

@@ -31,6 +31,8 @@ interface PlatformErrorFacts {
   platformMessage?: string | undefined;
   /** Contract settings that are missing. */
   missing?: string[];
+  /** The answer is none of the platform's API: see {@link PlatformError.isWrongAddress}. */
+  isWrongAddress?: boolean;
   /** A word or two on the cause: an error code, or where an answer is unreadable. Never a value from either side. */
   reason?: string;
 }
@@ -41,6 +43,11 @@ export class PlatformError extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly missing: string[];
+  /**
+   * The answer tells that something else than the operation lives at this address (a redirect, a 405, an HTML page), so
+   * that nothing was done. A 404 may tell so, too; only the caller can know.
+   */
+  readonly isWrongAddress: boolean;
   /** Private to the object, so that no log and no serialisation shows it. */
   readonly #platformMessage: string | undefined;
 
@@ -53,6 +60,7 @@ export class PlatformError extends Error {
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
     this.missing = facts.missing ?? [];
+    this.isWrongAddress = facts.isWrongAddress ?? false;
     this.#platformMessage = facts.platformMessage;
   }
 

@@ -100,6 +100,20 @@ describe('one HTTP attempt', () => {
     expect(platform.heard).toHaveLength(1);
   });
 
+  it.each([
+    ['a redirect', 302, '', 'text/plain', true],
+    ['a 405', 405, '{}', 'application/json', true],
+    ['a web page', 404, '<h1>Not Found</h1>', 'text/html; charset=utf-8', true],
+    ['a web page that is not called one', 200, ' <!DOCTYPE html><p>Hi', 'text/plain', true],
+    ['a 404', 404, '{}', 'application/json', false],
+    ['a 400', 400, '{}', 'application/json', false],
+    ['the page of a gateway', 502, '<html>', 'text/html', false],
+    ['the page of a guard', 403, '<html>', 'text/html', false],
+  ])('%s (%i) tells of a wrong address, or does not', async (_what, status, text, type, isWrongAddress) => {
+    const error = await failing((_request, response) => response.writeHead(status, { 'content-type': type }).end(text));
+    expect(error).toMatchObject({ status, isWrongAddress });
+  });
+
   it('is measured by its operation and what it came to, and by nothing of its own', async () => {
     const metrics = new Metrics();
     const measured = httpTo(platform.url, undefined, TIMEOUT, metrics);

@@ -1,0 +1,25 @@
+import { Contract } from './contract.js';
+import { operationAddress } from './operation-address.js';
+import type { OperationName } from './operations.js';
+
+const USERS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
+const builtIn = Contract.builtIn();
+const base = 'https://platform.example';
+const changed = (operation: OperationName, more: object) =>
+  new Contract(undefined, {
+    ...builtIn.operations,
+    [operation]: { ...builtIn.operations[operation], ...more },
+  });
+
+test('as the spec shows it, user management lives at one address', () => {
+  expect(new Set(USERS.map((operation) => operationAddress(builtIn, base, operation))).size).toBe(1);
+});
+
+test.each([
+  ['base', builtIn, 'https://platform.example/v1'],
+  ['path', changed('deleteUser', { path: '/v1/users/{userId}' }), base],
+  ['header', changed('deleteUser', { headers: { 'x-version': '1' } }), base],
+  ['query', changed('deleteUser', { query: { version: '1' } }), base],
+])('another %s is another address', (_what, contract, at) => {
+  expect(operationAddress(contract, at, 'deleteUser')).not.toBe(operationAddress(builtIn, base, 'checkUser'));
+});

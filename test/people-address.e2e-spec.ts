@@ -1,0 +1,90 @@
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import type { PersonView } from '../src/people/person-view.js';
+import { type Mirror, useMirrors } from './support/service.js';
+
+const newMirror = useMirrors();
+let mirror: Mirror;
+let service: Service;
+
+const call = async (method: string, path: string, body?: object, wait = 0): Promise<PersonView> =>
+  (await service.call(method, `/v1/${path}`, { body, wait })).body;
+const provider = (id: string) => ({ email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
+const client = (...providers: string[]) => ({ firstName: 'Noor', lastName: 'Haddad', providers });
+const verdict = async (path: string, wait = 0) => {
+  const { sync } = await call('GET', path, undefined, wait);
+  return [sync.state, sync.error?.code ?? null];
+};
+const restart = async (env: Record<string, string> = {}) => {
+  await service.kill('SIGTERM');
+  service = await mirror.start(env);
+  await mirror.sql('UPDATE circuits SET probe_at = now()');
+};
+
+beforeEach(async () => {
+  mirror = await newMirror();
+  service = await mirror.start();
+});
+
+test.each(['message', 'page'] as const)(
+  'under a wrong base URL (404 with a %s) nobody fails and nobody counts as deleted; all goes on under the right one',
+  async (unknownPaths) => {
+    mirror.simulator.state.settings = { ...mirror.simulator.state.settings, unknownPaths };
+    for (const id of ['p1', 'p2']) await call('PUT', `providers/${id}`, provider(id), 60);
+    for (const id of ['gone', 'moved']) await call('PUT', `clients/${id}`, client('p1'), 60);
+
+    await restart({ PLATFORM_BASE_URL: `${mirror.simulator.url}/v9` });
+    await call('PUT', 'providers/new', provider('new'));
+    await call('DELETE', 'clients/gone');
+    await call('PUT', 'clients/moved/providers', { providers: ['p2'] });
+    const address = 'platform-address';
+    await until('all are refused for the address', async () => {
+      const states = [await verdict('providers/new'), await verdict('clients/gone'), await verdict('clients/moved')];
+      return (
+        JSON.stringify(states) ===
+        JSON.stringify([
+          ['pending', address],
+          ['deleting', address],
+          ['pending', address],
+        ])
+      );
+    });
+    expect(mirror.usersOf('gone')).toHaveLength(1);
+    const health = await service.call<{ checks: { people: { reason: string } } }>('GET', '/health/ready');
+    expect(JSON.stringify(health.body)).toContain('check PLATFORM_BASE_URL');
+
+    await restart();
+    expect(await verdict('providers/new', 60)).toEqual(['synced', null]);
+    expect(await verdict('clients/gone', 60)).toEqual(['deleted', null]);
+    expect(await verdict('clients/moved', 60)).toEqual(['synced', null]);
+    expect(mirror.usersOf('gone')).toEqual([]);
+  },
+);
+
+test('a 404 to a delete counts as done where user management has been seen to work', async () => {
+  await call('PUT', 'providers/p1', provider('p1'), 60);
+  const [user] = mirror.usersOf('p1');
+  if (user) mirror.simulator.state.users.remove(user);
+  await call('DELETE', 'providers/p1');
+  expect(await verdict('providers/p1', 60)).toEqual(['deleted', null]);
+});
+
+test('a 404 to a create is the person’s own when others are created', async () => {
+  mirror.trouble({
+    operation: 'createProvider',
+    kind: 'status',
+    status: 404,
+    count: null,
+    match: { partnerUserId: 'own' },
+  });
+  await call('PUT', 'providers/own', provider('own'));
+  await until('it is refused', async () => (await verdict('providers/own'))[1] === 'platform-address');
+  await call('PUT', 'providers/other', provider('other'));
+  await until('the other one waits for its create', async () => {
+    const { sync } = await call('GET', 'providers/other');
+    return sync.step === 'createProvider';
+  });
+  await mirror.sql('UPDATE circuits SET probe_at = now()');
+  expect(await verdict('providers/other', 60)).toEqual(['synced', null]);
+  expect(await verdict('providers/own', 60)).toEqual(['failed', 'rejected']);
+});
