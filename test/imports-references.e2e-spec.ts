@@ -56,7 +56,7 @@ const link = fc
     at: moment,
     position: fc.constantFrom(0, 0, 1),
   })
-  .map(({ at, ...rest }): LinkFact => ({ type: 'link', ...rest, ...(at && { at: new Date(at) }) }));
+  .map(({ at, ...rest }): LinkFact => ({ type: 'link', form: 'identifier', ...rest, ...(at && { at: new Date(at) }) }));
 const facts = fc.array(fc.oneof<fc.Arbitrary<ReferenceFact>[]>(alias, role, link, link), {
   minLength: 20,
   maxLength: 60,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../access/audit.js';
 import type { Principal } from '../access/caller.js';
+import { Clock } from '../config/clock.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import { CallLogRepository } from '../platform/call-log.repository.js';
@@ -47,6 +48,7 @@ export class ImportsService {
     private readonly calls: CallLogRepository,
     private readonly doorbell: Doorbell,
     private readonly audit: Audit,
+    private readonly clock: Clock,
   ) {}
 
   /**
@@ -173,8 +175,10 @@ export class ImportsService {
     const ordinal = read.push(entry);
     const reading = readingOf(file, request.kind);
     const kind = ({ providers: 'provider', clients: 'client', fhir: null } as const)[reading.kind];
+    const whole = request.mode === 'snapshot';
+    const options = { ...reading, idSystems: request.idSystems, now: this.clock.now(), whole };
     try {
-      for await (const event of readPeople(file.content, { ...reading, idSystems: request.idSystems })) {
+      for await (const event of readPeople(file.content, options)) {
         if (event.type === 'row') await writer.row(ordinal, event, kind);
         else if (event.type === 'columns') [entry.columns, entry.ignored] = [event.columns, event.ignored];
         else if (event.type !== 'end') await writer.fact(event);

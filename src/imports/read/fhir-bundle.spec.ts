@@ -54,7 +54,7 @@ describe(`the entries of a Bundle (SEED=${SEED})`, () => {
     }
     found.push(...bundle.push('"},{"b":1}],"resourceType":"Bundle"}'));
     bundle.end();
-    expect(found).toEqual([
+    expect(found).toMatchObject([
       { line: 1, text: undefined },
       { line: 1, text: '{"b":1}' },
     ]);

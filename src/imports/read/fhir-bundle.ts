@@ -1,10 +1,16 @@
+import { ResourceScan } from './resource-scan.js';
 import { UnreadableFile } from './unreadable-file.js';
 
 /** One element of `entry`: where it begins and its JSON text, undefined where that is longer than the limit. */
 export interface BundleEntry {
   line: number;
   text: string | undefined;
+  /** What is known of an entry that is too long. */
+  scan?: ResourceScan;
 }
+
+/** Longest text of the Bundle's own links that is looked at; a longer one is taken for more pages. */
+const LINK_MAX = 64 * 1024;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -42,6 +48,9 @@ export class FhirBundle {
   /** The text of the entry so far; undefined once it is too long. */
   private kept: string | undefined;
   private entryLine = 1;
+  private scan: ResourceScan | undefined;
+  /** The text of `link` so far. */
+  private link = '';
 
   /** @param limit characters of one entry */
   constructor(private readonly limit: number) {}
@@ -55,6 +64,7 @@ export class FhirBundle {
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);
       if (code === NEWLINE) this.line++;
+      if (this.place === 'value' && this.member === 'link' && this.link.length <= LINK_MAX) this.link += text[at];
       if (this.inString) {
         this.readString(text, at, code);
         continue;
@@ -69,10 +79,11 @@ export class FhirBundle {
       if (was === 'entries' && this.place === 'entry') {
         start = at;
         this.kept = '';
+        this.scan = undefined;
         this.entryLine = this.line;
       } else if (was === 'entry' && this.place === 'entries') {
         this.keep(text, start, at + 1);
-        yield { line: this.entryLine, text: this.kept };
+        yield { line: this.entryLine, text: this.kept, ...(this.scan && { scan: this.scan }) };
         this.kept = '';
       }
     }
@@ -88,10 +99,21 @@ export class FhirBundle {
     }
   }
 
+  /** Whether the Bundle says that more pages follow it. */
+  get hasNext(): boolean {
+    return this.link.length > LINK_MAX || /"relation"\s{0,99}:\s{0,99}"next"/.test(this.link);
+  }
+
   private keep(text: string, from: number, to: number): void {
-    if (this.kept === undefined) return;
-    const fits = this.kept.length + to - from <= this.limit;
-    this.kept = fits ? this.kept + text.slice(from, to) : undefined;
+    if (this.kept === undefined) {
+      this.scan?.push(text.slice(from, to));
+      return;
+    }
+    const whole = this.kept + text.slice(from, to);
+    this.kept = whole.length <= this.limit ? whole : undefined;
+    if (this.kept !== undefined) return;
+    this.scan = new ResourceScan('entry');
+    this.scan.push(whole);
   }
 
   private readString(text: string, at: number, code: number): void {

@@ -52,12 +52,61 @@ describe('a FHIR R4 person', () => {
   });
 
   it.each([
-    [{ text: 'Dr. Ada May Osei', prefix: ['Dr.'] }, 'Ada', 'Osei'],
-    [{ text: 'Osei, Ada May' }, 'Ada', 'Osei'],
+    [{ text: 'Doktor Ada Osei', prefix: ['Doktor'] }, 'Ada', 'Osei'],
+    [{ text: 'Dr Ada Osei, MD' }, 'Ada', 'Osei'],
+    [{ text: 'Dr. Ada Osei, Ph.D., LCSW' }, 'Ada', 'Osei'],
+    [{ text: 'ADA OSEI' }, 'ADA', 'OSEI'],
+    [{ text: 'Osei, Ada' }, 'Ada', 'Osei'],
+    [{ text: 'Osei, Ada', given: ['Ada'] }, 'Ada', 'Osei'],
     [{ family: 'van Osei', text: 'Ada van Osei' }, 'Ada', 'van Osei'],
     [{ family: 'Osei', given: ['', ' Ada '] }, 'Ada', 'Osei'],
   ])('whose name is %j has both its parts', async (name, firstName, lastName) => {
     expect(await person({ ...patient, name: [name] })).toMatchObject({ firstName, lastName });
+  });
+
+  it.each(['Ada May Osei', 'Ada', 'Osei, MD', 'van Osei, Ada', 'Osei, Ada May', 'Dr. Osei', 'Osei, Ada, Roe'])(
+    'whose name is the text %s alone is rejected, since its parts can not be told apart',
+    async (text) => {
+      const [row] = (await lines([{ ...patient, name: [{ text }] }])).rows;
+      expect(row).toMatchObject({ code: 'unsplit-name', raw: JSON.stringify(['client', 'c1', '', '', text, '']) });
+    },
+  );
+
+  it('has the name, email and identifier that hold now, whichever stands first', async () => {
+    const ended = { start: '2001', end: '2015-06' };
+    const held = { start: '2015-06' };
+    const name = [
+      { use: 'official', family: 'Before', given: ['Ada'], period: ended },
+      { use: 'usual', family: 'Now', given: ['Ada'], period: held },
+      { use: 'official', family: 'Later', given: ['Ada'], period: { start: '2031' } },
+    ];
+    const telecom = [
+      { system: 'email', value: 'before@example.org', rank: 1, period: ended },
+      { system: 'email', value: 'later@example.org', rank: 1, period: { start: '2031' } },
+      { system: 'email', value: 'now@example.org', rank: 9, period: held },
+    ];
+    const identifier = [
+      { system: 'urn:mrn', value: 'before', use: 'official', period: ended },
+      { system: 'urn:mrn', value: 'now', period: held },
+    ];
+    expect(await person({ ...patient, name, telecom, identifier }, ['urn:mrn'])).toMatchObject({
+      externalId: 'now',
+      email: 'now@example.org',
+      lastName: 'Now',
+    });
+    expect(await person({ ...patient, telecom: telecom.slice(0, 1) })).not.toHaveProperty('email');
+  });
+
+  it('whose record was merged into another one is no second person, and is named', async () => {
+    const link = [{ other: { reference: 'Patient/c2' }, type: 'replaced-by' }];
+    const { rows } = await lines([
+      { ...patient, link },
+      { ...patient, id: 'c2', link: [{ ...link[0], type: 'replaces' }] },
+    ]);
+    expect(rows).toMatchObject([
+      { ok: false, code: 'merged-record', kind: 'client', externalId: 'c1' },
+      { ok: true, person: { externalId: 'c2' } },
+    ]);
   });
 
   it('of strange shapes is read as far as it goes', async () => {
@@ -70,7 +119,6 @@ describe('a FHIR R4 person', () => {
   });
 
   it('with one name only is rejected', async () => {
-    expect(await person({ ...patient, name: [{ text: 'Ada' }] })).toEqual(['missing-field', 'firstName']);
     expect(await person({ ...patient, name: [{ given: ['Ada'] }] })).toEqual(['missing-field', 'lastName']);
     expect(await person({ ...patient, name: 'Ada Osei' })).toEqual(['missing-field', 'firstName']);
   });
@@ -218,6 +266,63 @@ describe('FHIR resources beside the people', () => {
       { line: 6, code: 'not-a-person' },
     ]);
     expect(end).toMatchObject({ units: 6, blank: 1, supporting: 1 });
+  });
+
+  it('are found by urn:uuid of their own ids, where a Bundle was cut into lines', async () => {
+    const [patientId, providerId] = ['0B1C2D3E-0000-4000-8000-000000000001', '0b1c2d3e-0000-4000-8000-000000000002'];
+    const { facts } = await lines([
+      { ...patient, id: patientId },
+      { ...practitioner, id: providerId },
+      {
+        resourceType: 'CareTeam',
+        subject: { reference: `urn:uuid:${patientId.toLowerCase()}` },
+        participant: [{ member: { reference: `urn:uuid:${providerId}` } }],
+      },
+    ]);
+    expect(resolveProviders(facts).get(patientId)).toMatchObject({ providers: [providerId] });
+  });
+
+  it('of more than the limit are skipped when their type is none of a person, else the person is named', async () => {
+    const text = { div: 'x'.repeat(3000) };
+    const resources = [
+      { resourceType: 'Group', text },
+      { ...patient, text },
+      { text, ...practitioner },
+      { id: 'x', text },
+    ];
+    const options = { kind: 'fhir', limits: { row: 1000, cell: 1000 } } as const;
+    const ndjson = resources.map((resource) => JSON.stringify(resource)).join('\n');
+    const entry = resources.map((resource) => ({ fullUrl: 'urn:uuid:1', resource }));
+    for (const chunk of [7, 100_000]) {
+      const files = [
+        await readAll(ndjson, { ...options, format: 'fhir-ndjson' }, chunk),
+        await readAll(JSON.stringify({ resourceType: 'Bundle', entry }), { ...options, format: 'fhir-json' }, chunk),
+      ];
+      for (const { rows, end } of files) {
+        expect(rows).toMatchObject([
+          { code: 'row-too-large', kind: 'client', externalId: 'c1' },
+          { code: 'row-too-large', kind: 'provider', externalId: 'p1' },
+          { code: 'row-too-large' },
+        ]);
+        expect(rows[2]).not.toHaveProperty('externalId');
+        expect(end).toMatchObject({ units: 4, supporting: 1 });
+      }
+    }
+  });
+
+  it('of one page of a search are not taken for the whole population', async () => {
+    const page = (relation: string) =>
+      JSON.stringify({ resourceType: 'Bundle', type: 'searchset', link: [{ relation, url: 'x' }], entry: [] }, null, 1);
+    const read = (relation: string, whole: boolean) =>
+      readAll(page(relation), { format: 'fhir-json', kind: 'fhir', whole }).then(
+        () => 'read',
+        (error: { code: string }) => error.code,
+      );
+    expect(await Promise.all([read('next', true), read('next', false), read('self', true)])).toEqual([
+      'partial-bundle',
+      'read',
+      'read',
+    ]);
   });
 
   it('of a Bundle that are no resources are rejected', async () => {

@@ -1,35 +1,63 @@
 import { FhirBundle } from './fhir-bundle.js';
-import { isPersonResource, resourceEvents } from './fhir-resource.js';
-import { type EndFact, FHIR_COLUMNS, type ReadEvent, type ReadLimits, type ReadRow } from './import-row.js';
+import { isSupporting, personKindOf, resourceEvents } from './fhir-resource.js';
+import {
+  DEFAULT_LIMITS,
+  type EndFact,
+  FHIR_COLUMNS,
+  type ReadEvent,
+  type ReadOptions,
+  type ReadRow,
+  type RejectedRow,
+} from './import-row.js';
 import { isJsonObject, type JsonObject, parseObject, textIn } from './json-object.js';
 import { rawText } from './raw-row.js';
 import { type Rejection, rejection } from './rejection.js';
+import type { ResourceScan } from './resource-scan.js';
 import { linesOf } from './text-lines.js';
+import { UnreadableFile } from './unreadable-file.js';
+import { isImportableId } from './validate-person.js';
 import type { WorkMeter } from './work-meter.js';
+
+type FhirOptions = Pick<ReadOptions, 'limits' | 'idSystems' | 'now' | 'whole'>;
+
+const PARTIAL =
+  'This Bundle is one page of a search (it has a link "next"), so that whoever stands on another page would count as missing: send the whole export, or import it without mode=snapshot.';
 
 /** Counts what a FHIR file holds while it is turned into events. */
 class FhirRows {
   readonly account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
 
-  constructor(
-    private readonly limits: ReadLimits,
-    private readonly idSystems: readonly string[],
-  ) {}
+  private readonly idSystems: readonly string[];
+  readonly limit: number;
+
+  constructor(private readonly options: FhirOptions) {
+    this.idSystems = options.idSystems ?? [];
+    this.limit = (options.limits ?? DEFAULT_LIMITS).row;
+  }
 
   /** The events of one resource; `undefined` stands for something that is no JSON object. */
   *resource(line: number, text: string, resource: JsonObject | undefined, fullUrl?: string): Generator<ReadEvent> {
-    const events = resource && resourceEvents(resource, { line, idSystems: this.idSystems, fullUrl });
+    const { now } = this.options;
+    const events = resource && resourceEvents(resource, { line, idSystems: this.idSystems, now, fullUrl });
     if (!resource) return yield this.reject(line, text, rejection('bad-json'));
     if (!events) return yield this.reject(line, text, rejection('not-a-person'));
-    if (!isPersonResource(resource)) this.account.supporting++;
+    if (isSupporting(resource.resourceType)) this.account.supporting++;
     yield* events;
   }
 
-  tooLarge(line: number): ReadRow {
-    return this.reject(line, '', rejection('row-too-large', { limit: this.limits.row }));
+  /** What is too large to be read: a row only where it may be a person. */
+  *tooLarge(line: number, scan: ResourceScan | undefined): Generator<ReadRow> {
+    if (isSupporting(scan?.resourceType)) {
+      this.account.supporting++;
+      return;
+    }
+    const kind = personKindOf(scan?.resourceType);
+    const known = this.idSystems.length === 0 && isImportableId(scan?.id) ? { externalId: scan.id } : {};
+    const row = this.reject(line, '', rejection('row-too-large', { limit: this.limit }));
+    yield { ...row, ...(kind && { kind, ...known }) };
   }
 
-  private reject(line: number, text: string, why: Rejection): ReadRow {
+  private reject(line: number, text: string, why: Rejection): RejectedRow {
     return { type: 'row', ok: false, line, span: 1, raw: rawText(text), ...why };
   }
 }
@@ -37,15 +65,14 @@ class FhirRows {
 /** The rows and facts of FHIR R4 bulk data, one resource on each line. */
 export async function* readFhirLines(
   source: AsyncIterable<string>,
-  limits: ReadLimits,
-  idSystems: readonly string[],
+  options: FhirOptions,
   meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
-  const rows = new FhirRows(limits, idSystems);
+  const rows = new FhirRows(options);
   yield { type: 'columns', columns: [...FHIR_COLUMNS] };
-  for await (const { line, text } of linesOf(source, limits.row, meter)) {
+  for await (const { line, text, scan } of linesOf(source, rows.limit, meter)) {
     rows.account.units++;
-    if (text === undefined) yield rows.tooLarge(line);
+    if (text === undefined) yield* rows.tooLarge(line, scan);
     else if (text.trim() === '') rows.account.blank++;
     else yield* rows.resource(line, text, parseObject(text));
   }
@@ -58,19 +85,18 @@ export async function* readFhirLines(
  */
 export async function* readFhirBundle(
   source: AsyncIterable<string>,
-  limits: ReadLimits,
-  idSystems: readonly string[],
+  options: FhirOptions,
   meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
-  const rows = new FhirRows(limits, idSystems);
-  const bundle = new FhirBundle(limits.row);
+  const rows = new FhirRows(options);
+  const bundle = new FhirBundle(rows.limit);
   yield { type: 'columns', columns: [...FHIR_COLUMNS] };
   for await (const piece of source) {
     meter.spend(piece.length);
-    for (const { line, text } of bundle.push(piece)) {
+    for (const { line, text, scan } of bundle.push(piece)) {
       rows.account.units++;
       if (text === undefined) {
-        yield rows.tooLarge(line);
+        yield* rows.tooLarge(line, scan);
         continue;
       }
       const entry = parseObject(text);
@@ -79,5 +105,6 @@ export async function* readFhirBundle(
     }
   }
   bundle.end();
+  if (options.whole && bundle.hasNext) throw new UnreadableFile('partial-bundle', 1, PARTIAL);
   yield rows.account;
 }

@@ -1,16 +1,17 @@
 import type { PersonKind } from '../../people/person.js';
+import { endOf, sinceOf } from './fhir-period.js';
 import type { AliasFact, LinkFact, RoleFact } from './import-row.js';
-import { isJsonObject, type JsonObject, objectsIn, textIn } from './json-object.js';
-import { identifierKeys, literalKey, referenceKey, uriKey } from './reference-key.js';
+import { type JsonObject, objectsIn, textIn } from './json-object.js';
+import { identifierKeys, literalKeys, referenceForm, referenceKey, uriKey } from './reference-key.js';
 
-/** Statuses under which a resource says nothing about who treats whom. */
+/** Statuses of an Encounter under which it says nothing about who treats whom. */
 const VOID: readonly (string | undefined)[] = ['entered-in-error', 'proposed', 'cancelled'];
 
 /** Every key under which references may mean this resource. */
 function ownKeys(kind: PersonKind, type: string, resource: JsonObject, fullUrl: string | undefined): string[] {
   const id = textIn(resource.id);
   const keys = [
-    ...(id ? [literalKey(kind, type, id)] : []),
+    ...(id ? literalKeys(kind, type, id) : []),
     ...(fullUrl ? [uriKey(kind, fullUrl)].filter((key) => key !== undefined) : []),
     ...identifierKeys(kind, resource.identifier),
   ];
@@ -23,50 +24,52 @@ export function aliasFacts(kind: PersonKind, resource: JsonObject, fullUrl: stri
   return ownKeys(kind, type, resource, fullUrl).map((key): AliasFact => ({ type: 'alias', kind, key, externalId }));
 }
 
-/** Who fills a PractitionerRole, under each of the role's keys. */
+/** Who fills a PractitionerRole, under each of the role's keys; nobody when it is not active any more. */
 export function roleFacts(resource: JsonObject, fullUrl: string | undefined): RoleFact[] {
   const practitionerKey = referenceKey('provider', resource.practitioner);
-  if (!practitionerKey) return [];
+  if (!practitionerKey || resource.active === false) return [];
   const keys = ownKeys('provider', 'PractitionerRole', resource, fullUrl).filter((key) => key !== practitionerKey);
-  return keys.map((key) => ({ type: 'role', key, practitionerKey }));
+  const ends = endOf(resource.period);
+  return keys.map((key) => ({ type: 'role', key, practitionerKey, ...(ends && { ends }) }));
 }
 
-/** A FHIR dateTime (also 2019 or 2019-03), as far as its year has four digits and is one of the common era. */
-function dateTime(value: unknown): Date | undefined {
-  const text = textIn(value);
-  if (!text || !/^(?!0000)\d{4}(?!\d)/.test(text)) return undefined;
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? undefined : date;
-}
-
-function since(...periods: unknown[]): Date | undefined {
-  for (const period of periods) {
-    if (!isJsonObject(period)) continue;
-    const date = dateTime(period.start) ?? dateTime(period.end);
-    if (date) return date;
-  }
-  return undefined;
-}
-
-function link(clientKey: string, rank: LinkFact['rank'], reference: unknown, position: number, at?: Date): LinkFact[] {
+function link(
+  clientKey: string,
+  rank: LinkFact['rank'],
+  reference: unknown,
+  position: number,
+  when: Pick<LinkFact, 'at' | 'ends'> = {},
+): LinkFact[] {
   const providerKey = referenceKey('provider', reference);
   if (!providerKey) return [];
-  return [{ type: 'link', clientKey, providerKey, rank, position, ...(at ? { at } : {}) }];
+  return [{ type: 'link', clientKey, providerKey, form: referenceForm(reference), rank, position, ...when }];
 }
 
 /** A Patient's generalPractitioner, in the order given. */
 export function generalPractitionerLinks(patient: JsonObject, clientKey: string): LinkFact[] {
-  const references = Array.isArray(patient.generalPractitioner) ? patient.generalPractitioner : [];
+  const references = objectsIn(patient.generalPractitioner);
   return references.flatMap((reference, position) => link(clientKey, 1, reference, position));
 }
 
-/** The providers that a CareTeam or an Encounter names for its subject; organizations and relatives are none. */
-export function participantLinks(type: 'CareTeam' | 'Encounter', resource: JsonObject): LinkFact[] {
-  const clientKey = referenceKey('client', resource.subject);
-  if (!clientKey || VOID.includes(textIn(resource.status))) return [];
-  const [rank, who] = type === 'CareTeam' ? ([2, 'member'] as const) : ([3, 'individual'] as const);
-  return objectsIn(resource.participant).flatMap((participant, position) => {
-    const at = since(participant.period, resource.period);
-    return link(clientKey, rank, participant[who], position, at);
+/**
+ * The providers that a CareTeam names for its subject: a team that is active, or says nothing of it. Its members, or
+ * itself, may have ended: which date that is measured by only the whole import tells.
+ */
+export function careTeamLinks(team: JsonObject): LinkFact[] {
+  const clientKey = referenceKey('client', team.subject);
+  if (!clientKey || ![undefined, 'active'].includes(textIn(team.status))) return [];
+  return objectsIn(team.participant).flatMap(({ period, member }, position) => {
+    const [at, ends] = [sinceOf(period, team.period), endOf(period, team.period)];
+    return link(clientKey, 2, member, position, { ...(at && { at }), ...(ends && { ends }) });
+  });
+}
+
+/** The providers that an Encounter names for its subject; relatives are none. */
+export function encounterLinks(encounter: JsonObject): LinkFact[] {
+  const clientKey = referenceKey('client', encounter.subject);
+  if (!clientKey || VOID.includes(textIn(encounter.status))) return [];
+  return objectsIn(encounter.participant).flatMap(({ period, individual }, position) => {
+    const at = sinceOf(period, encounter.period);
+    return link(clientKey, 3, individual, position, at && { at });
   });
 }

@@ -1,9 +1,10 @@
 import type { PersonKind } from '../../people/person.js';
-import { fhirPerson } from './fhir-person.js';
-import { aliasFacts, generalPractitionerLinks, participantLinks, roleFacts } from './fhir-references.js';
+import { fhirPerson, isReplaced } from './fhir-person.js';
+import { aliasFacts, careTeamLinks, encounterLinks, generalPractitionerLinks, roleFacts } from './fhir-references.js';
 import type { ReadRow, ReferenceFact } from './import-row.js';
 import type { JsonObject } from './json-object.js';
 import { rawCells } from './raw-row.js';
+import { type Rejection, rejection } from './rejection.js';
 import { isImportableId, validatePerson } from './validate-person.js';
 
 const PEOPLE: Record<string, PersonKind> = { Practitioner: 'provider', Patient: 'client' };
@@ -16,6 +17,7 @@ function isOtherResource(type: unknown): boolean {
 export interface ResourceContext {
   line: number;
   idSystems: readonly string[];
+  now: Date;
   /** Of the Bundle's entry, where there is one. */
   fullUrl?: string;
 }
@@ -25,14 +27,21 @@ function rawPerson(kind: PersonKind, fields: (string | undefined)[]): string {
   return rawCells([kind, ...fields.map((field) => field ?? ''), '']);
 }
 
+/** What is wrong with a person's resource that no check of its fields could tell. */
+function ownFault(resource: JsonObject, unsplit: string | undefined): Rejection | undefined {
+  if (isReplaced(resource)) return rejection('merged-record');
+  return unsplit === undefined ? undefined : rejection('unsplit-name', { field: 'firstName' });
+}
+
 function* personEvents(
   kind: PersonKind,
   resource: JsonObject,
   context: ResourceContext,
 ): Generator<ReadRow | ReferenceFact> {
-  const candidate = fhirPerson(kind, resource, context.idSystems);
-  const { externalId, email, firstName, lastName } = candidate;
-  const validated = validatePerson(candidate);
+  const { unsplit, ...candidate } = fhirPerson(kind, resource, context.idSystems, context.now);
+  const { externalId, email, firstName, lastName = unsplit } = candidate;
+  const fault = ownFault(resource, unsplit);
+  const validated = fault ? { rejection: fault } : validatePerson(candidate);
   const raw = rawPerson(kind, [externalId, email, firstName, lastName]);
   const at = { type: 'row', line: context.line, span: 1, raw } as const;
   const known = isImportableId(externalId) ? { externalId } : {};
@@ -56,14 +65,20 @@ export function resourceEvents(
   context: ResourceContext,
 ): Iterable<ReadRow | ReferenceFact> | undefined {
   const type = resource.resourceType;
-  const kind = typeof type === 'string' && Object.hasOwn(PEOPLE, type) ? PEOPLE[type] : undefined;
+  const kind = personKindOf(type);
   if (kind) return personEvents(kind, resource, context);
   if (type === 'PractitionerRole') return roleFacts(resource, context.fullUrl);
-  if (type === 'CareTeam' || type === 'Encounter') return participantLinks(type, resource);
+  if (type === 'CareTeam') return careTeamLinks(resource);
+  if (type === 'Encounter') return encounterLinks(resource);
   return isOtherResource(type) ? [] : undefined;
 }
 
-/** Whether a resource is a row of its own; all others that are resources at all support those. */
-export function isPersonResource(resource: JsonObject): boolean {
-  return typeof resource.resourceType === 'string' && Object.hasOwn(PEOPLE, resource.resourceType);
+/** The kind of person that a resource of this type is a row of; all others that are resources at all support those. */
+export function personKindOf(type: unknown): PersonKind | undefined {
+  return typeof type === 'string' && Object.hasOwn(PEOPLE, type) ? PEOPLE[type] : undefined;
+}
+
+/** Whether a resource of this type is no person, and so no row. */
+export function isSupporting(type: unknown): boolean {
+  return isOtherResource(type) && personKindOf(type) === undefined;
 }

@@ -54,7 +54,12 @@ export interface RoleFact {
   type: 'role';
   key: string;
   practitionerKey: string;
+  /** When it is over, where that is known. */
+  ends?: Date;
 }
+
+/** How a reference is written; told where it leads to nobody, since it holds nothing personal. */
+export type ReferenceForm = 'Practitioner/…' | 'PractitionerRole/…' | 'urn:uuid:…' | 'urn:oid:…' | 'identifier';
 
 /** A client's provider, as one resource names them. */
 export interface LinkFact {
@@ -63,8 +68,12 @@ export interface LinkFact {
   providerKey: string;
   /** 1: generalPractitioner, 2: CareTeam, 3: Encounter. */
   rank: 1 | 2 | 3;
+  /** How the provider is referred to. */
+  form: ReferenceForm;
   /** Since when, where that is known. */
   at?: Date;
+  /** When it is over, where that is known. */
+  ends?: Date;
   /** Place in its own resource, from 0. */
   position: number;
 }
@@ -103,4 +112,8 @@ export interface ReadOptions {
   limits?: ReadLimits;
   /** Identifier systems of which a FHIR resource's external id is the value, the first that it has; else its id. */
   idSystems?: readonly string[];
+  /** The present: of names, emails and identifiers those that hold now count first. */
+  now: Date;
+  /** The file is taken for the whole population: a page of a search is refused. */
+  whole?: boolean;
 }

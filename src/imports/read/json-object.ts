@@ -14,9 +14,12 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The objects of a list; nothing where there is no list. */
+/** Items of a list that are looked at: no person has so many names, identifiers or providers. */
+const ITEMS_MAX = 1_000;
+
+/** The objects of a list, as far as it is looked at; nothing where there is no list. */
 export function objectsIn(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+  return Array.isArray(value) ? value.slice(0, ITEMS_MAX).filter(isJsonObject) : [];
 }
 
 /** A string without blanks at its ends; undefined when it is empty or no string. */

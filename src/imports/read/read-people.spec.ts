@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ImportFormat, ReadEvent } from './import-row.js';
+import { NOW } from './read-all.js';
 import { readPeople } from './read-people.js';
 import { UnreadableFile } from './unreadable-file.js';
 
@@ -35,7 +36,7 @@ describe('reading an upload', () => {
     async (format, beginning, line) => {
       const { taken, source } = upload(beginning, line);
       const rows: ReadEvent[] = [];
-      for await (const event of readPeople(source, { format, kind: 'clients' })) {
+      for await (const event of readPeople(source, { format, kind: 'clients', now: NOW })) {
         if (event.type === 'row') rows.push(event);
         if (rows.length === 10) break;
       }
@@ -47,7 +48,7 @@ describe('reading an upload', () => {
 
   it('lets it go when it is refused', async () => {
     const { taken, source } = upload('externalId,email\n', 'x\n');
-    const reading = readPeople(source, { format: 'csv', kind: 'clients' })[Symbol.asyncIterator]();
+    const reading = readPeople(source, { format: 'csv', kind: 'clients', now: NOW })[Symbol.asyncIterator]();
     await expect(reading.next()).rejects.toBeInstanceOf(UnreadableFile);
     expect(taken.closed).toBe(true);
   });
@@ -57,7 +58,7 @@ describe('reading an upload', () => {
       yield Buffer.from('externalId,firstName,lastName\n');
       throw new Error('connection reset');
     }
-    const reading = readPeople(broken(), { format: 'csv', kind: 'clients' })[Symbol.asyncIterator]();
+    const reading = readPeople(broken(), { format: 'csv', kind: 'clients', now: NOW })[Symbol.asyncIterator]();
     await expect(reading.next()).rejects.toThrow('connection reset');
   });
 });

@@ -26,9 +26,9 @@ export function readPeople(
 }
 
 function eventsOf(text: AsyncIterable<string>, options: ReadOptions, meter: WorkMeter): AsyncIterable<ReadEvent> {
-  const { format, kind, limits = DEFAULT_LIMITS, idSystems = [] } = options;
+  const { format, kind, limits = DEFAULT_LIMITS } = options;
   if (format === 'csv') return readCsvPeople(text, kind, limits, meter);
-  if (format === 'fhir-json') return readFhirBundle(text, limits, idSystems, meter);
-  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, limits, idSystems, meter);
+  if (format === 'fhir-json') return readFhirBundle(text, options, meter);
+  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, options, meter);
   return readJsonLinesPeople(text, kind === 'providers' ? 'provider' : 'client', limits, meter);
 }

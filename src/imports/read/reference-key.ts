@@ -1,4 +1,5 @@
 import type { PersonKind } from '../../people/person.js';
+import type { ReferenceForm } from './import-row.js';
 import { isJsonObject, objectsIn, textIn } from './json-object.js';
 
 /** The resources that a reference to a provider, or to a client, may name. */
@@ -7,12 +8,21 @@ const TYPES: Record<PersonKind, readonly string[]> = {
   client: ['Patient'],
 };
 
+/** Characters of a reference; a longer one means nobody. */
+const URI_MAX = 2_000;
+
 /**
  * Keys are the canonical form of FHIR references: two references mean the same resource when their keys are equal.
  * They may hold identifiers of people: store their fingerprints only.
  */
 export function literalKey(kind: PersonKind, type: string, id: string): string {
   return `${kind}:${type}/${id}`;
+}
+
+/** The keys of a resource by its id: also as `urn:uuid:…`, where a Bundle was cut into lines and its fullUrls are gone. */
+export function literalKeys(kind: PersonKind, type: string, id: string): string[] {
+  const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+  return [literalKey(kind, type, id), ...(isUuid ? [`${kind}:urn:uuid:${id.toLowerCase()}`] : [])];
 }
 
 /** The key of an identifier; `*` as system stands for any. */
@@ -23,7 +33,7 @@ export function identifierKey(kind: PersonKind, system: string | undefined, valu
 /** Keys under which references mean a person known by its external id from an earlier import. */
 export function knownPersonKeys(kind: PersonKind, externalId: string, idSystems: readonly string[] = []): string[] {
   if (idSystems.length > 0) return idSystems.map((system) => identifierKey(kind, system, externalId));
-  return [literalKey(kind, kind === 'provider' ? 'Practitioner' : 'Patient', externalId)];
+  return literalKeys(kind, kind === 'provider' ? 'Practitioner' : 'Patient', externalId);
 }
 
 /** Keys of a resource's identifiers, each with its system and with any. */
@@ -39,6 +49,7 @@ export function identifierKeys(kind: PersonKind, identifiers: unknown): string[]
  * with an identifier (`Practitioner?identifier=system|value`); undefined for anything else.
  */
 export function uriKey(kind: PersonKind, uri: string): string | undefined {
+  if (uri.length > URI_MAX) return undefined;
   if (/^urn:(?:uuid|oid):/i.test(uri)) return `${kind}:${uri.toLowerCase()}`;
   const question = uri.indexOf('?');
   if (question >= 0) return searchKey(kind, uri.slice(0, question), uri.slice(question + 1));
@@ -67,6 +78,15 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** How a reference that has a key is written. */
+export function referenceForm(reference: unknown): ReferenceForm {
+  const uri = isJsonObject(reference) ? (textIn(reference.reference) ?? '') : '';
+  if (uri === '' || uri.startsWith('#') || uri.includes('?')) return 'identifier';
+  const [urn] = /^urn:(?:uuid|oid):/i.exec(uri) ?? [];
+  if (urn) return `${urn.toLowerCase()}…` as ReferenceForm;
+  return uri.includes('PractitionerRole/') ? 'PractitionerRole/…' : 'Practitioner/…';
 }
 
 /** The key of a FHIR Reference: its `reference`, else its `identifier` (a logical reference). */

@@ -20,6 +20,8 @@ const HINTS = {
   'missing-field': ({ field }) => `${field} is empty: fill it in.`,
   'bad-email': () => 'email is not an address: write it as name@example.org, without spaces.',
   'bad-character': ({ field }) => `${field} holds a control character or broken Unicode: type it anew.`,
+  'invisible-character': ({ field }) =>
+    `${field} holds an invisible character, such as a zero-width space: type it anew.`,
   'bad-id': ({ field }) => `${field} begins or ends with a space: remove it.`,
   'too-long': ({ field }) => `${field} is longer than ${LENGTHS[field]} characters: shorten it.`,
   'too-many-providers': () => `providers names more than ${PROVIDERS_MAX} providers: shorten the list.`,
@@ -34,16 +36,26 @@ const HINTS = {
   'cell-too-large': ({ field, limit }) => `${field || 'A cell'} is longer than ${limit} characters: shorten it.`,
   'not-a-person': () =>
     'This is no FHIR resource that can stand here: each must be an object with a resourceType, such as Patient.',
+  'unsplit-name': () =>
+    'The name has only a text in which first and last name can not be told apart: fill in given and family (firstName and lastName).',
+  'merged-record': () =>
+    'This record was merged into another one (Patient.link, replaced-by), which stands for the person: nothing is to be done.',
   'duplicate-id': () => 'This externalId stood in an earlier row of the import, which counts: remove one of the two.',
   'no-provider': () => 'No provider is named: fill in providers, or give the import a default provider.',
   'unknown-provider': () => 'No provider with this externalId is known: import the provider, or correct providers.',
+  'unresolved-provider': ({ expected }) =>
+    `The provider is referred to (${expected}), and the reference leads to nobody who is known: import practitioners and roles first or together, or give the import a default provider.`,
 } satisfies Record<string, (detail: Detail) => string>;
 
 /** Why a row is not imported. */
 export type RejectCode = keyof typeof HINTS;
 
 /** What is decided by who is known when the import is planned: the same row may be right another time. */
-const OF_THE_PLAN: readonly string[] = ['no-provider', 'unknown-provider'] satisfies RejectCode[];
+const OF_THE_PLAN: readonly string[] = [
+  'no-provider',
+  'unknown-provider',
+  'unresolved-provider',
+] satisfies RejectCode[];
 
 /** Whether a row that was rejected for this stays wrong until somebody changes it. */
 export function isStuckCode(code: string): code is RejectCode {

@@ -15,6 +15,7 @@ const link = (providerKey: string, rank: 1 | 2 | 3, year?: number, position = 0)
   type: 'link',
   clientKey: 'client',
   providerKey,
+  form: 'identifier',
   rank,
   position,
   ...(year ? { at: new Date(Date.UTC(year, 0)) } : {}),

@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadEvent, ReadRow, ReferenceFact } from './import-row.js';
+import { NOW } from './read-all.js';
 import { readPeople } from './read-people.js';
 import { resolveProviders } from './resolve-providers.js';
 
@@ -14,7 +15,7 @@ async function read(set: string, resources: string[], idSystems: string[] = []) 
   const ends: ReadEvent[] = [];
   for (const resource of resources) {
     const file = createReadStream(join(DATA, set, `${resource}.000.ndjson`)) as AsyncIterable<Buffer>;
-    for await (const event of readPeople(file, { format: 'fhir-ndjson', kind: 'fhir', idSystems })) {
+    for await (const event of readPeople(file, { format: 'fhir-ndjson', kind: 'fhir', idSystems, now: NOW })) {
       if (event.type === 'row') rows.push(event);
       else if (event.type === 'end') ends.push(event);
       else if (event.type !== 'columns') facts.push(event);

@@ -7,7 +7,8 @@ export type UnreadableCode =
   | 'missing-column'
   | 'duplicate-column'
   | 'bad-json'
-  | 'not-a-bundle';
+  | 'not-a-bundle'
+  | 'partial-bundle';
 
 /**
  * The file as a whole is refused: rows that were read before count for nothing. A single bad row is never a reason.

@@ -68,6 +68,8 @@ describe('a person to import', () => {
     [{ externalId: ' c-1' }, 'bad-id', 'externalId'],
     [{ externalId: 'c\u0000' }, 'bad-character', 'externalId'],
     [{ externalId: 'c\udc00' }, 'bad-character', 'externalId'],
+    [{ externalId: 'c\u200b-1' }, 'invisible-character', 'externalId'],
+    [{ providers: ['\ufeffp-1'] }, 'invisible-character', 'providers'],
     [{ externalId: 'c'.repeat(201) }, 'too-long', 'externalId'],
     [{ firstName: ' ' }, 'missing-field', 'firstName'],
     [{ lastName: undefined }, 'missing-field', 'lastName'],

@@ -27,6 +27,9 @@ export type Validated = { person: ImportedPerson } | { rejection: Rejection };
 const LONE_SURROGATE = /\p{Cs}/u;
 const CONTROL = /\p{Cc}/u;
 
+/** Zero-width and other invisible characters, by which two ids look alike and are not. */
+const INVISIBLE = /\p{Cf}/u;
+
 /** Whether a text can be stored and sent: whole Unicode characters only (JSON's \ud800 is none). */
 function isWhole(text: string): boolean {
   return !LONE_SURROGATE.test(text);
@@ -34,13 +37,14 @@ function isWhole(text: string): boolean {
 
 /** An external id that may be stored and shown; the same rule as at the HTTP edge, and whole Unicode. */
 export function isImportableId(value: unknown): value is string {
-  return isExternalId(value) && isWhole(value);
+  return isExternalId(value) && isWhole(value) && !INVISIBLE.test(value);
 }
 
 function idFault(field: string, id: string | undefined): Rejection | undefined {
   if (id === undefined || id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field });
   if (CONTROL.test(id) || !isWhole(id)) return rejection('bad-character', { field });
+  if (INVISIBLE.test(id)) return rejection('invisible-character', { field });
   return isExternalId(id) ? undefined : rejection('bad-id', { field });
 }
 
