@@ -1,177 +1,199 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { DeletesRepository } from './deletes.repository.js';
-import { FAIR_ORDER } from './fair-order.js';
-import { ImportsRepository } from './imports.repository.js';
-import { namesOneOf } from './names-one-of.js';
+import { ApplyDeletesRepository } from './apply-deletes.repository.js';
+import { ApplyListsRepository } from './apply-lists.repository.js';
+import { CHANGES, IN_BATCH, ofPerson, TO_APPLY } from './batch-rows.js';
 
-/** The rows that change what is wanted of a person, while they are pending. */
-const WISHES = `planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
+/** What is wanted one after the other: providers before the clients who name them, and absent when none does any more. */
+export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
+export type ApplyPhase = (typeof APPLY_PHASES)[number];
+
+/** The phase of a pending row `r`. */
+const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
 
 /**
- * Turns a plan into wishes, set-based and in one transaction: either the whole import is wanted, or nothing of it.
- * The mirror takes it from there.
+ * Turns the rows of a plan into wishes, a batch at a time: whoever is changed at a screen meanwhile waits for a batch
+ * and not for the import. People are held back (`held_by`) until all of it is wanted, so that the mirror sees the whole
+ * import or nothing of it. Every statement goes by the row numbers and ids of the batch, never by what the planner
+ * believes of tables that were filled a moment ago.
  */
 @Injectable()
 export class ApplyRepository {
   constructor(
-    private readonly imports: ImportsRepository,
-    private readonly deletes: DeletesRepository,
+    private readonly lists: ApplyListsRepository,
+    private readonly deletes: ApplyDeletesRepository,
   ) {}
 
-  /** Applies the pending rows of a planned import. */
-  async apply(tx: PoolClient, importId: string): Promise<void> {
-    if (!(await this.imports.hasPending(tx, importId))) return;
-    await this.lockPeople(tx, importId);
-    await this.skipChanged(tx, importId);
-    await this.skipMissing(tx, importId);
-    await this.remember(tx, importId);
-    for (const kind of ['provider', 'client']) await this.wantPeople(tx, importId, kind);
-    await this.claimEmails(tx, importId);
-    await this.wantLists(tx, importId);
-    await this.deletes.apply(tx, importId);
-    await this.settle(tx, importId);
-    await this.imports.analyse(tx);
-  }
-
-  private async lockPeople(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(
-      `SELECT 1 FROM people p JOIN import_rows r ON r.kind = p.kind AND r.external_id = p.external_id
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied ORDER BY p.id FOR UPDATE OF p`,
+  /** How many rows of an import are still to be applied, by phase, and the number of its last row. */
+  async left(tx: PoolClient, importId: string): Promise<{ phases: ApplyPhase[]; lastRow: number }> {
+    const { rows } = await tx.query<{ phase: ApplyPhase }>(
+      `SELECT DISTINCT ${PHASE} AS phase FROM import_rows r WHERE r.import_id = $1 AND ${TO_APPLY}`,
       [importId],
     );
+    const last = await tx.query<{ row: number | null }>(
+      'SELECT max(row_no) AS row FROM import_rows WHERE import_id = $1',
+      [importId],
+    );
+    const phases = new Set(rows.map(({ phase }) => phase));
+    return { phases: APPLY_PHASES.filter((phase) => phases.has(phase)), lastRow: last.rows[0]?.row ?? 0 };
+  }
+
+  /**
+   * Applies those of some rows that are still to be applied and belong to a phase.
+   *
+   * @param rowNos in the order in which they go
+   * @returns how many there were
+   */
+  async apply(tx: PoolClient, importId: string, phase: ApplyPhase, rowNos: readonly number[]): Promise<number> {
+    const batch = await this.batch(tx, importId, phase, rowNos);
+    if (batch.length === 0) return 0;
+    const locked = await this.lockPeople(tx, importId, batch);
+    if (phase === 'client') await this.lists.lockProviders(tx, importId, batch);
+    await this.skipChanged(tx, importId, batch);
+    await this.remember(tx, importId, batch);
+    if (phase === 'client' || phase === 'provider') await this.wantPeople(tx, importId, batch, locked);
+    else await this.deletes.apply(tx, importId, phase === 'provider-delete', batch);
+    await this.settle(tx, importId, batch);
+    return batch.length;
+  }
+
+  /** Lets the people of some rows go, once the whole import is wanted. @returns how many there were */
+  async release(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<number> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT r.person_id AS id FROM import_rows r WHERE ${IN_BATCH} AND r.person_id IS NOT NULL`,
+      [importId, rowNos],
+    );
+    const { rowCount } = await tx.query(
+      'UPDATE people SET held_by = NULL WHERE id = ANY ($2::uuid[]) AND held_by = $1',
+      [importId, rows.map(({ id }) => id)],
+    );
+    return rowCount ?? 0;
+  }
+
+  private async batch(
+    tx: PoolClient,
+    importId: string,
+    phase: ApplyPhase,
+    rowNos: readonly number[],
+  ): Promise<number[]> {
+    const { rows } = await tx.query<{ rowNo: number }>(
+      `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND ${TO_APPLY} AND ${PHASE} = $3`,
+      [importId, rowNos, phase],
+    );
+    const due = new Set(rows.map(({ rowNo }) => rowNo));
+    return rowNos.filter((rowNo) => due.has(rowNo));
+  }
+
+  private async lockPeople(tx: PoolClient, importId: string, batch: number[]): Promise<string[]> {
+    const { rows } = await tx.query<{ id: string | null }>(
+      `SELECT ${ofPerson('p.id')} AS id FROM import_rows r WHERE ${IN_BATCH}`,
+      [importId, batch],
+    );
+    const locked = await tx.query<{ id: string }>(
+      'SELECT id FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE',
+      [rows.map(({ id }) => id)],
+    );
+    return locked.rows.map(({ id }) => id);
   }
 
   /** A person that somebody changed since the plan is left alone; one that a cancelled import took back is gone. */
-  private async skipChanged(tx: PoolClient, importId: string): Promise<void> {
+  private async skipChanged(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = 'This person was taken back after the plan was made: nobody is left to delete.'
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND r.planned = 'delete'
-         AND NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`,
-      [importId],
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND r.planned = 'delete' AND ${ofPerson('p.id')} IS NULL`,
+      [importId, batch],
     );
+    await this.skipTouched(tx, importId, batch);
+  }
+
+  private async skipTouched(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = CASE WHEN r.planned = 'delete' THEN 'This person was changed after the plan was made, and is kept.'
            ELSE 'This person was changed after the plan was made: retry to plan it anew.' END
-       FROM people p
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND p.kind = r.kind AND p.external_id = r.external_id
-         AND p.wanted_at IS DISTINCT FROM r.person_wanted_at`,
-      [importId],
-    );
-  }
-
-  /** A provider who was there when the plan was made may be gone: then its clients' lists would be others than planned. */
-  private async skipMissing(tx: PoolClient, importId: string): Promise<void> {
-    const { rows } = await tx.query<{ externalId: string }>(
-      `SELECT external_id AS "externalId" FROM (
-         SELECT unnest(providers) AS external_id FROM import_rows
-           WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND NOT applied
-         EXCEPT SELECT external_id FROM import_rows
-           WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending' AND planned <> 'delete'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted) AS gone`,
-      [importId],
-    );
-    if (rows.length === 0) return;
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
-         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
-       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND NOT r.applied AND ${namesOneOf('$2')}`,
-      [importId, rows.map(({ externalId }) => externalId)],
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at')}`,
+      [importId, batch],
     );
   }
 
   /** Keeps what was wanted of the people whom rows are about to change, should the import be cancelled. */
-  private async remember(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(
-      `UPDATE import_rows r SET was = jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
-         'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
-         'fault', p.fault, 'review', p.review, 'providers', coalesce((
-           SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))
-       FROM people p
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND NOT r.applied AND p.kind = r.kind AND p.external_id = r.external_id`,
-      [importId],
-    );
+  private async remember(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+    const was = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
+      'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
+      'fault', p.fault, 'review', p.review, 'providers', coalesce((
+        SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
+    await tx.query(`UPDATE import_rows r SET was = ${ofPerson(was)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`, [
+      importId,
+      batch,
+    ]);
   }
 
   /**
    * The moments, to the microsecond, are those of the insertions: people go in the order in which they are inserted here,
-   * and clients who wait meanwhile come back into it (`WakesRepository.clientsOf`).
+   * and clients who wait meanwhile come back into it (`WakesRepository.clientsOf`). Whoever is being served at a screen
+   * is not held back, and nobody is touched who came since the others were locked.
    */
-  private async wantPeople(tx: PoolClient, importId: string, kind: string): Promise<void> {
-    await tx.query(
+  private async wantPeople(tx: PoolClient, importId: string, batch: number[], locked: string[]): Promise<void> {
+    const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
-         wanted_at, due_at)
+         wanted_at, due_at, held_by)
        SELECT gen_random_uuid(), kind, external_id, profile, profile_hash, email_fingerprint, 'bulk', 'pending',
-         clock_timestamp(), clock_timestamp()
-       FROM import_rows WHERE import_id = $1 AND kind = $2::person_kind AND outcome = 'pending' AND NOT applied AND ${WISHES}
-       ORDER BY ${FAIR_ORDER}
+         clock_timestamp(), clock_timestamp(), $1
+       FROM (SELECT r.* FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${CHANGES}
+         ORDER BY array_position($2::int[], r.row_no)) AS r
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = excluded.wanted_at, held_by = NULL,
+         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = excluded.wanted_at,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
+         held_by = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN excluded.held_by END,
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END,
-         state = 'pending', step = NULL, due_at = excluded.due_at, updated_at = clock_timestamp()`,
-      [importId, kind],
+         state = 'pending', step = NULL, due_at = excluded.due_at, updated_at = clock_timestamp()
+       WHERE p.id = ANY ($3::uuid[])
+       RETURNING p.id`,
+      [importId, batch, locked],
     );
-    await tx.query(
-      `UPDATE import_rows r SET person_id = p.id, person_wanted_at = p.wanted_at FROM people p
-       WHERE r.import_id = $1 AND r.kind = $2::person_kind AND r.outcome = 'pending' AND NOT r.applied AND r.planned <> 'delete'
-         AND p.kind = r.kind AND p.external_id = r.external_id`,
-      [importId, kind],
+    const ids = rows.map(({ id }) => id);
+    const { rows: creates } = await tx.query<{ id: string }>(
+      `WITH wanted AS (
+         UPDATE import_rows r SET person_id = ${ofPerson('p.id')}, person_wanted_at = ${ofPerson('p.wanted_at')}
+         WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id = ANY ($3::uuid[])')}
+         RETURNING person_id AS id, planned)
+       SELECT id FROM wanted WHERE planned = 'create-or-link'`,
+      [importId, batch, ids],
     );
+    await this.skipTouched(tx, importId, batch); // who came while this batch began
+    await this.claimEmails(
+      tx,
+      creates.map(({ id }) => id),
+    );
+    await this.lists.want(tx, importId, batch, ids);
   }
 
-  /** Of several new people with one email the first row's gets it, as the plan says, whoever is looked at first. */
-  private async claimEmails(tx: PoolClient, importId: string): Promise<void> {
+  /** Of several new people with one email the plan left one to be created; it gets the email, whoever is looked at first. */
+  private async claimEmails(tx: PoolClient, people: string[]): Promise<void> {
     await tx.query(
-      `INSERT INTO email_claims (fingerprint, person_id)
-       SELECT p.email_fingerprint, p.id FROM import_rows r JOIN people p ON p.id = r.person_id
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link'
-         AND p.email_fingerprint IS NOT NULL AND p.platform_user_id IS NULL
-       ORDER BY r.row_no ON CONFLICT (fingerprint) DO NOTHING`,
-      [importId],
-    );
-  }
-
-  /** Replaces the wanted lists; a client whose providers are not mirrored yet waits at once, as `nextStep` would say. */
-  private async wantLists(tx: PoolClient, importId: string): Promise<void> {
-    const rows = `SELECT person_id, providers FROM import_rows
-      WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND NOT applied AND ${WISHES}`;
-    await tx.query(`DELETE FROM client_providers WHERE client_id IN (SELECT person_id FROM (${rows}) AS r)`, [
-      importId,
-    ]);
-    await tx.query(
-      `INSERT INTO client_providers (client_id, position, provider_id)
-       SELECT r.person_id, named.position - 1, q.id
-       FROM (${rows}) AS r CROSS JOIN unnest(r.providers) WITH ORDINALITY AS named(external_id, position)
-       JOIN people q ON q.kind = 'provider' AND q.external_id = named.external_id
-       ON CONFLICT (client_id, provider_id) DO NOTHING`,
-      [importId],
-    );
-    await tx.query(
-      `UPDATE people p SET state = 'waiting', error_code = 'provider-not-mirrored', due_at = NULL
-       WHERE p.id IN (SELECT person_id FROM (${rows}) AS r) AND p.email_fingerprint IS NULL AND p.attempt_look_up_at IS NULL
-         AND p.review IS NULL AND EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-           WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted))`,
-      [importId],
+      `WITH people AS MATERIALIZED (
+         SELECT id, email_fingerprint, platform_user_id FROM people WHERE id = ANY ($1::uuid[]))
+       INSERT INTO email_claims (fingerprint, person_id)
+       SELECT email_fingerprint, id FROM people WHERE email_fingerprint IS NOT NULL AND platform_user_id IS NULL
+       ON CONFLICT (fingerprint) DO NOTHING`,
+      [people],
     );
   }
 
   /** A changed name or email of somebody who is mirrored takes no call: the platform shows no operation for it. */
-  private async settle(tx: PoolClient, importId: string): Promise<void> {
+  private async settle(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
-      `UPDATE import_rows SET outcome = 'updated', code = 'not-pushable',
-         hint = 'The change is kept here; the platform has no operation that changes a name or an email.'
-       WHERE import_id = $1 AND outcome = 'pending' AND planned = 'attribute-change'`,
-      [importId],
-    );
-    await tx.query(
-      `UPDATE import_rows SET applied = true WHERE import_id = $1 AND outcome IN ('pending', 'updated') AND NOT applied`,
-      [importId],
+      `UPDATE import_rows r SET applied = true,
+         outcome = CASE WHEN r.planned = 'attribute-change' THEN 'updated' ELSE r.outcome END,
+         code = CASE WHEN r.planned = 'attribute-change' THEN 'not-pushable' ELSE r.code END,
+         hint = CASE WHEN r.planned = 'attribute-change'
+           THEN 'The change is kept here; the platform has no operation that changes a name or an email.' ELSE r.hint END
+       WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+      [importId, batch],
     );
   }
 }

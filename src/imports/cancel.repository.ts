@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { ReferencesRepository } from './references.repository.js';
 
 /** People whom a round may take back, and the rows that want them, one beside the other. */
 interface Idle {
@@ -22,6 +23,8 @@ const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'lin
 /** Holding an import back, and taking back what it wanted and did not get. */
 @Injectable()
 export class CancelRepository {
+  constructor(private readonly references: ReferencesRepository) {}
+
   /** Holds back the people of an import's pending rows; calls under way finish. Interactive work is left alone. */
   async hold(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
@@ -37,6 +40,12 @@ export class CancelRepository {
     await tx.query('UPDATE people SET held_by = NULL WHERE held_by = $1', [importId]);
   }
 
+  /** Whoever is still held goes on, and nothing is kept that only a plan would need: the import has ended for good. */
+  async end(tx: PoolClient, importId: string): Promise<void> {
+    await this.release(tx, importId);
+    await this.references.forget(tx, importId);
+  }
+
   /**
    * Takes back what is wanted by pending rows and was not sent: people get the wish back that they had before, whoever
    * is new is forgotten. A call under way is waited for, and a call without an answer is settled first: those rows stay
@@ -50,7 +59,7 @@ export class CancelRepository {
     for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, idle, kind);
     await this.letOn(tx, importId, idle);
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', hint = 'The import was cancelled before this row was done.'
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', hint = 'The import was cancelled, or failed, before this row was done.'
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND (NOT r.applied
          OR NOT EXISTS (SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted_at = r.person_wanted_at))`,
       [importId],

@@ -5,7 +5,8 @@ import { MentionsRepository } from './mentions.repository.js';
 /** Rows that leave what is wanted of a client as their providers cell says. */
 const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs-review', 'unchanged')`;
 
-const IN_USE = {
+/** Why a provider is not deleted. */
+export const PROVIDER_IN_USE = {
   code: 'provider-in-use',
   hint: 'Clients still name this provider: give them others, then delete it.',
 };
@@ -48,37 +49,7 @@ export class DeletesRepository {
        UPDATE import_rows SET outcome = 'skipped', code = $2, hint = $3, field = 'providers', calls_min = 0, calls_max = 0
        WHERE import_id = $1 AND kind = 'provider' AND planned = 'delete' AND outcome = 'pending'
          AND external_id IN (SELECT external_id FROM named)`,
-      [importId, IN_USE.code, IN_USE.hint],
-    );
-  }
-
-  /** Wants the planned absences: clients first, then the providers whom no client names any more. */
-  async apply(tx: PoolClient, importId: string): Promise<void> {
-    await this.wantAbsence(tx, importId, 'client');
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, field = 'providers'
-       WHERE r.import_id = $1 AND r.kind = 'provider' AND r.planned = 'delete' AND r.outcome = 'pending' AND NOT r.applied
-         AND EXISTS (SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
-           WHERE cp.provider_id = r.person_id AND c.wanted)`,
-      [importId, IN_USE.code, IN_USE.hint],
-    );
-    await this.wantAbsence(tx, importId, 'provider');
-  }
-
-  private async wantAbsence(tx: PoolClient, importId: string, kind: string): Promise<void> {
-    await tx.query(
-      `WITH gone AS (
-         UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, strikes = 0,
-           checked_absent_at = NULL, wanted_at = clock_timestamp(), held_by = NULL,
-           lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL, updated_at = clock_timestamp(),
-           due_at = clock_timestamp() + r.row_no * interval '1 microsecond'
-         FROM import_rows r
-         WHERE r.import_id = $1 AND r.kind = $2::person_kind AND r.planned = 'delete' AND r.outcome = 'pending' AND NOT r.applied
-           AND p.id = r.person_id
-         RETURNING r.row_no, p.wanted_at)
-       UPDATE import_rows r SET person_wanted_at = gone.wanted_at FROM gone
-       WHERE r.import_id = $1 AND r.row_no = gone.row_no`,
-      [importId, kind],
+      [importId, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint],
     );
   }
 }

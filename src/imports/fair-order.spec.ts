@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { fairPlace } from './fair-order.js';
+import { fairPlace, fairRows } from './fair-order.js';
 
 const SEED = Number(process.env.SEED);
 
@@ -32,4 +32,15 @@ describe(`the order in which the people of an import go (SEED=${SEED})`, () => {
     const places = new Set(Array.from({ length: 100_000 }, (_, at) => fairPlace(at + 1)));
     expect(places.size).toBe(100_000);
   });
+});
+
+test(`the rows are given in the order of their places, each of them once (SEED=${process.env.SEED})`, () => {
+  const lasts = fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 50, max: 20_000 }));
+  fc.assert(
+    fc.property(lasts, (last) => {
+      const sorted = Array.from({ length: last }, (_, at) => at + 1).sort((a, b) => fairPlace(a) - fairPlace(b));
+      expect([...fairRows(last)]).toEqual(sorted);
+    }),
+    { seed: Number(process.env.SEED), numRuns: 200 },
+  );
 });

@@ -6,12 +6,37 @@ const STEP = 2_654_435_769;
 const RANGE = 2 ** 32;
 
 /**
- * An order of rows that knows nothing of the file's, in which the people of an import go. Files are sorted, by date of
- * admission, say: whoever goes first must not all be old or all be new, for the rest is estimated by them.
+ * Where a row stands in an order that knows nothing of the file's, in which the people of an import go. Files are sorted,
+ * by date of admission, say: whoever goes first must not all be old or all be new, for the rest is estimated by them.
+ *
+ * @param rowNo from 1, at most 3,000,000
  */
-export const FAIR_ORDER = `(row_no::bigint * ${STEP}) % ${RANGE}`;
-
-/** The same rule: where a row stands in that order. @param rowNo from 1, at most 3,000,000 */
 export function fairPlace(rowNo: number): number {
   return (rowNo * STEP) % RANGE;
+}
+
+/**
+ * The row numbers from 1 to the last in that order, without sorting them: of the multiples of one step, placed on a
+ * circle, the next one is found by one of three differences (the three-gap theorem, V. T. Sós 1958).
+ */
+export function* fairRows(last: number): Generator<number> {
+  const { first, final } = ends(last);
+  let row = 0;
+  for (let count = 0; count < last; count++) {
+    if (row + first <= last) row += first;
+    else if (row >= final) row -= final;
+    else row += first - final;
+    yield row;
+  }
+}
+
+/** The rows with the lowest and the highest place. */
+function ends(last: number): { first: number; final: number } {
+  let [first, lowest, final, highest] = [0, RANGE, 0, -1];
+  for (let row = 1; row <= last; row++) {
+    const place = fairPlace(row);
+    if (place < lowest) [first, lowest] = [row, place];
+    if (place > highest) [final, highest] = [row, place];
+  }
+  return { first, final };
 }

@@ -52,6 +52,8 @@ export interface ImportRecord {
   state: ImportState;
   stagedAt: Date | null;
   applyWanted: boolean;
+  /** Attempts to plan or apply it, this one included, since the last that got on. */
+  attempts: number;
   overrides: string[];
   /** Sealed (`ImportFiles`). */
   files: Buffer | null;

@@ -2,11 +2,14 @@ import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ApplyRepository } from './apply.repository.js';
+import { ApplyDeletesRepository } from './apply-deletes.repository.js';
+import { ApplyListsRepository } from './apply-lists.repository.js';
 import { CancelRepository } from './cancel.repository.js';
 import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
 import { GuardsRepository } from './guards.repository.js';
 import { ImportFiles } from './import-files.js';
+import { ImportPreparation } from './import-preparation.service.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportRowsService } from './import-rows.service.js';
 import { ImportSteps } from './import-steps.service.js';
@@ -14,8 +17,10 @@ import { ImportsController } from './imports.controller.js';
 import { ImportsProcessor } from './imports.processor.js';
 import { ImportsRepository } from './imports.repository.js';
 import { ImportsService } from './imports.service.js';
+import { ImportsHealth } from './imports-health.js';
 import { MentionsRepository } from './mentions.repository.js';
 import { PlanRepository } from './plan.repository.js';
+import { PreparationRepository } from './preparation.repository.js';
 import { ReferenceKeys } from './reference-keys.js';
 import { ReferencesRepository } from './references.repository.js';
 import { RetryRepository } from './retry.repository.js';
@@ -45,6 +50,11 @@ import { UploadRoom } from './upload-room.js';
     MentionsRepository,
     ForecastRepository,
     ApplyRepository,
+    ApplyListsRepository,
+    ApplyDeletesRepository,
+    ImportPreparation,
+    PreparationRepository,
+    ImportsHealth,
     TallyRepository,
     TotalsRepository,
     CancelRepository,

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import type { PersonKind } from '../people/person.js';
+import { APPLYING, BEING_READ, NOT_BEGUN, RECORD, UNDER_WAY } from './import-sql.js';
 import type { ImportRecord, ImportRequest, ImportState, PlannedOutcome, RowOutcome } from './import-types.js';
 
 type Sql = Pick<Pool | PoolClient, 'query'>;
@@ -30,16 +31,6 @@ interface ImportFault {
 /** A rejected row, and the providers that were found for it. */
 export type RejectedRecord = ImportRowRecord & { providers: string[] };
 
-const RECORD = `id, kind, mode, dry_run AS "dryRun", default_provider AS "defaultProvider", id_systems AS "idSystems", state,
-  staged_at AS "stagedAt", apply_wanted AS "applyWanted", overrides, files, guards, error_code AS "errorCode",
-  error_detail AS "errorDetail", created_at AS "createdAt", applied_at AS "appliedAt", finished_at AS "finishedAt"`;
-
-const BEING_READ = `(state = 'staging' AND staged_at IS NULL)`;
-
-const TO_PREPARE = `(staged_at IS NOT NULL AND (state = 'staging' OR (state = 'planned' AND apply_wanted)))`;
-
-const UNDER_WAY = `(state IN ('running', 'paused') OR (state = 'cancelled' AND finished_at IS NULL))`;
-
 /** Imports and their rows, as rows. */
 @Injectable()
 export class ImportsRepository {
@@ -48,13 +39,13 @@ export class ImportsRepository {
     private readonly feed: Feed,
   ) {}
 
-  /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already */
+  /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
   async begin(id: string, request: ImportRequest): Promise<boolean> {
     const { rowCount } = await this.database.pool.query(
       `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by)
        VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7)
        ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
-         alive_at = clock_timestamp() WHERE i.staged_at IS NULL`,
+         alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
       [
         id,
         request.kind,
@@ -68,9 +59,17 @@ export class ImportsRepository {
     return rowCount === 1;
   }
 
-  /** Says that the reader is at work; an import whose reader fell silent is given up. */
-  async keepAlive(id: string): Promise<void> {
-    await this.database.pool.query('UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1', [id]);
+  /**
+   * Says that the reader is at work; an import whose reader fell silent is given up.
+   *
+   * @returns false when the import ended meanwhile: it is not to be read any further
+   */
+  async keepAlive(id: string): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(
+      `UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1 AND ${BEING_READ}`,
+      [id],
+    );
+    return rowCount === 1;
   }
 
   /**
@@ -93,12 +92,26 @@ export class ImportsRepository {
   }
 
   /**
-   * Ends an import that could not be planned or applied; one with which another worker succeeded goes on.
+   * Ends an import that could not be planned; one with which another worker succeeded goes on.
    *
    * @returns whether it ended
    */
   async failPlan(tx: PoolClient, id: string, error: ImportFault): Promise<boolean> {
-    return this.fail(tx, id, error, TO_PREPARE);
+    return this.fail(tx, id, error, NOT_BEGUN);
+  }
+
+  /**
+   * Fails an import of which a part is wanted already: like a cancelled one it ends once that was taken back.
+   *
+   * @returns false when it is not being applied
+   */
+  async failApply(tx: PoolClient, id: string, { code, detail }: ImportFault): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `UPDATE imports SET state = 'failed', apply_wanted = false, error_code = $2, error_detail = $3
+       WHERE id = $1 AND ${APPLYING}`,
+      [id, code, detail],
+    );
+    return rowCount === 1;
   }
 
   /** Imports that are being read by nobody any more. @param silentMs milliseconds without a sign of life */
@@ -124,33 +137,6 @@ export class ImportsRepository {
       [limit, before?.createdAt ?? null, before?.id ?? null],
     );
     return rows;
-  }
-
-  /** Whether any import waits to be planned or applied. */
-  async hasToPrepare(): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(`SELECT 1 FROM imports WHERE ${TO_PREPARE} LIMIT 1`);
-    return rowCount !== 0;
-  }
-
-  /**
-   * The import whose turn it is to be planned or applied, in the order in which they were read to their ends. One that is
-   * being steered at this moment is waited for: passed over, it would be applied after those behind it.
-   */
-  async nextToPrepare(tx: PoolClient): Promise<ImportRecord | undefined> {
-    const { rows } = await tx.query<ImportRecord>(
-      `SELECT ${RECORD} FROM imports WHERE ${TO_PREPARE}
-       ORDER BY staged_at LIMIT 1 FOR UPDATE`,
-    );
-    return rows[0];
-  }
-
-  /** Whether rows of an import still want something. */
-  async hasPending(tx: PoolClient, id: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `SELECT 1 FROM import_rows WHERE import_id = $1 AND outcome = 'pending' ORDER BY row_no LIMIT 1`,
-      [id],
-    );
-    return rowCount !== 0;
   }
 
   /**
@@ -184,12 +170,13 @@ export class ImportsRepository {
     return rows[0];
   }
 
-  async enter(tx: PoolClient, id: string, state: ImportState): Promise<void> {
+  /** @param applyWanted rows of it are still to be wanted, once it is running */
+  async enter(tx: PoolClient, id: string, state: ImportState, applyWanted = false): Promise<void> {
     await tx.query(
-      `UPDATE imports SET state = $2, apply_wanted = false, finished_at = NULL,
+      `UPDATE imports SET state = $2, apply_wanted = $3, attempts = 0, attempt_at = NULL, finished_at = NULL,
          applied_at = CASE WHEN $2 = 'running' THEN coalesce(applied_at, clock_timestamp()) ELSE applied_at END
        WHERE id = $1`,
-      [id, state],
+      [id, state, applyWanted],
     );
   }
 
@@ -201,7 +188,10 @@ export class ImportsRepository {
 
   /** Asks for a planned import to be applied. */
   async wantApply(sql: Sql, id: string, overrides: string[]): Promise<void> {
-    await sql.query('UPDATE imports SET apply_wanted = true, overrides = $2 WHERE id = $1', [id, overrides]);
+    await sql.query(
+      'UPDATE imports SET apply_wanted = true, overrides = $2, attempts = 0, attempt_at = NULL WHERE id = $1',
+      [id, overrides],
+    );
   }
 
   /** One page of rows in the order of the files. */

@@ -112,30 +112,31 @@ export class ImportsService {
   /** Takes up again what failed, is in review, or was skipped because somebody changed it after the plan. */
   async retry(id: string): Promise<ImportView> {
     const work: Steering = async (tx, record) => {
-      if (await this.retrying.retry(tx, record)) await this.imports.enter(tx, id, 'running');
+      if (await this.retrying.retry(tx, record)) await this.imports.enter(tx, id, 'running', true);
     };
     return this.steer(id, ['running', 'completed'], work, awaitTurn);
   }
 
   /** Calls under way finish, nothing else of this import starts. */
   async pause(id: string): Promise<ImportView> {
-    return this.steer(id, ['running'], async (tx) => {
+    return this.steer(id, ['running'], async (tx, { applyWanted }) => {
       await this.cancelling.hold(tx, id);
-      await this.imports.enter(tx, id, 'paused');
+      await this.imports.enter(tx, id, 'paused', applyWanted);
     });
   }
 
+  /** One that was paused while it was applied is applied on; its people go when all of it is wanted. */
   async resume(id: string): Promise<ImportView> {
-    return this.steer(id, ['paused'], async (tx) => {
-      await this.cancelling.release(tx, id);
-      await this.imports.enter(tx, id, 'running');
+    return this.steer(id, ['paused'], async (tx, { applyWanted }) => {
+      if (!applyWanted) await this.cancelling.release(tx, id);
+      await this.imports.enter(tx, id, 'running', applyWanted);
     });
   }
 
   /** Calls under way finish, nothing else starts, and what was not sent is no longer wanted. */
   async cancel(id: string): Promise<ImportView> {
-    return this.steer(id, ['planned', 'running', 'paused'], async (tx, record) => {
-      if (record.state !== 'planned') await this.cancelling.hold(tx, id);
+    return this.steer(id, ['staging', 'planned', 'running', 'paused'], async (tx, record) => {
+      if (record.appliedAt) await this.cancelling.hold(tx, id);
       await this.imports.enter(tx, id, 'cancelled');
     });
   }

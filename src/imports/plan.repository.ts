@@ -31,11 +31,11 @@ export class PlanRepository {
     await this.rejectUnknownProviders(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
     await this.compare(tx, record.id);
-    if (record.mode === 'snapshot') {
-      // Rows to delete joined the others: taken for none, they would be looked through for each row.
-      await this.imports.analyse(tx);
-      await this.deletes.spareNamed(tx, record.id);
-    }
+    if (record.state === 'staging' && record.attempts > 1) await this.skipOvertaken(tx, record.id);
+    // What is planned was written just now, and rows to delete joined the others: taken for few, they would be looked
+    // through for each row.
+    await this.imports.analyse(tx);
+    if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
     await this.forecast.foresee(tx, record.id);
     await this.cells.forget(tx, record.id, { mayBeRetried: true });
   }
@@ -44,6 +44,17 @@ export class PlanRepository {
   async giveUp(tx: PoolClient, importId: string): Promise<void> {
     await this.references.forget(tx, importId);
     await this.cells.forget(tx, importId, { mayBeRetried: false });
+  }
+
+  /** Others went on while this import could not be planned: what was said of somebody since it was read stands. */
+  private async skipOvertaken(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan', calls_min = 0, calls_max = 0,
+         hint = 'This person was changed after the import was read, and before it could be planned: retry to plan it anew.'
+       FROM people p, imports i
+       WHERE i.id = $1 AND r.import_id = $1 AND r.outcome = 'pending' AND p.id = r.person_id AND p.wanted_at > i.staged_at`,
+      [importId],
+    );
   }
 
   private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {

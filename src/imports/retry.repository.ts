@@ -1,19 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { ApplyRepository } from './apply.repository.js';
 import type { ImportRecord } from './import-types.js';
 import { PlanRepository } from './plan.repository.js';
 
 /** Takes up again what an import did not get done. */
 @Injectable()
 export class RetryRepository {
-  constructor(
-    private readonly plans: PlanRepository,
-    private readonly applying: ApplyRepository,
-  ) {}
+  constructor(private readonly plans: PlanRepository) {}
 
   /**
-   * Plans skipped rows anew and applies them, then lets the people of failed rows and of those in review go on. A client
+   * Plans skipped rows anew, to be applied, and lets the people of failed rows and of those in review go on. A client
    * whose provider is gone meanwhile is rejected, with its original cells (`RowCellsRepository.forget`).
    *
    * @returns false when there is nothing of it: the import stays as it is
@@ -27,7 +23,6 @@ export class RetryRepository {
     if (skipped) await this.plans.plan(tx, { ...record, mode: 'upsert' });
     const people = await this.takeUp(tx, record.id);
     if (!skipped && people.length === 0) return false;
-    await this.applying.apply(tx, record.id);
     await tx.query(
       `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, checked_absent_at = NULL, held_by = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
