@@ -32,6 +32,10 @@ export interface Settings {
   stepMs: number;
   /** Share of sessions that end in Error, code low-content-transcript. */
   sessionFailureRate: number;
+  /** Share of regenerations that end in Error, code low-content-transcript; the notes of before stay. */
+  regenerationFailureRate: number;
+  /** So many first look-ups of a session are answered 404, and as many of its processing id: it is not there at once. */
+  hiddenLookUps: number;
   /** Whether a regenerated document keeps its sessionDocumentId. */
   documentIds: 'stable' | 'fresh';
   /** What an update answers: all of the Session, or its required fields alone (spec, Session). */
@@ -88,6 +92,8 @@ export const DEFAULT_SETTINGS: Settings = {
   provisionalAiNotes: 'usual',
   stepMs: 1_000,
   sessionFailureRate: 0,
+  regenerationFailureRate: 0,
+  hiddenLookUps: 0,
   documentIds: 'stable',
   updateAnswer: 'whole',
   doneLeavesOut: [],
@@ -140,6 +146,8 @@ const CHECKS: Record<keyof Settings, Check> = {
   provisionalAiNotes: among('usual', 'opposite'),
   stepMs: amount,
   sessionFailureRate: rate,
+  regenerationFailureRate: rate,
+  hiddenLookUps: amount,
   documentIds: among('stable', 'fresh'),
   updateAnswer: among('whole', 'lean'),
   doneLeavesOut: optionalFields,

@@ -38,7 +38,12 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
       operation: 'getSession',
       method: 'GET',
       path: '/api/v2/therapy-session/:sessionId',
-      handle: (call) => answer(state, sessionOf(state, call)),
+      handle: (call) => {
+        const session = sessionOf(state, call);
+        session.lookUps += 1;
+        if (session.lookUps <= state.settings.hiddenLookUps) throw notFound('Session');
+        return answer(state, session);
+      },
     },
     update('/api/v2/therapy-session/:sessionId'),
     update('/therapy-session/:sessionId'),
@@ -59,6 +64,8 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
       handle: (call) => {
         const session = state.sessions.findByProcessing(call.params.processingId ?? '');
         if (!session) throw notFound('Processing session');
+        session.processingLookUps += 1;
+        if (session.processingLookUps <= state.settings.hiddenLookUps) throw notFound('Processing session');
         const { processingId: id, sessionId, state: reached } = session;
         const { body } = answer(state, session);
         return { status: 200, body: { processing: { id, sessionId, state: reached, session: body } } };

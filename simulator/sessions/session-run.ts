@@ -23,10 +23,7 @@ export function takeStep(state: SimulatorState, session: SimulatedSession): void
   if (step === 'start') start(state, session);
   else if (step === 'make-notes') makeNotes(state, session, 'complete');
   else if (step === 'complete') complete(state, session);
-  else if (step === 'remake-notes') {
-    makeNotes(state, session, null);
-    session.state = 'Done';
-  }
+  else if (step === 'remake-notes') remakeNotes(state, session);
   if (session.nextStep) scheduleNext(state, session);
 }
 
@@ -80,14 +77,30 @@ function makeNotes(state: SimulatorState, session: SimulatedSession, nextStep: S
   }
 }
 
-function complete(state: SimulatorState, session: SimulatedSession): void {
-  session.nextStep = null;
-  if (session.willFail) {
-    session.state = 'Error';
-    session.error = { code: 'low-content-transcript', message: 'Too little of the audio could be interpreted.' };
-    announce(state, session, 'SESSION_PROCESSING_FAILED', session.aiNotes);
+/** The end of a regeneration is told by its notes alone, or by its failure (spec, Session events). */
+function remakeNotes(state: SimulatorState, session: SimulatedSession): void {
+  const { regenerationFailureRate } = state.settings;
+  if (regenerationFailureRate > 0 && state.random.chance(regenerationFailureRate)) {
+    fail(state, session);
     return;
   }
+  makeNotes(state, session, null);
+  session.state = 'Done';
+}
+
+function fail(state: SimulatorState, session: SimulatedSession): void {
+  session.nextStep = null;
+  session.state = 'Error';
+  session.error = { code: 'low-content-transcript', message: 'Too little of the audio could be interpreted.' };
+  announce(state, session, 'SESSION_PROCESSING_FAILED', session.aiNotes);
+}
+
+function complete(state: SimulatorState, session: SimulatedSession): void {
+  if (session.willFail) {
+    fail(state, session);
+    return;
+  }
+  session.nextStep = null;
   session.state = 'Done';
   session.completed = true;
   announce(state, session, 'SESSION_PROCESSING_COMPLETED', session.aiNotes);

@@ -26,6 +26,8 @@ export class SessionStore {
       completed: false,
       transcriptDeleted: false,
       editedByHand: false,
+      lookUps: 0,
+      processingLookUps: 0,
     };
     this.byId.set(session.sessionId, session);
     this.byProcessing.set(session.processingId, session);

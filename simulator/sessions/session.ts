@@ -53,4 +53,7 @@ export interface SimulatedSession extends NewSession {
   willFail: boolean;
   transcriptDeleted: boolean;
   editedByHand: boolean;
+  /** Look-ups so far, of itself and of its processing id. */
+  lookUps: number;
+  processingLookUps: number;
 }

@@ -52,6 +52,9 @@ const LANES = [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE 
 /** An update that can't take effect any more is covered by the fetch that begins. */
 const FORGET_PAST_UPDATE = 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END';
 
+/** Look-ups in a row, over about an hour, that did not find a session. */
+const NOT_THERE_FOR_LONG = 10;
+
 const DROPPED: Stored = { kept: false, notesChanged: false };
 
 /** Sessions as work: whose turn it is to be fetched, and what became of the fetch. */
@@ -176,8 +179,8 @@ export class RefreshRepository {
   }
 
   /**
-   * Stores that the platform does not know a session now: it is marked gone, its notes are kept, and it is asked for
-   * again. A platform may not know at once what it made, and one answer may be wrong.
+   * Stores that the platform does not know a session now; it is asked for again. It counts as gone, with its notes kept,
+   * if it was there before or was not for long: a platform may not know at once what it has made.
    */
   async storeGone(tx: PoolClient, turn: RefreshTurn, waitMs: number): Promise<void> {
     const columns = await this.due.lock(tx, turn.lease);
@@ -188,11 +191,12 @@ export class RefreshRepository {
     if (!fresh) return this.release(tx, turn, locked);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
+    const isGone = row.fetchedAt !== null || row.strikes >= NOT_THERE_FOR_LONG;
     await this.due.settle(tx, turn.lease, {
-      set: `gone_at = coalesce(gone_at, $1), fetched_generation = $2, answers = $3, due_at = $4, fault = 'gone',
-        strikes = strikes + 1, refused_at = NULL, lane = ${EVENT_LANE},
-        updated_at = CASE WHEN gone_at IS NULL THEN $1 ELSE updated_at END`,
-      values: [now, fresh.fetchedGeneration, fresh.answers, dueAt],
+      set: `gone_at = CASE WHEN $5 THEN coalesce(gone_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
+        fault = 'gone', strikes = strikes + 1, refused_at = NULL, lane = ${EVENT_LANE},
+        updated_at = CASE WHEN $5 AND gone_at IS NULL THEN $1 ELSE updated_at END`,
+      values: [now, fresh.fetchedGeneration, fresh.answers, dueAt, isGone],
     });
   }
 
