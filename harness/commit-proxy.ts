@@ -8,6 +8,8 @@ export interface CommitProxy {
    * confirming it.
    */
   loseCommitAfter(...words: string[]): void;
+  /** Does a statement that holds all these words and commits by itself, and cuts the connection instead of answering. */
+  loseAnswerTo(...words: string[]): void;
   /** How many were lost. */
   lost(): number;
   close(): Promise<void>;
@@ -20,6 +22,7 @@ const DONE_MS = 200;
 export async function startCommitProxy(target: number): Promise<CommitProxy> {
   const sockets = new Set<Socket>();
   let sought: string[] | undefined;
+  let commitsItself = false;
   let lost = 0;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
@@ -36,7 +39,8 @@ export async function startCommitProxy(target: number): Promise<CommitProxy> {
         isChosen = true;
         sought = undefined;
       }
-      if (isChosen && chunk.includes('COMMIT')) {
+      if (isChosen && (commitsItself || chunk.includes('COMMIT'))) {
+        isChosen = false;
         upstream.unpipe().resume();
         lost += 1;
         setTimeout(() => client.destroy(), DONE_MS);
@@ -50,6 +54,11 @@ export async function startCommitProxy(target: number): Promise<CommitProxy> {
     port: typeof address === 'object' && address ? address.port : 0,
     loseCommitAfter: (...words) => {
       sought = words;
+      commitsItself = false;
+    },
+    loseAnswerTo: (...words) => {
+      sought = words;
+      commitsItself = true;
     },
     lost: () => lost,
     close: async () => {

@@ -4,6 +4,7 @@ import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import type { ComplianceJobView } from '../src/compliance/job-view.js';
+import type { ProblemDetails } from '../src/http/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds of an answer that the test releases. */
@@ -14,12 +15,6 @@ const CALLER_MS = 4_000;
 const SHUTDOWN_MS = 6_000;
 
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
-
-interface Held {
-  type: string;
-  detail: string;
-  job: string;
-}
 
 // Before the hooks of the mirrors, which drop the database.
 afterAll(async () => {
@@ -78,11 +73,14 @@ async function submit<Body>(service: Service, key?: string, files?: object[]): P
 const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
 
 /** Submits, and takes the database away while the platform works on its answer, which is there at the end. */
-async function submitAsItGoes(service: Service, key?: string): Promise<{ answering: Promise<Submitted<Held>> }> {
+async function submitAsItGoes(
+  service: Service,
+  key?: string,
+): Promise<{ answering: Promise<Submitted<ComplianceJobView>> }> {
   await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
   mirror.trouble({ operation: 'submitComplianceJob', kind: 'slow', ms: HELD_MS });
   const before = mirror.arrivals('submitComplianceJob');
-  const answering = submit<Held>(service, key);
+  const answering = submit<ComplianceJobView>(service, key);
   answering.catch(() => undefined); // seen by whoever awaits it
   await until('the platform has the submission', () => mirror.arrivals('submitComplianceJob') > before);
   await goAway();
@@ -132,23 +130,21 @@ describe('a database that is away when the platform answers a submission', () =>
   });
   afterEach(comeBack);
 
-  it('for long: the caller gets the id under which the outcome will stand, and it stands there by itself', async () => {
+  it('for long: after the commit the answer is 202 with the id, under which the outcome will stand by itself', async () => {
     const { answering } = await submitAsItGoes(service, 'held-1');
     const { status, headers, body } = await answering;
-    expect([status, body.type]).toEqual([503, 'urn:notebridge:problem:outcome-held']);
-    expect(body.detail).toMatch(/not be sent again/);
-    // A client that waits and sends the request again by itself would submit a second job.
-    expect(headers.get('retry-after')).toBeNull();
+    expect([status, body]).toMatchObject([202, { state: 'Requested', jobId: null, files: ['file-1'], error: null }]);
+    expect(headers.get('location')).toBe(`/v1/compliance/jobs/${body.id}`);
     await comeBack();
     const answered = await until('its outcome is kept', async () => {
       const row = await kept();
       return row?.state === 'Submitted' ? row : undefined;
     });
-    expect(answered).toEqual({ id: body.job, state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
+    expect(answered).toEqual({ id: body.id, state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
     // The key is held for its lease, as after a crash.
     await sql.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second'");
     const again = await submit<ComplianceJobView>(service, 'held-1');
-    expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.job, answered.job_id]);
+    expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.id, answered.job_id]);
     expect(platformJobs()).toHaveLength(1);
   });
 
@@ -168,7 +164,7 @@ describe('a database that is away when the platform answers a submission', () =>
     const before = state.settings;
     state.settings = { ...before, latencyMs: [HELD_MS, HELD_MS] };
     const travelling = jest.spyOn(state.timers, 'sleep');
-    const answering = submit<Held>(service, undefined, [{ id: 'a', url: 'https://files.example.org/a.pdf' }]);
+    const answering = submit<ProblemDetails>(service, undefined, [{ id: 'a', url: 'https://files.example.org/a.pdf' }]);
     await until('the submission is on its way', () => travelling.mock.calls.length > 0);
     travelling.mockRestore();
     state.settings = before;
@@ -202,10 +198,26 @@ describe('a database that is away when the platform answers a submission', () =>
   });
 });
 
+it('an intent whose commit is not confirmed is submitted once, under its one id', async () => {
+  const service = await startBehind(commits);
+  const before = [platformJobs().length, commits.lost()];
+  commits.loseAnswerTo('INSERT INTO compliance_jobs');
+  const { status, body } = await submit<ComplianceJobView>(service);
+  expect([status, body.state, body.jobId]).toEqual([201, 'Submitted', platformJobs().at(-1)?.jobId]);
+  expect([platformJobs().length, commits.lost()]).toEqual([(before[0] ?? 0) + 1, (before[1] ?? 0) + 1]);
+  await service.kill();
+});
+
 it('a commit whose confirmation is lost is no fault: the outcome is stored once more', async () => {
   const service = await startBehind(commits);
+  const before = commits.lost();
   commits.loseCommitAfter('UPDATE compliance_jobs SET job_id');
   const { status, body } = await submit<ComplianceJobView>(service);
-  expect([commits.lost(), status, body.state, body.jobId]).toEqual([1, 201, 'Submitted', platformJobs().at(-1)?.jobId]);
+  expect([commits.lost() - before, status, body.state, body.jobId]).toEqual([
+    1,
+    201,
+    'Submitted',
+    platformJobs().at(-1)?.jobId,
+  ]);
   await service.kill();
 });

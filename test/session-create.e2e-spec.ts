@@ -98,6 +98,30 @@ describe('a session that is asked for', () => {
     expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
   });
 
+  it('after the commit the answer is 202 with the id, whatever happens next', async () => {
+    const wish = usual();
+    const held = app.holdAnswer();
+    const before = app.arrivals('createSession');
+    const answering = create(wish);
+    await until('the request has left', () => app.arrivals('createSession') > before);
+    // Whoever waits reads it again and again.
+    await app.sql('ALTER TABLE sessions RENAME TO sessions_away');
+    const { status, headers, body } = await answering;
+    await app.sql('ALTER TABLE sessions_away RENAME TO sessions');
+    held.answer();
+    expect([status, body]).toMatchObject([
+      202,
+      { state: 'Requested', sessionId: null, provider: 'p-1', clients: ['c-1'], providerUserId: app.provider },
+    ]);
+    expect(headers.get('location')).toBe(`/v1/sessions/${body.id}`);
+    const session = await until('its id is known', async () => {
+      const shown = await app.show(body.id);
+      return shown.sessionId === null ? undefined : shown;
+    });
+    expect(Object.keys(session).sort()).toEqual(Object.keys(body).sort());
+    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+  });
+
   it('is answered 201 with its place and the platform’s id, and becomes what the platform makes of it', async () => {
     const wish = { ...usual(), date: '2026-03-01T09:00:00+01:00', externalTreatmentPlan: PLAN };
     const { status, headers, body } = await create(wish);

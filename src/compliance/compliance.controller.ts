@@ -55,10 +55,9 @@ export class ComplianceController {
   ): Promise<ComplianceJobView> {
     this.compliance.require('compliance-submit');
     const wish = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
-    const job = await this.compliance.submit(id, wish);
-    const shown = wait === 0 ? job : await this.compliance.show(job.id, wait, signal);
-    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(shown.jobId === null ? 202 : 201);
-    return shown;
+    const job = await this.compliance.submit(id, wish, wait, signal);
+    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
+    return job;
   }
 
   @Post('upload-url')

@@ -69,9 +69,19 @@ export class ComplianceService {
     }
   }
 
-  /** Submits a job. @param id under which it is kept: the same for every run of one request */
-  async submit(id: string, request: ComplianceRequest): Promise<ComplianceJobView> {
-    return this.view(await this.submissions.submit(id, request));
+  /**
+   * Submits a job.
+   *
+   * @param id under which it is kept: the same for every run of one request
+   * @param seconds to wait at most until it is settled
+   */
+  async submit(
+    id: string,
+    request: ComplianceRequest,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<ComplianceJobView> {
+    return this.submissions.submit(id, request, () => this.show(id, seconds, signal));
   }
 
   /** A job by its id here or on the platform. @throws {Problem} 404 `unknown-job` */

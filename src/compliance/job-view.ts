@@ -1,5 +1,6 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import type { Page } from '../http/page.js';
+import type { ComplianceRequest } from './compliance-request.js';
 import type { ComplianceSeal } from './compliance-seal.js';
 import { JOB_STATES, type JobRow, type JobState } from './job-row.js';
 
@@ -67,6 +68,13 @@ const NOT_ASKED = 'The platform could not be asked for the result; it is tried a
 /** Shows a job. @param seal opens what the row holds */
 export function showJob(row: JobRow, seal: ComplianceSeal): ComplianceJobView {
   return { ...showListedJob(row, seal), result: row.result && seal.openResult(row.id, row.result) };
+}
+
+/** Shows a submission as it was committed, where its row can't be read. */
+export function showRequested(id: string, { files }: Pick<ComplianceRequest, 'files'>, now: Date): ComplianceJobView {
+  const at = now.toISOString();
+  const ids = files.map((file) => file.id);
+  return { id, jobId: null, state: 'Requested', result: null, error: null, files: ids, createdAt: at, updatedAt: at };
 }
 
 /** Shows a job without its result. */

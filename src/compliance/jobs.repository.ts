@@ -78,18 +78,19 @@ export class JobsRepository {
   /**
    * Commits what is about to be submitted.
    *
+   * @param token names the attempt: the same when this is run again because its commit was not confirmed
    * @returns undefined when a job with this id is there already that was not certainly refused: nothing may leave
    */
-  async begin(id: string, request: Buffer): Promise<Attempt | undefined> {
+  async begin(id: string, token: string, request: Buffer): Promise<Attempt | undefined> {
     const { rows } = await this.database.pool.query<Attempt>(
       `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_token, lease_until, due_at)
-       VALUES ($1, 'Requested', $2, clock_timestamp(), gen_random_uuid(), ${afterAttempt('$3')}, ${afterAttempt('$3')})
+       VALUES ($1, 'Requested', $2, clock_timestamp(), $4, ${afterAttempt('$3')}, ${afterAttempt('$3')})
        ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
          submitted_at = excluded.submitted_at, lease_token = excluded.lease_token, lease_until = excluded.lease_until,
          due_at = excluded.due_at, updated_at = clock_timestamp()
-       WHERE known.state = 'Rejected'
+       WHERE known.state = 'Rejected' OR known.lease_token = excluded.lease_token
        RETURNING id, lease_token AS token`,
-      [id, request, this.attemptMs],
+      [id, request, this.attemptMs, token],
     );
     return rows[0];
   }

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
+import { confirmed } from '../database/confirmed.js';
+import { afterCommit } from '../http/after-commit.js';
 import { Problem } from '../http/problem.js';
 import { ComplianceClient } from '../platform/compliance-client.js';
 import { PlatformError } from '../platform/platform-errors.js';
@@ -10,8 +13,12 @@ import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
 import { type ComplianceRequest, submissionOf } from './compliance-request.js';
 import { ComplianceSeal } from './compliance-seal.js';
 import { isUnsettled, type JobRow } from './job-row.js';
+import { type ComplianceJobView, showRequested } from './job-view.js';
 import { type Attempt, JobsRepository } from './jobs.repository.js';
 import { SubmissionOutcomes } from './submission-outcomes.js';
+
+/** Where a certain refusal leaves a job. */
+type Refused = 'Rejected' | 'Unknown';
 
 /**
  * Submits jobs. The intent is committed before the call leaves, so a submission of which nothing more is known stands
@@ -32,13 +39,22 @@ export class Submissions {
   /**
    * Submits a job, unless an earlier run of the same request may have.
    *
-   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it; 503 `outcome-held`:
-   *   the database is away, and what the platform answered will stand under the job's id
+   * @param show reads the job for whoever submitted it
+   * @returns what `show` gave; the job as it was committed when that can't be had
+   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
    */
-  async submit(id: string, request: ComplianceRequest): Promise<JobRow> {
-    const attempt = await this.jobs.begin(id, this.seal.sealRequest(id, request));
-    if (attempt) await this.perform(attempt, request, 'Rejected');
-    return this.row(id);
+  async submit(
+    id: string,
+    request: ComplianceRequest,
+    show: () => Promise<ComplianceJobView>,
+  ): Promise<ComplianceJobView> {
+    const sealed = this.seal.sealRequest(id, request);
+    const token = randomUUID();
+    const attempt = await confirmed(() => this.jobs.begin(id, token, sealed));
+    return afterCommit(
+      async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? show(),
+      () => showRequested(id, request, this.clock.now()),
+    );
   }
 
   /**
@@ -54,7 +70,9 @@ export class Submissions {
     } else if (action === 'create') {
       const attempt = await this.jobs.beginAgain(id);
       if (!attempt || !job.request) throw wrongState(await this.row(id));
-      await this.perform(attempt, this.seal.openRequest(id, job.request), 'Unknown');
+      const { request } = job;
+      const refusal = await this.perform(attempt, this.seal.openRequest(id, request), 'Unknown');
+      if (refusal) throw refusal;
     } else {
       if (jobId === undefined) {
         const detail = "To link, name the platform's id of the job in jobId.";
@@ -69,25 +87,26 @@ export class Submissions {
   }
 
   /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
-  private perform(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown'): Promise<void> {
+  private perform(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
     return this.outcomes.follow(this.send(attempt, request, whenRefused));
   }
 
-  private async send(attempt: Attempt, request: ComplianceRequest, whenRefused: 'Rejected' | 'Unknown'): Promise<void> {
+  /** @returns why the platform has certainly not taken it; what is not stored yet is held on to */
+  private async send(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
     const job = attempt.id;
     try {
       const { jobId } = await this.platform.submitComplianceJob(submissionOf(request));
-      const isKept = await this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
-      if (!isKept) throw outcomeHeld(job);
+      await this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       const { kind } = error;
       if (kind !== 'unknown-outcome') {
         await this.outcomes.keep({ job }, () => this.jobs.refused(attempt, whenRefused, kind));
-        throw platformProblem(error, 'this compliance job');
+        return platformProblem(error, 'this compliance job') as Problem;
       }
-      if (!(await this.outcomes.keep({ job }, () => this.jobs.unknown(attempt)))) throw outcomeHeld(job);
+      await this.outcomes.keep({ job }, () => this.jobs.unknown(attempt));
     }
+    return undefined;
   }
 
   private async accepted(attempt: Attempt, jobId: string): Promise<void> {
@@ -114,13 +133,6 @@ function wrongState({ state }: JobRow): Problem {
   const detail =
     'Only a job that the platform did not answer for, or does not know, can be resolved; look at its state.';
   return new Problem(409, 'wrong-state', detail, { extensions: { state } });
-}
-
-/** Without Retry-After: whoever sent it again by itself, without an Idempotency-Key, would submit a second job. */
-function outcomeHeld(job: string): Problem {
-  const detail =
-    'The platform has dealt with this job, and the database is away: what came of it will stand under the id in job; look there later, it must not be sent again without the same Idempotency-Key.';
-  return new Problem(503, 'outcome-held', detail, { extensions: { job } });
 }
 
 function jobTaken(): Problem {

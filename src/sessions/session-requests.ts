@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
+import { confirmed } from '../database/confirmed.js';
 import { Database } from '../database/database.js';
+import { afterCommit } from '../http/after-commit.js';
 import { Problem } from '../http/problem.js';
 import { waitUntil } from '../http/wait-until.js';
 import { ParticipantsRepository } from '../people/participants.repository.js';
 import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
+import type { CreateSessionRequest } from '../platform/wire-types.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { SESSION_REQUEST_QUEUE } from '../queue/queue-names.js';
 import { correlationId } from './correlation-id.js';
@@ -15,6 +19,7 @@ import type { CreateSessionDto, ResolveSessionDto } from './create-session.dto.j
 import { PlatformSessions } from './platform-sessions.js';
 import { RefreshBell } from './refresh-bell.js';
 import { RequestOutcomesRepository } from './request-outcomes.repository.js';
+import { requestedView } from './requested-view.js';
 import { SessionNews } from './session-news.js';
 import { SessionReader } from './session-reader.js';
 import { type OpenRequest, SessionRequestsRepository } from './session-requests.repository.js';
@@ -42,6 +47,7 @@ export class SessionRequests {
     private readonly news: SessionNews,
     private readonly refreshes: RefreshBell,
     private readonly doorbell: Doorbell,
+    private readonly clock: Clock,
   ) {}
 
   /**
@@ -56,15 +62,22 @@ export class SessionRequests {
     requireCapability('session-create', this.contract, this.env);
     const fault = createFault(dto, { privateHostsAllowed: this.env.privateHostsAllowed });
     if (fault) throw fault;
-    const inTheWay = await this.database.transaction(async (tx) => {
-      if ((await this.requests.state(id, tx)) !== undefined) return undefined;
+    const { inTheWay, body } = await confirmed(() => this.keep(id, dto));
+    if (inTheWay) throw unsettled(inTheWay);
+    return afterCommit(
+      () => this.settled(id, patience),
+      () => requestedView(id, dto, body, this.clock.now()),
+    );
+  }
+
+  private keep(id: string, dto: CreateSessionDto): Promise<{ inTheWay?: OpenRequest; body?: CreateSessionRequest }> {
+    return this.database.transaction(async (tx) => {
+      if ((await this.requests.state(id, tx)) !== undefined) return {};
       const names = { provider: dto.provider, client: dto.client ?? undefined };
       const people = await this.people.require(names, tx);
       const body = createRequest(dto, people, correlationId(id, dto.partnerAppointmentId ?? undefined));
-      return this.requests.keep(tx, { id, body, inputKind: inputKind(dto.input) });
+      return { inTheWay: await this.requests.keep(tx, { id, body, inputKind: inputKind(dto.input) }), body };
     });
-    if (inTheWay) throw unsettled(inTheWay);
-    return this.settled(id, patience);
   }
 
   /**
@@ -77,7 +90,9 @@ export class SessionRequests {
     const { id, provider_user_id: providerUserId } = await this.reader.find(idOrAlias);
     if (action === 'create') {
       if (!(await this.requests.sendAgain(id))) throw await this.wrongState(id);
-      return this.settled(id, patience);
+      const session = await this.settled(id, patience);
+      if (session instanceof Problem) throw session;
+      return session;
     }
     if (action === 'abandon') {
       if (!(await this.outcomes.abandon(id))) throw await this.wrongState(id);
@@ -90,7 +105,8 @@ export class SessionRequests {
     return this.reader.show(id);
   }
 
-  private async settled(id: string, { seconds, signal }: Patience): Promise<SessionView> {
+  /** @returns the session as it is after the wait, or why it is none */
+  private async settled(id: string, { seconds, signal }: Patience): Promise<SessionView | Problem> {
     this.doorbell.ring(SESSION_REQUEST_QUEUE, 'requested');
     const session = await waitUntil(
       seconds,
@@ -98,8 +114,7 @@ export class SessionRequests {
       ({ state }) => state !== 'Requested',
       signal,
     );
-    if (session.state === 'Rejected') throw rejected(session);
-    return session;
+    return session.state === 'Rejected' ? rejected(session) : session;
   }
 
   private async link(id: string, sessionId: string): Promise<void> {

@@ -1,0 +1,16 @@
+import { isDatabaseUnavailable } from '../http/database-fault.js';
+
+/**
+ * Runs work once more when the database went away meanwhile: its commit may stand although nobody confirmed it, and
+ * whoever asked would ask again.
+ *
+ * @param work must find what it did itself before
+ */
+export async function confirmed<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return work();
+  }
+}
