@@ -10,12 +10,13 @@ import { installClosing } from './http/closing.js';
 import { Metrics } from './http/metrics.js';
 import { installOpenApi } from './http/openapi.js';
 import { ProblemFilter } from './http/problem.filter.js';
+import { installRequestGate, RequestGate } from './http/request-gate.js';
 import { installRoleGate } from './http/role-gate.js';
 import { validationPipe } from './http/validation.js';
 import { installWrongMethod } from './http/wrong-method.js';
 
-/** Bytes of a JSON body: a treatment plan of 100000 characters beside long notes fits. */
-const JSON_LIMIT = 2 * 1024 * 1024;
+/** Bytes of a JSON body on a route that does not say otherwise. */
+const JSON_LIMIT = 64 * 1024;
 
 /** Characters of one path segment: an EHR's id, percent-encoded. */
 const PATH_SEGMENT_LIMIT = 1024;
@@ -50,6 +51,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   installAccessLog(fastify, app.get(Metrics));
   installWrongMethod(fastify);
   installBrowserHeaders(fastify);
+  installRequestGate(fastify, app.get(RequestGate, { strict: false }));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());

@@ -35,6 +35,7 @@ import { Problem } from '../src/http/problem.js';
 import { RawContent } from '../src/http/raw-content.js';
 import { TakesStream } from '../src/http/route-options.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
+import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
 import { Sweep } from '../src/queue/sweep.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 import { VaultModule } from '../src/vault/vault.module.js';
@@ -129,7 +130,7 @@ class ThingsController {
 }
 
 @Global()
-@Module({ providers: [Sweep], exports: [Sweep] })
+@Module({ providers: [Sweep, WorkersRepository], exports: [Sweep, WorkersRepository] })
 class SweepModule {}
 
 @Module({ imports: [OperationsModule], controllers: [ThingsController], providers: [Part] })

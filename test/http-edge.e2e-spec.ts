@@ -1,4 +1,4 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createConnection } from 'node:net';
 import { Readable } from 'node:stream';
@@ -19,7 +19,7 @@ import {
 } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { IsEmail, IsString } from 'class-validator';
+import { IsEmail, IsString, ValidateBy } from 'class-validator';
 import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
 import { type DestinationStream, pino } from 'pino';
@@ -31,7 +31,8 @@ import { PageQuery } from '../src/http/page.js';
 import { PreferWait } from '../src/http/prefer.js';
 import { Problem } from '../src/http/problem.js';
 import { RawContent } from '../src/http/raw-content.js';
-import { HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/route-options.js';
+import { RequestGate } from '../src/http/request-gate.js';
+import { BodyLimit, HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/route-options.js';
 import { waitUntil } from '../src/http/wait-until.js';
 import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
@@ -42,8 +43,12 @@ function dependantsOf(signal: AbortSignal): number {
   return member ? ((signal as unknown as Record<symbol, Set<unknown> | undefined>)[member]?.size ?? 0) : 0;
 }
 
+/** Values that a validator was asked about. */
+let validated = 0;
+
 class PersonBody {
   @IsEmail()
+  @ValidateBy({ name: 'counted', validator: { validate: () => ++validated > 0 } })
   email!: string;
 
   @IsString()
@@ -57,6 +62,12 @@ let waitEnded: () => void = () => {};
 class EdgeController {
   @Post('json')
   json(@Body() body: PersonBody) {
+    return { email: body.email };
+  }
+
+  @Post('large')
+  @BodyLimit(2 * 1024 ** 2)
+  large(@Body() body: PersonBody) {
     return { email: body.email };
   }
 
@@ -135,9 +146,17 @@ class EdgeController {
   imports: [HttpModule],
   controllers: [EdgeController],
   providers: [
+    {
+      provide: RequestGate,
+      useValue: {
+        admit: ({ headers }: FastifyRequest) => {
+          if (headers.authorization === 'refused') throw new Problem(403, 'forbidden-scope', 'Not with this key.');
+        },
+      },
+    },
     { provide: Env, useValue: { WEBHOOK_BODY_LIMIT: 2_000, PUBLIC_URL: 'https://notes.example', hasRole: () => true } },
   ],
-  exports: [Env],
+  exports: [Env, RequestGate],
 })
 class EdgeModule {}
 
@@ -235,12 +254,73 @@ describe('the HTTP edge', () => {
     test.each([
       ['{"email": Jane}', 400, 'bad-json'],
       ['{"__proto__": {"x": 1}}', 400, 'bad-json'],
-      [`"${'x'.repeat(2 * 1024 * 1024)}"`, 413, 'body-too-large'],
+      [`"${'x'.repeat(64 * 1024)}"`, 413, 'body-too-large'],
       ['[]', 400, 'validation'],
       ['null', 400, 'validation'],
     ])('a JSON body that can not be used is refused, case %#', async (body, status, type) => {
       const answer = await post('/edge/json', body, { 'content-type': 'application/json' });
       expect([answer.status, answer.json.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    });
+  });
+
+  describe('what is judged before it is read or validated', () => {
+    const members = (count: number, prefix: string) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, at]));
+
+    test.each([
+      ['40,000 unknown fields', { email: 'a@b.example', ...members(40_000, 'field') }, ''],
+      ['60,000 items', { email: Array(60_000).fill('p-1') }, '/email'],
+    ])('%s are counted, not validated', async (_, body, pointer) => {
+      const before = validated;
+      const answer = await json('/edge/large', body);
+      expect([answer.status, answer.json.type, answer.json.pointer]).toEqual([
+        400,
+        'urn:notebridge:problem:validation',
+        pointer,
+      ]);
+      expect(validated).toBe(before);
+    });
+
+    test('a query of many parameters is counted too', async () => {
+      const answer = await call(`/edge/page?${new URLSearchParams(members(1_000, 'p') as never)}`);
+      expect([answer.status, answer.json.pointer]).toEqual([400, '']);
+    });
+
+    test('a body may have 64 KiB unless its route says otherwise', async () => {
+      const long = { email: 'a@b.example', firstName: 'x'.repeat(70_000) };
+      expect((await json('/edge/json', long)).json.type).toContain('body-too-large');
+      expect((await json('/edge/large', long)).status).toBe(201);
+    });
+
+    test.each(['/edge/json', '/edge/bytes', '/edge/stream', '/edge/form'])(
+      'who may not call POST %s is refused before the body is there',
+      async (path) => {
+        const { port } = app.getHttpServer().address() as AddressInfo;
+        const socket = createConnection(port, '127.0.0.1');
+        socket.write(
+          `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: refused\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
+        );
+        const [answer] = (await once(socket, 'data')) as [Buffer];
+        expect(answer.toString()).toMatch(/^HTTP\/1.1 403 /);
+        socket.destroy();
+      },
+    );
+
+    test('who was refused with a short body may go on with the same connection', async () => {
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1');
+      const head = 'POST /edge/json HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n';
+      for (const [more, status] of [
+        ['Authorization: refused\r\n', 403],
+        ['', 400],
+      ]) {
+        socket.write(`${head}${more}\r\n`);
+        if (more === '') socket.write('{}');
+        const [answer] = (await once(socket, 'data')) as [Buffer];
+        expect(answer.toString()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+        if (more !== '') socket.write('{}');
+      }
+      socket.destroy();
     });
   });
 

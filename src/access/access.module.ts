@@ -1,6 +1,8 @@
 import { Global, Module } from '@nestjs/common';
-import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
+import { RequestGate } from '../http/request-gate.js';
 import { AccessGuard } from './access.guard.js';
+import { Admission } from './admission.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeys } from './api-keys.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
@@ -15,8 +17,11 @@ import { IdempotencyRepository } from './idempotency.repository.js';
 /** Who may do what, who did what, and what was asked for twice. */
 @Global()
 @Module({
+  imports: [DiscoveryModule],
   controllers: [ApiKeysController, AuditController],
   providers: [
+    Admission,
+    { provide: RequestGate, useExisting: Admission },
     ApiKeys,
     ApiKeysRepository,
     Audit,

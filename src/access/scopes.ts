@@ -1,4 +1,5 @@
 import { type CustomDecorator, SetMetadata } from '@nestjs/common';
+import type { Reflector } from '@nestjs/core';
 
 /** What a key may be allowed to do. `admin` covers keys and the audit trail; no scope contains another. */
 export const SCOPES = [
@@ -18,9 +19,9 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Metadata keys of the two decorators below. */
-export const PUBLIC_ROUTE = Symbol('notebridge:public');
-export const ROUTE_SCOPES = Symbol('notebridge:scopes');
+/** Metadata keys of the decorators below. */
+const PUBLIC_ROUTE = Symbol('notebridge:public');
+const ROUTE_SCOPES = Symbol('notebridge:scopes');
 
 /** Opens a route, or all routes of a controller, to callers without a key. */
 export function Public(): CustomDecorator<symbol> {
@@ -35,4 +36,18 @@ export function Scopes(...scopes: [Scope, ...Scope[]]): CustomDecorator<symbol> 
 /** The route is for every caller with a key, whatever its scopes. */
 export function AnyKey(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_SCOPES, []);
+}
+
+/** A handler or a controller. */
+type Decorated = Parameters<Reflector['get']>[1];
+
+/** What a caller needs for a handler; its own decorators go before those of its controller. */
+export function neededScopes(
+  reflector: Reflector,
+  handler: Decorated,
+  controller: Decorated,
+): readonly Scope[] | 'public' {
+  const places = [handler, controller];
+  if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
+  return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];
 }

@@ -13,7 +13,7 @@ import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { PreferWait } from '../http/prefer.js';
-import { TakesMultipart } from '../http/route-options.js';
+import { BodyLimit, TakesMultipart } from '../http/route-options.js';
 import {
   ComplianceJobDto,
   ComplianceJobsQuery,
@@ -26,6 +26,9 @@ import { jobBody } from './job-body.js';
 import { JOB_REQUEST_BODY } from './job-request-body.js';
 import { ComplianceJobPage, ComplianceJobView } from './job-view.js';
 import { readComplianceForm } from './pdf-parts.js';
+
+/** Bytes of a job's JSON: signed URLs of some hundred files. */
+const JOB_BODY_LIMIT = 1024 ** 2;
 
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
@@ -43,6 +46,7 @@ export class ComplianceController {
   })
   @HttpCode(201)
   @TakesMultipart()
+  @BodyLimit(JOB_BODY_LIMIT)
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobView })
   @ApiAcceptedResponse({ type: ComplianceJobView, description: 'Kept, and submitted as soon as possible' })

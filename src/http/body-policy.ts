@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Env } from '../config/env.js';
+import { shapeProblem } from './body-shape.js';
 import { unsupportedMediaType } from './fault.js';
 import { Problem } from './problem.js';
 import type { EdgeOptions } from './route-options.js';
@@ -10,9 +11,6 @@ import type { EdgeOptions } from './route-options.js';
  * read, so that neither a known type (JSON would be parsed) nor a malformed one (Fastify answers 415) gets in the way.
  */
 const READ = { buffer: 'application/vnd.notebridge.bytes', stream: 'application/vnd.notebridge.stream' };
-
-/** Levels of a JSON body; validation recurses over them. No request of this API has more than five. */
-const DEEPEST_JSON = 50;
 
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
@@ -62,16 +60,6 @@ export function readUnder(headers: IncomingHttpHeaders, options: EdgeOptions = {
   return undefined;
 }
 
-/** Answers whether a parsed JSON value nests more than `levels` levels. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
-}
-
-function tooDeep(): Problem {
-  return new Problem(400, 'too-deep', `The body nests more than ${DEEPEST_JSON} levels; flatten it.`);
-}
-
 /** Makes every route take JSON only, but those that say otherwise (`route-options.ts`). Call it before routes exist. */
 export function installBodyPolicy(fastify: FastifyInstance, env: Env): void {
   fastify.decorateRequest('declaredType', null);
@@ -104,7 +92,7 @@ export function installBodyPolicy(fastify: FastifyInstance, env: Env): void {
       else headers['content-type'] = request.declaredType;
     }
     const isJson = !Buffer.isBuffer(request.body) && request.body !== request.raw;
-    done(isJson && isDeeper(request.body, DEEPEST_JSON) ? tooDeep() : undefined);
+    done(shapeProblem(request.query) ?? (isJson ? shapeProblem(request.body) : undefined));
   });
 
   fastify.addContentTypeParser(READ.buffer, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

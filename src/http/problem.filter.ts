@@ -5,6 +5,9 @@ import { errorTrace } from './error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
 
+/** Bytes of an unread body that are read for nothing. */
+const DRAINED_BYTES = 1024 ** 2;
+
 /** Answers every error as RFC 9457 problem details; unexpected ones with nothing but a reference to the log. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -22,9 +25,7 @@ export class ProblemFilter implements ExceptionFilter {
       reply.raw.destroy();
       return;
     }
-    // A body that nobody reads any more would be drained to its end on a connection that is kept alive.
-    if (request.raw.httpVersionMajor < 2 && hasBody(request) && !request.raw.complete)
-      reply.header('connection', 'close');
+    if (request.raw.httpVersionMajor < 2 && isLongUnread(request)) reply.header('connection', 'close');
     void reply
       .code(problem.status)
       .headers(problem.headers())
@@ -42,6 +43,11 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-function hasBody(request: FastifyRequest): boolean {
-  return request.raw.headers['transfer-encoding'] !== undefined || Number(request.raw.headers['content-length']) > 0;
+/**
+ * Whether there is more of the body to come than is worth reading to its end, as Node does on a connection that is kept
+ * alive. A short one is: its sender would meet a closed connection before it reads the answer.
+ */
+function isLongUnread({ raw }: FastifyRequest): boolean {
+  if (raw.complete) return false;
+  return raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > DRAINED_BYTES;
 }

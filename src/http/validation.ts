@@ -1,5 +1,6 @@
 import { ValidationPipe } from '@nestjs/common';
 import type { ValidationError } from 'class-validator';
+import { pointerStep } from './body-shape.js';
 import { Problem } from './problem.js';
 
 /** One fault of a request: where, and what is expected there. Never the value. */
@@ -12,21 +13,13 @@ export interface FieldFault {
 /** Faults that one answer lists at most; a hostile body can hold millions. */
 const MOST_FAULTS = 50;
 
-/** Characters of a field's name that an answer repeats at most. */
-const LONGEST_NAME = 64;
-
-/** One step of a JSON Pointer, escaped as RFC 6901 §3 says. */
-function step(name: string): string {
-  return `/${name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
-
 /** Flattens what class-validator found into faults with JSON Pointers, parents before children. */
 export function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFault[] {
   const faults: FieldFault[] = [];
   for (const error of errors) {
     if (faults.length >= MOST_FAULTS) break;
     const wholeBody = parent === '' && error.property === 'body' && error.constraints?.isObject !== undefined;
-    const pointer = wholeBody ? '' : parent + step(String(error.property));
+    const pointer = wholeBody ? '' : parent + pointerStep(String(error.property));
     for (const [rule, message] of Object.entries(error.constraints ?? {})) {
       faults.push({ pointer, detail: rule === 'whitelistValidation' ? 'is not a field of this request' : message });
     }

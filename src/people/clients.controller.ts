@@ -4,8 +4,9 @@ import type { FastifyReply } from 'fastify';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { PreferWait } from '../http/prefer.js';
+import { BodyLimit } from '../http/route-options.js';
 import { ExternalIdParam } from './external-id.pipe.js';
-import { ClientDto, ClientProvidersDto } from './people.dto.js';
+import { CLIENT_BODY_LIMIT, ClientDto, ClientProvidersDto } from './people.dto.js';
 import { PeopleService } from './people.service.js';
 import { answerWith } from './people-answers.js';
 import { PersonController } from './person.controller.js';
@@ -22,6 +23,7 @@ export class ClientsController extends PersonController {
   @Put(':externalId')
   @ApiOperation({ summary: 'Sets what a client is to be' })
   @Scopes('people:write')
+  @BodyLimit(CLIENT_BODY_LIMIT)
   @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
   @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
   async put(
@@ -39,6 +41,7 @@ export class ClientsController extends PersonController {
   @Put(':externalId/providers')
   @ApiOperation({ summary: 'Replaces the providers of a client; the first is the primary' })
   @Scopes('people:write')
+  @BodyLimit(CLIENT_BODY_LIMIT)
   @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
   @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
   async putProviders(

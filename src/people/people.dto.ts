@@ -27,6 +27,9 @@ import type { ResolveAction } from './resolve-rule.js';
 
 const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
+/** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
+export const CLIENT_BODY_LIMIT = 128 * 1024;
+
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 
 function IsPersonName(): PropertyDecorator {

@@ -26,6 +26,9 @@ import {
 } from '../platform/wire-types.js';
 import { isSessionDate } from './session-date.js';
 
+/** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
+export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
+
 const SOMETHING = { message: 'must not be blank' };
 
 function IsSessionDate(): PropertyDecorator {

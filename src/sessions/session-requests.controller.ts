@@ -12,7 +12,8 @@ import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { PreferWait } from '../http/prefer.js';
-import { CreateSessionDto, ResolveSessionDto } from './create-session.dto.js';
+import { BodyLimit } from '../http/route-options.js';
+import { CreateSessionDto, ResolveSessionDto, SESSION_BODY_LIMIT } from './create-session.dto.js';
 import { CREATE_EXAMPLES } from './request-examples.js';
 import { CREATE_WAIT_SECONDS } from './request-timing.js';
 import { SessionRequests } from './session-requests.js';
@@ -32,6 +33,7 @@ export class SessionRequestsController {
       "201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it.",
   })
   @HttpCode(201)
+  @BodyLimit(SESSION_BODY_LIMIT)
   @Idempotent()
   @ApiBody({ type: CreateSessionDto, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionView })

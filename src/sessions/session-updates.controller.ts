@@ -1,6 +1,8 @@
 import { Body, Controller, HttpCode, Param, Patch, Put } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/scopes.js';
+import { BodyLimit } from '../http/route-options.js';
+import { SESSION_BODY_LIMIT } from './create-session.dto.js';
 import { UPDATE_EXAMPLES } from './request-examples.js';
 import { SessionUpdates } from './session-updates.js';
 import { SessionView } from './session-view.js';
@@ -19,6 +21,7 @@ export class SessionUpdatesController {
     description: 'What is absent, null or blank stays as it is; at least one field must say something.',
   })
   @HttpCode(200)
+  @BodyLimit(SESSION_BODY_LIMIT)
   @ApiBody({ type: UpdateSessionDto, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionView })
   async update(@Param('id') id: string, @Body() dto: UpdateSessionDto): Promise<SessionView> {
