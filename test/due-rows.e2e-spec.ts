@@ -74,7 +74,6 @@ describe('rows that are due', () => {
       if (!beats) return;
       beats = false;
       await process.onApplicationShutdown();
-      await workers.onApplicationShutdown();
     };
     ending.push(stop);
     return {
@@ -97,11 +96,8 @@ describe('rows that are due', () => {
        FROM unnest($1::int[]) WITH ORDINALITY AS wanted(lane, n)`,
       [lanes],
     );
-  const claimed = async ({ rows }: Peer): Promise<Leased<Errand>> => {
-    const leased = await rows.claim();
-    if (!leased) throw new Error('Nothing was there to be claimed.');
-    return leased;
-  };
+  /** A machine that stood still for seconds makes a process wait for its next beat. */
+  const claimed = ({ rows }: Peer): Promise<Leased<Errand>> => until('a row is claimed', () => rows.claim());
   const note = (value: string) => ({ set: 'note = $1, due_at = NULL', values: [value] });
 
   it('are claimed by one process each, the urgent lane first, then whoever is due for longest', async () => {
@@ -140,6 +136,14 @@ describe('rows that are due', () => {
     expect((await sql.query(alive, [owner.id])).rows[0].seconds).toBeLessThanOrEqual(8);
     await until('the row is free', () => peer.rows.claim());
     expect((await sql.query(alive, [owner.id])).rows[0].seconds).toBeLessThanOrEqual(0);
+  });
+
+  it('are free at once when their process ends in order', async () => {
+    const service = await mirror.start({ ROLES: 'worker' });
+    const [owner] = (await sql.query('SELECT id FROM workers ORDER BY alive_until DESC LIMIT 1')).rows;
+    await service.kill('SIGTERM');
+    const { rows } = await sql.query('SELECT alive_until <= now() AS left FROM workers WHERE id = $1', [owner.id]);
+    expect(rows).toEqual([{ left: true }]);
   });
 
   it('stay their process’ own while it lives, however long it works', async () => {

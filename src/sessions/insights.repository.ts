@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { FetchedInsights } from './answer-parts.js';
-import { INSIGHT_PARTS, SessionSeal } from './session-seal.js';
+import { INSIGHT_PARTS, type InsightPart, SessionSeal } from './session-seal.js';
 
 /** Stores what the platform gained from a session's audio, sealed. */
 @Injectable()
@@ -30,6 +30,24 @@ export class InsightsRepository {
        ON CONFLICT (session) DO UPDATE SET fingerprint = excluded.fingerprint, fetched_at = excluded.fetched_at,
          ${parts.map((part) => `${part} = excluded.${part}`).join(', ')}`,
       [session, fingerprint, now, ...sealed],
+    );
+  }
+
+  /** Gives what is known of one session to another that has nothing, sealed for its new place. @param from, to ours */
+  async move(tx: PoolClient, from: string, to: string): Promise<void> {
+    const { rows } = await tx.query<Record<InsightPart, Buffer | null> & { fingerprint: Buffer; fetched_at: Date }>(
+      'DELETE FROM session_insights WHERE session = $1 RETURNING *',
+      [from],
+    );
+    const [row] = rows;
+    if (!row) return;
+    const sealed = INSIGHT_PARTS.map((part) =>
+      this.seal.sealInsight(to, part, this.seal.openInsight(from, part, row[part])),
+    );
+    await tx.query(
+      `INSERT INTO session_insights (session, fingerprint, fetched_at, ${INSIGHT_PARTS.join(', ')})
+       VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (session) DO NOTHING`,
+      [to, row.fingerprint, row.fetched_at, ...sealed],
     );
   }
 }

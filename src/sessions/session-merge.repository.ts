@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { InsightsRepository } from './insights.repository.js';
 import { SETTLE_MS } from './refresh-timing.js';
 import { SessionSeal } from './session-seal.js';
 
@@ -17,7 +18,10 @@ export interface KnownSession {
 /** One row out of two that turned out to be one session: what was asked for, and what events told of. */
 @Injectable()
 export class SessionMerge {
-  constructor(private readonly seal: SessionSeal) {}
+  constructor(
+    private readonly seal: SessionSeal,
+    private readonly insights: InsightsRepository,
+  ) {}
 
   /** Locks the row of a platform's session, if there is one. */
   async lock(tx: PoolClient, sessionId: string): Promise<KnownSession | undefined> {
@@ -30,8 +34,7 @@ export class SessionMerge {
   }
 
   /**
-   * The request's row takes over all that the heard one holds, which goes; its id stays known as an alias. What was
-   * sealed for the old row is fetched again.
+   * The request's row takes over all that the heard one holds, which goes; its id stays known as an alias.
    *
    * @param requested our id of the row that stays
    * @param heard our id of the row that goes
@@ -70,7 +73,7 @@ export class SessionMerge {
     );
     for (const table of MOVED)
       await tx.query(`UPDATE ${table} SET session = $1 WHERE session = $2`, [requested, heard]);
-    await tx.query('DELETE FROM session_insights WHERE session = $1', [heard]);
+    await this.insights.move(tx, heard, requested);
     await tx.query('DELETE FROM sessions WHERE id = $1', [heard]);
     await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [heard, requested]);
   }

@@ -47,6 +47,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     clearTimeout(this.timer);
     await this.underWay;
     if (this.lastBeatMs > Number.NEGATIVE_INFINITY) await this.workers.leave(this.id).catch(() => undefined);
+    await this.workers.close();
   }
 
   private plan(): void {

@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import pg from 'pg';
 import { Database, SESSION_OPTIONS } from '../../database/database.js';
 
@@ -13,7 +13,7 @@ const REMEMBERED_HOURS = 24;
 
 /** Which processes are alive, by the database's clock. */
 @Injectable()
-export class WorkersRepository implements OnApplicationShutdown {
+export class WorkersRepository {
   /** A connection of its own: a beat that waits behind work would declare the busiest process dead. */
   private readonly own: pg.Pool;
 
@@ -61,7 +61,8 @@ export class WorkersRepository implements OnApplicationShutdown {
     return rows[0]?.seconds ?? null;
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Ends the connection; after the last word of this process. */
+  async close(): Promise<void> {
     await this.own.end();
   }
 }
