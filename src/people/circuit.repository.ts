@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import type { CallGrant } from '../platform/call-log.repository.js';
@@ -42,7 +42,7 @@ export class CircuitRepository {
   ) {}
 
   /** Reads the open circuits; whoever takes a turn holds the budget's lock, so that one probe goes out, not two. */
-  async open(tx: PoolClient, now: Date): Promise<OpenCircuits> {
+  async open(tx: Pick<Pool, 'query'>, now: Date): Promise<OpenCircuits> {
     const { rows } = await tx.query<{ operation: string; probe_at: Date }>(
       'SELECT operation, probe_at FROM circuits WHERE opened_at IS NOT NULL',
     );

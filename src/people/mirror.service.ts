@@ -13,6 +13,9 @@ import { WakesRepository } from './wakes.repository.js';
 const SILENCE_MS = 3_000;
 const TURNS_PER_SWEEP = 20;
 
+/** Milliseconds before the next look at people who are due and whom somebody else holds locked. */
+const LOCKED_MS = 25;
+
 /** One activation of the queue: at most one HTTP attempt at a user-management endpoint. */
 @Injectable()
 export class MirrorService {
@@ -20,6 +23,7 @@ export class MirrorService {
   private asking: Promise<unknown> = Promise.resolve();
   private someoneWaits = false;
   private answeredAt = 0;
+  private isWaking = false;
 
   constructor(
     private readonly turns: TurnRepository,
@@ -40,9 +44,14 @@ export class MirrorService {
   /** Takes a turn, makes its call, stores what it came to, and rings for the next. @returns whether one could be had */
   private async takeTurn(): Promise<boolean> {
     if (!this.platform.isConfigured) return false;
-    const { turn, again } = (await this.ask().catch((error) => this.notGranted(error))) ?? {};
-    if (again) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'next-turn', again);
-    if (!turn) return false;
+    const offer = await this.ask().catch((error) => this.notGranted(error));
+    if (!offer) return false;
+    const { turn, nobody } = offer;
+    const next = this.ringForNext(nobody);
+    if (!turn) {
+      await next;
+      return false;
+    }
     const left = turn.sendBeforeMs - this.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(turn.row, turn.step, left) : this.platform.notSent();
     const { state, code } = await holdOn(() => this.settling.settle(turn, result), this.clock);
@@ -54,7 +63,36 @@ export class MirrorService {
       code,
     });
     this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'settled');
+    await next;
+    if (turn.row.kind === 'provider') await this.wakeClients();
     return true;
+  }
+
+  /**
+   * Rings when the next turn can be had. Beside the call, whose second to leave has begun, and never its failure: what
+   * is not rung for here, the sweep rings for.
+   */
+  private async ringForNext(nobody: boolean): Promise<void> {
+    if (nobody) await this.wakeClients();
+    const inMs = await this.turns.nextInMs().catch(() => null);
+    if (inMs === null) return;
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'next-turn', nobody && inMs === 0 ? LOCKED_MS : inMs);
+  }
+
+  /**
+   * Wakes the clients of providers that were mirrored just now, batch after batch; whoever comes while somebody in this
+   * process is at it leaves it to them.
+   */
+  async wakeClients(): Promise<void> {
+    if (this.isWaking) return;
+    this.isWaking = true;
+    try {
+      for (let woken = await this.wakes.wakeSome(); woken !== undefined; woken = await this.wakes.wakeSome()) {
+        if (woken > 0) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'clients-woken');
+      }
+    } finally {
+      this.isWaking = false;
+    }
   }
 
   /** A slot that stands although its commit was not confirmed is given back: only this process knows it unused. */

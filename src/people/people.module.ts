@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
 import { CircuitRepository } from './circuit.repository.js';
 import { ClientsController } from './clients.controller.js';
+import { DuePeopleRepository } from './due-people.repository.js';
 import { MirrorService } from './mirror.service.js';
 import { ParticipantsRepository } from './participants.repository.js';
 import { PeopleController } from './people.controller.js';
@@ -33,6 +34,7 @@ import { WishesRepository } from './wishes.repository.js';
     PeopleRepository,
     WishesRepository,
     WakesRepository,
+    DuePeopleRepository,
     TurnRepository,
     SettleRepository,
     CircuitRepository,

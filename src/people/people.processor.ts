@@ -32,6 +32,7 @@ export class PeopleProcessor extends WorkerHost implements OnModuleInit, OnAppli
 
   onModuleInit(): void {
     this.sweep.every(SWEEP_MS, 'people', () => this.mirror.sweep());
+    this.sweep.every(SWEEP_MS, 'clients of new providers', () => this.mirror.wakeClients());
     this.sweep.every(OVERLOOKED_MS, 'overlooked people', () => this.mirror.wakeOverlooked());
   }
 

@@ -23,7 +23,10 @@ export class PeopleRepository {
     private readonly feed: Feed,
   ) {}
 
-  /** Locks a person for the rest of the transaction. */
+  /**
+   * Locks a person for the rest of the transaction, also against those who only name it: the mapping to a user of the
+   * platform is a key, and a stronger lock later than a weaker one is how transactions deadlock.
+   */
   async lock(tx: PoolClient, id: string): Promise<PersonRow | undefined> {
     await tx.query('SELECT 1 FROM people WHERE id = $1 FOR UPDATE', [id]);
     return this.load(tx, id);
@@ -88,7 +91,8 @@ export class PeopleRepository {
 
   /** Loads a person anew and decides. @returns the person as it stands then */
   async redecide(tx: PoolClient, id: string): Promise<PersonRow> {
-    const row = await this.lock(tx, id);
+    await tx.query('SELECT 1 FROM people WHERE id = $1 FOR NO KEY UPDATE', [id]);
+    const row = await this.load(tx, id);
     if (!row) throw new Error('A person vanished while it was being changed.');
     await this.decide(tx, row);
     return row;

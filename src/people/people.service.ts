@@ -6,7 +6,7 @@ import { waitUntil } from '../http/wait-until.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { PeopleRepository } from './people.repository.js';
-import type { PersonKind, PersonState } from './person.js';
+import { becameListable, type PersonKind, type PersonState } from './person.js';
 import type { PersonRow } from './person-row.js';
 import { type PersonView, showPerson } from './person-view.js';
 import { PlatformPeople } from './platform-people.js';
@@ -39,7 +39,7 @@ export class PeopleService {
   /** Wants a provider with this profile. */
   async putProvider(externalId: string, profile: Profile): Promise<PersonView> {
     const key: PersonKey = { kind: 'provider', externalId };
-    return this.change(async (tx) => this.wishes.wantPerson(tx, key, profile));
+    return this.change(key, async (tx) => this.wishes.wantPerson(tx, key, profile));
   }
 
   /**
@@ -49,7 +49,7 @@ export class PeopleService {
    */
   async putClient(externalId: string, profile: Profile, providers: string[]): Promise<PersonView> {
     const key: PersonKey = { kind: 'client', externalId };
-    return this.change(async (tx) => {
+    return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const id = await this.wishes.wantPerson(tx, key, profile);
       await this.wishes.wantProviders(tx, id, providerIds);
@@ -59,9 +59,10 @@ export class PeopleService {
 
   /** Wants this complete list of providers for a client. @throws {Problem} 404, or 422 `unknown-provider` */
   async putClientProviders(externalId: string, providers: string[]): Promise<PersonView> {
-    return this.change(async (tx) => {
+    const key: PersonKey = { kind: 'client', externalId };
+    return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
-      const row = await this.mustFind(tx, { kind: 'client', externalId });
+      const row = await this.mustFind(tx, key);
       if (!row.person.wanted) throw notFound('client');
       await this.wishes.wantProviders(tx, row.id, providerIds);
       await tx.query(
@@ -74,7 +75,7 @@ export class PeopleService {
 
   /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonView> {
-    return this.change(async (tx) => {
+    return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
       const clients = key.kind === 'provider' ? await this.wishes.countClientsOf(tx, row.id) : 0;
       if (clients > 0) {
@@ -108,7 +109,7 @@ export class PeopleService {
    * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonView> {
-    return this.change(async (tx) => {
+    return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
       const refusal = resolveRefusal(action, row.state, row.person);
       if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state: row.state } });
@@ -152,12 +153,13 @@ export class PeopleService {
   }
 
   /** Changes what is wanted or known of one person, decides anew, and rings. */
-  private async change(work: (tx: PoolClient) => Promise<string>): Promise<PersonView> {
+  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonView> {
     const view = await this.database.transaction(async (tx) => {
+      const before = await this.people.find(tx, key.kind, key.externalId);
       const id = await work(tx);
       const row = await this.people.redecide(tx, id);
       if (row.kind === 'client') await this.wakes.hurryProvidersOf(tx, id);
-      if (row.kind === 'provider') await this.wakes.clientsOf(tx, id);
+      if (row.kind === 'provider' && becameListable(before?.person, row.person)) await this.wakes.clientsOf(tx, id);
       const decided = await this.people.load(tx, id);
       if (!decided) throw new Error('A person vanished while it was being changed.');
       return this.view(decided);

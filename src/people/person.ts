@@ -5,7 +5,8 @@ export type PersonKind = 'provider' | 'client';
 export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-review' | 'deleting' | 'deleted';
 
 /** The calls that mirror people; each is one HTTP attempt (spec, User management). */
-export type Operation = 'checkUser' | 'createProvider' | 'createClient' | 'setClientProviders' | 'deleteUser';
+export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
+export type Operation = (typeof OPERATIONS)[number];
 
 /** Why nothing more is tried until somebody changes something. */
 export type Fault = 'rejected' | 'forbidden' | 'ignored';
@@ -76,6 +77,12 @@ export interface Surroundings {
   providers: WantedProvider[];
   /** For a provider: clients whose list on the platform still holds it and is about to change. */
   stillListedBy: number;
+}
+
+/** Whether clients' lists may name a provider that they could not name before, or under another user. */
+export function becameListable(before: Person | undefined, after: Person): boolean {
+  const listable = listableUser(after);
+  return listable !== null && listable !== (before ? listableUser(before) : null);
 }
 
 /** A provider's user as clients' lists may name it; null: not mirrored, or about to be deleted, or perhaps deleted. */

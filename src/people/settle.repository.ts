@@ -8,7 +8,7 @@ import { backoffMs } from '../queue/backoff.js';
 import { type Answer, applyAnswer } from './apply-answer.js';
 import { CircuitRepository, type StopCode } from './circuit.repository.js';
 import { PeopleRepository } from './people.repository.js';
-import { listableUser, type Operation, type Person } from './person.js';
+import { becameListable, type Operation, type Person } from './person.js';
 import type { PersonRow } from './person-row.js';
 import { PlatformAddressRepository } from './platform-address.repository.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
@@ -75,9 +75,7 @@ export class SettleRepository {
       if (!settled) return { state: 'gone', code: null };
       // Providers that wait to be deleted are on the list as it was before.
       const step = await this.people.decide(tx, { ...settled, listed: [...row.listed, ...settled.listed] });
-      if (row.kind === 'provider' && listableUser(row.person) === null && listableUser(person) !== null) {
-        await this.wakes.clientsOf(tx, row.id);
-      }
+      if (row.kind === 'provider' && becameListable(row.person, person)) await this.wakes.clientsOf(tx, row.id);
       return { state: settled.state, code: step.do === 'rest' ? step.code : errorCode };
     });
   }

@@ -8,6 +8,7 @@ import { type CallGrant, CallLogRepository, SEND_WITHIN_MS } from '../platform/c
 import type { CallWindow, Lane } from '../platform/call-pace.js';
 import { applyGrant } from './apply-answer.js';
 import { CircuitRepository, type OpenCircuits } from './circuit.repository.js';
+import { DuePeopleRepository } from './due-people.repository.js';
 import type { CallStep } from './next-step.js';
 import { PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
@@ -22,10 +23,11 @@ export interface Turn {
   sendBeforeMs: number;
 }
 
-/** What came of asking for a turn. `again` is when to ask for the next one; null: when something changes. */
+/** What came of asking for a turn. */
 export interface TurnOffer {
   turn: Turn | null;
-  again: Date | null;
+  /** Nobody could be had: who is due all the same is locked by somebody else. */
+  nobody: boolean;
 }
 
 /** The commit of a turn was not confirmed: whether it stands is not known, so its call must not be sent. */
@@ -45,7 +47,7 @@ const DECISIONS_PER_TURN = 50;
 /** Milliseconds beyond a call's timeout for which nobody else may take the person. */
 const LEASE_MARGIN_MS = 5_000;
 
-const DUE = `due_at <= $1 AND held_by IS NULL AND (lease_until IS NULL OR lease_until < $1) AND (step IS NULL OR NOT step = ANY($2))`;
+const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
 /**
  * Grants turns: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
@@ -63,6 +65,7 @@ export class TurnRepository {
     private readonly calls: CallLogRepository,
     private readonly people: PeopleRepository,
     private readonly circuits: CircuitRepository,
+    private readonly due: DuePeopleRepository,
   ) {
     const timeoutMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000;
     this.leaseMs = SEND_WITHIN_MS + timeoutMs + LEASE_MARGIN_MS;
@@ -74,9 +77,9 @@ export class TurnRepository {
     let offered: Turn | null = null;
     const offer = this.database.transaction(async (tx) => {
       offered = null;
-      const { turn, again } = await this.offer(tx);
-      offered = turn;
-      return { turn, again };
+      const granted = await this.offer(tx);
+      offered = granted.turn;
+      return granted;
     });
     return offer.catch((error: unknown) => {
       throw offered ? new DoubtfulTurn(offered, error) : error;
@@ -89,13 +92,13 @@ export class TurnRepository {
     for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
       const prober = await this.prober(tx, window, open);
       const row = prober ?? (await this.pick(tx, window, open));
-      if (!row) return { turn: null, again: await this.whenNext(tx, window, open) };
+      if (!row) return { turn: null, nobody: decisions === 0 };
       const step = await this.people.decide(tx, row);
       if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
       if (open.blocked.includes(step.operation) || (!prober && open.probing.includes(step.operation))) continue;
-      return this.grant(tx, window, open, row, step);
+      return { turn: await this.grant(tx, window, open, row, step), nobody: false };
     }
-    return { turn: null, again: window.now };
+    return { turn: null, nobody: false };
   }
 
   /** Whether somebody is due who is not being served. Both lanes are named, so that the index of moments is used. */
@@ -113,27 +116,20 @@ export class TurnRepository {
    */
   private async prober(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
     for (const operation of open.probing) {
-      const { rows } = await tx.query<{ id: string; lane: Lane }>(
-        `SELECT id, lane FROM people WHERE step = $2 AND due_at <= $1 AND held_by IS NULL
-           AND (lease_until IS NULL OR lease_until < $1)
-         ORDER BY refused_at NULLS FIRST, due_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
-        [window.now, operation],
-      );
-      if (rows[0] && this.calls.earliest(rows[0].lane, window) <= window.now) return this.people.load(tx, rows[0].id);
+      const id = await this.due.takeProber(tx, this.lanes(window), operation, window.now);
+      if (id !== undefined) return this.people.load(tx, id);
     }
     return undefined;
   }
 
+  /** The lanes that may call now, the most urgent first. */
+  private lanes(window: CallWindow): Lane[] {
+    return LANES.filter((lane) => this.calls.earliest(lane, window) <= window.now);
+  }
+
   private async pick(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
-    for (const lane of ['interactive', 'bulk'] as const) {
-      if (this.calls.earliest(lane, window) > window.now) continue;
-      const { rows } = await tx.query<{ id: string }>(
-        `SELECT id FROM people WHERE lane = $3 AND ${DUE} ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
-        [window.now, [...open.blocked, ...open.probing], lane],
-      );
-      if (rows[0]) return this.people.load(tx, rows[0].id);
-    }
-    return undefined;
+    const id = await this.due.take(tx, this.lanes(window), [...open.blocked, ...open.probing], window.now);
+    return id === undefined ? undefined : this.people.load(tx, id);
   }
 
   private async grant(
@@ -142,11 +138,11 @@ export class TurnRepository {
     open: OpenCircuits,
     row: PersonRow,
     step: CallStep,
-  ): Promise<TurnOffer> {
+  ): Promise<Turn> {
     const lease = randomUUID();
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const call = { personId: row.id, operation: step.operation, lane: row.lane };
-    const { grant, window: after } = await this.calls.grant(tx, window, call);
+    const grant = await this.calls.grant(tx, window, call);
     const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
     await this.people.saveKnown(tx, row, person);
@@ -156,24 +152,24 @@ export class TurnRepository {
       new Date(grant.grantedAt.getTime() + this.leaseMs),
     ]);
     if (open.probing.includes(step.operation)) await this.circuits.probe(tx, step.operation);
-    const turn = { row: { ...row, person, leaseToken: lease }, step, grant, lease, sendBeforeMs };
-    return { turn, again: await this.whenNext(tx, after, open) };
+    return { row: { ...row, person, leaseToken: lease }, step, grant, lease, sendBeforeMs };
   }
 
-  /** The moment at which the next turn can be had: somebody must be due, and a slot free for that lane. */
-  private async whenNext(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<Date | null> {
-    const { rows } = await tx.query<{ lane: Lane; dueAt: Date }>(
-      `SELECT lane, min(greatest(due_at, lease_until)) AS "dueAt" FROM (
-         (SELECT lane, due_at, lease_until FROM people
-          WHERE lane = 'interactive' AND due_at IS NOT NULL AND held_by IS NULL AND (step IS NULL OR NOT step = ANY($1)) ORDER BY due_at LIMIT 30)
-         UNION ALL
-         (SELECT lane, due_at, lease_until FROM people
-          WHERE lane = 'bulk' AND due_at IS NOT NULL AND held_by IS NULL AND (step IS NULL OR NOT step = ANY($1)) ORDER BY due_at LIMIT 30)
-       ) AS soonest GROUP BY lane`,
-      [open.blocked],
+  /**
+   * When the next turn can be had: somebody must be due, and a slot free for that lane. Asked for without locks, apart
+   * from any grant, whose call has a second to leave.
+   *
+   * @returns milliseconds from now, by the database's clock alone; null: when something changes
+   */
+  async nextInMs(): Promise<number | null> {
+    const sql = this.database.pool;
+    const window = await this.calls.readWindow(sql);
+    const open = await this.circuits.open(sql, window.now);
+    const heads = await this.due.soonest(sql, open.blocked, window.now);
+    const moments = heads.map(({ lane, dueAt }) =>
+      Math.max(dueAt.getTime(), this.calls.earliest(lane, window).getTime()),
     );
-    const moments = rows.map((row) => Math.max(row.dueAt.getTime(), this.calls.earliest(row.lane, window).getTime()));
     if (open.nextProbeAt) moments.push(open.nextProbeAt.getTime());
-    return moments.length > 0 ? new Date(Math.min(...moments)) : null;
+    return moments.length > 0 ? Math.max(0, Math.min(...moments) - window.now.getTime()) : null;
   }
 }

@@ -59,11 +59,14 @@ export class WishesRepository {
     );
   }
 
-  /** Finds wanted providers by their external ids and keeps them from being deleted until the transaction ends. */
+  /**
+   * Finds wanted providers by their external ids and keeps them from being deleted until the transaction ends. The lock
+   * bears any number of the like and every change but a deletion, which locks for update first.
+   */
   async nameProviders(tx: PoolClient, externalIds: string[]): Promise<NamedProvider[]> {
     const { rows } = await tx.query<NamedProvider>(
       `SELECT id, external_id AS "externalId" FROM people
-       WHERE kind = 'provider' AND external_id = ANY($1) AND wanted ORDER BY id FOR SHARE`,
+       WHERE kind = 'provider' AND external_id = ANY($1) AND wanted ORDER BY id FOR KEY SHARE`,
       [externalIds],
     );
     return rows;

@@ -62,16 +62,23 @@ export class CallLogRepository {
 
   /** Locks the budget for this transaction and reads the window; grants are serialised by it over all processes. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
-    const budget = await this.lockBudget(tx);
-    const { rows } = await tx.query<{ now: Date; occupied: number; firstFreeAt: Date | null }>(
-      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-       SELECT (SELECT now FROM clock) AS now, count(*)::int AS occupied, min(occupies_until) AS "firstFreeAt"
+    await this.lockBudget(tx);
+    return this.readWindow(tx);
+  }
+
+  /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
+  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow> {
+    const { rows } = await sql.query<CallWindow>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+         budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
+       SELECT (SELECT now FROM clock) AS now, count(*)::int AS occupied, min(occupies_until) AS "firstFreeAt",
+         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt"
        FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)`,
       [this.account],
     );
     const [row] = rows;
     if (!row) throw new Error('The log of platform calls could not be read.');
-    return { ...row, ...budget };
+    return row;
   }
 
   /** The earliest moment at which a lane may call. */
@@ -141,20 +148,16 @@ export class CallLogRepository {
     };
   }
 
-  /**
-   * Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit.
-   *
-   * @returns the grant, and the window as it stands now
-   */
+  /** Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit. */
   async grant(
     tx: PoolClient,
     window: CallWindow,
     call: { personId: string; operation: string; lane: Lane },
-  ): Promise<{ grant: CallGrant; window: CallWindow }> {
-    const { rows } = await tx.query<CallGrant & { occupiesUntil: Date }>(
+  ): Promise<CallGrant> {
+    const { rows } = await tx.query<CallGrant>(
       `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, occupies_until, worker)
        SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
-       RETURNING id, granted_at AS "grantedAt", occupies_until AS "occupiesUntil"`,
+       RETURNING id, granted_at AS "grantedAt"`,
       [
         this.account,
         call.personId,
@@ -166,15 +169,11 @@ export class CallLogRepository {
     );
     const [row] = rows;
     if (!row) throw new Error('A platform call could not be logged.');
-    const bulkNextAt = call.lane === 'bulk' ? nextBulkAt(window, this.limit) : window.bulkNextAt;
     if (call.lane === 'bulk') {
+      const bulkNextAt = nextBulkAt(window, this.limit);
       await tx.query('UPDATE call_budgets SET bulk_next_at = $2 WHERE account = $1', [this.account, bulkNextAt]);
     }
-    const firstFreeAt = window.firstFreeAt ?? row.occupiesUntil;
-    return {
-      grant: { id: row.id, grantedAt: row.grantedAt },
-      window: { ...window, bulkNextAt, firstFreeAt, occupied: window.occupied + 1 },
-    };
+    return row;
   }
 
   /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
@@ -215,13 +214,11 @@ export class CallLogRepository {
     return rows[0];
   }
 
-  private async lockBudget(tx: PoolClient): Promise<{ blockedUntil: Date | null; bulkNextAt: Date | null }> {
-    const read =
-      'SELECT blocked_until AS "blockedUntil", bulk_next_at AS "bulkNextAt" FROM call_budgets WHERE account = $1 FOR UPDATE';
-    const { rows } = await tx.query<{ blockedUntil: Date | null; bulkNextAt: Date | null }>(read, [this.account]);
-    if (rows[0]) return rows[0];
+  private async lockBudget(tx: PoolClient): Promise<void> {
+    const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
+    if (rowCount !== 0) return;
     await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
-    return this.lockBudget(tx);
+    await this.lockBudget(tx);
   }
 
   private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {

@@ -38,16 +38,19 @@ export class Doorbell implements OnModuleDestroy {
   }
 
   /**
-   * Wakes one worker of a queue, now or at a moment.
+   * Wakes one worker of a queue, now or later.
    *
    * A ring is dropped while an equal one waits, for a second at most; whoever answers takes the bell off first
    * (`answered`), so a ring during the work is not lost.
+   *
+   * @param when a moment of this process's clock, or milliseconds from now: the database's clock may be another, and
+   *   what it calls later may be past here
    */
-  ring(name: QueueName, reason: string, when?: Date): void {
+  ring(name: QueueName, reason: string, when: Date | number = 0): void {
     const queue = this.queues.get(name);
     // A store that is away may keep every ring waiting: no more of them than would ever be worth it.
     if (!queue || this.closed || this.underWay.size >= MOST_UNDER_WAY) return;
-    const delayMs = when ? Math.max(0, when.getTime() - this.clock.now().getTime()) : 0;
+    const delayMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - this.clock.now().getTime());
     const moment = Math.ceil((this.clock.now().getTime() + delayMs) / ROUNDING_MS);
     const id = delayMs > 0 ? `bell-${moment}` : 'bell';
     const slow = setTimeout(() => this.complain(name, new Error('no answer')), ANSWER_MS).unref();

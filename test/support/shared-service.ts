@@ -14,6 +14,7 @@ export interface SharedService {
 const TABLES = [
   'people',
   'client_providers',
+  'client_wakes',
   'email_claims',
   'platform_users',
   'imports',

@@ -1,0 +1,246 @@
+import type { PoolClient } from 'pg';
+import { buildSimulator, type Simulator } from '../simulator/app.js';
+import { Database } from '../src/database/database.js';
+import { DuePeopleRepository } from '../src/people/due-people.repository.js';
+import { TurnRepository } from '../src/people/turn.repository.js';
+import { WakesRepository } from '../src/people/wakes.repository.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { contractFile, type SessionsApp, startSessions } from './support/sessions-app.js';
+
+/** Enough that a walk over all of them, or a sort, shows; how long one takes is nobody's matter here. */
+const MANY = 50_000;
+
+/** Rows of people that one question may read: heads of steps, and who was just taken. */
+const FEW = 100;
+
+let simulator: Simulator;
+let database: TestDatabase;
+let service: SessionsApp;
+let db: Database;
+
+beforeAll(async () => {
+  simulator = await buildSimulator();
+  database = await freshDatabase();
+  // Nobody mirrors here but the test.
+  service = await startSessions(simulator, database.url, {
+    PLATFORM_CONTRACT: await contractFile(),
+    USER_MANAGEMENT_CALLS_PER_MINUTE: '1000',
+  });
+  db = service.app.get(Database);
+  // As after a restore, or right after an import: the planner was told nothing.
+  for (const table of ['people', 'client_providers']) {
+    await db.pool.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  }
+});
+
+afterAll(async () => {
+  await service.close();
+  await simulator.close();
+  await database.drop();
+});
+
+beforeEach(() =>
+  db.pool.query(
+    'TRUNCATE people, client_providers, client_wakes, email_claims, platform_calls, call_budgets, circuits',
+  ),
+);
+
+/** Rows of people that a connection read of late, over indexes or not: what two readings differ by was read between. */
+async function rowsRead(tx: Pick<PoolClient, 'query'>): Promise<number> {
+  const { rows } = await tx.query(
+    `SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'people'`,
+  );
+  return Number(rows[0]?.read ?? 0);
+}
+
+/** Runs work and counts the rows of people that its transactions and its single statements read. */
+async function counted<T>(work: () => Promise<T>): Promise<{ result: T; read: number }> {
+  let read = 0;
+  const transaction = db.transaction.bind(db);
+  const inOne = jest.spyOn(db, 'transaction').mockImplementation((body, size) =>
+    transaction(async (tx) => {
+      const before = await rowsRead(tx);
+      const result = await body(tx);
+      read += (await rowsRead(tx)) - before;
+      return result;
+    }, size),
+  );
+  const alone = jest.spyOn(db.pool, 'query').mockImplementation(((text: string, values: unknown[]) =>
+    transaction(async (tx) => {
+      const before = await rowsRead(tx);
+      const result = await tx.query(text, values);
+      read += (await rowsRead(tx)) - before;
+      return result;
+    })) as typeof db.pool.query);
+  try {
+    return { result: await work(), read };
+  } finally {
+    inOne.mockRestore();
+    alone.mockRestore();
+  }
+}
+
+const people = (columns: string, values: string, count = MANY) =>
+  db.pool.query(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, ${columns})
+     SELECT gen_random_uuid(), 'client', 'c-' || n, '', '', decode(md5('c' || n), 'hex'), ${values}
+     FROM generate_series(1, ${count}) AS n`,
+  );
+
+/** A provider whose PUT was just accepted. */
+const newcomer = () =>
+  db.pool.query(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, due_at, step)
+     VALUES (gen_random_uuid(), 'provider', 'p-new', '', '', '\\x01', 'interactive', now(), 'checkUser')`,
+  );
+
+test.each([
+  [
+    'under a paused import',
+    'state, lane, step, due_at, held_by',
+    "'pending', 'bulk', 'checkUser', now() - interval '1 hour', gen_random_uuid()",
+    '',
+  ],
+  [
+    'behind an open circuit',
+    'state, lane, step, due_at',
+    "'pending', 'interactive', 'createClient', now() - interval '1 hour'",
+    "INSERT INTO circuits (operation, opened_at, probe_at) VALUES ('createClient', now(), now() + interval '1 hour')",
+  ],
+  [
+    'of an import under way',
+    'state, lane, step, due_at',
+    "'pending', 'bulk', NULL, now() + n * interval '1 microsecond'",
+    '',
+  ],
+  ['all waiting for a provider', 'state, lane, due_at', "'waiting', 'bulk', NULL", ''],
+  [
+    'behind an import that somebody pauses just now',
+    'state, lane, step, due_at',
+    "'pending', 'bulk', 'checkUser', now() - interval '1 hour'",
+    '',
+  ],
+])('with %s, who is next is found at the heads of the index', async (_state, columns, values, more) => {
+  await people(columns, values);
+  if (more) await db.pool.query(more);
+  await newcomer();
+  const turns = service.app.get(TurnRepository);
+
+  const first = await counted(() => turns.next());
+  expect(first.result.turn?.row.externalId).toBe('p-new');
+  expect(first.read).toBeLessThan(FEW);
+
+  const next = await counted(() => turns.nextInMs());
+  expect(next.read).toBeLessThan(FEW);
+  const someone = await counted(() => turns.someoneIsDue());
+  expect(someone.read).toBeLessThan(FEW);
+});
+
+test('a probe goes to who was never refused or longest ago, without a look at everybody behind the circuit', async () => {
+  await people('state, lane, step, due_at', "'pending', 'interactive', 'createClient', now() - interval '1 hour'");
+  await db.pool.query(
+    `INSERT INTO circuits (operation, opened_at, probe_at) VALUES ('createClient', now(), now() - interval '1 second')`,
+  );
+  await db.pool.query(
+    `UPDATE people SET refused_at = now(), due_at = due_at - interval '1 second' WHERE external_id IN ('c-1', 'c-2')`,
+  );
+  const due = service.app.get(DuePeopleRepository);
+  const probe = () =>
+    counted(() => db.transaction((tx) => due.takeProber(tx, ['interactive', 'bulk'], 'createClient', new Date())));
+  const first = await probe();
+  const nameOf = async (id?: string) =>
+    (await db.pool.query('SELECT external_id FROM people WHERE id = $1', [id])).rows[0]?.external_id;
+  expect(['c-1', 'c-2', undefined]).not.toContain(await nameOf(first.result));
+  expect(first.read).toBeLessThan(FEW);
+
+  await db.pool.query("UPDATE people SET refused_at = now() - interval '1 minute' WHERE external_id = 'c-2'");
+  await db.pool.query("UPDATE people SET lane = 'bulk' WHERE refused_at IS NULL");
+  const bulkIsStopped = () => db.transaction((tx) => due.takeProber(tx, ['interactive'], 'createClient', new Date()));
+  const second = await counted(bulkIsStopped);
+  expect(await nameOf(second.result)).toBe('c-2');
+  expect(second.read).toBeLessThan(FEW);
+});
+
+test('nothing is asked between a grant and its commit', async () => {
+  await newcomer();
+  const said: string[] = [];
+  const transaction = db.transaction.bind(db);
+  const spy = jest.spyOn(db, 'transaction').mockImplementation((body, size) =>
+    transaction((tx) => {
+      const query = tx.query.bind(tx);
+      const heard = ((text: string, values: unknown[]) => {
+        said.push(text.trim());
+        return query(text, values);
+      }) as typeof tx.query;
+      return body(new Proxy(tx, { get: (of, key) => (key === 'query' ? heard : Reflect.get(of, key)) }));
+    }, size),
+  );
+  const { turn } = await service.app.get(TurnRepository).next();
+  spy.mockRestore();
+  expect(turn).not.toBeNull();
+  const grant = said.findIndex((text) => text.startsWith('INSERT INTO platform_calls'));
+  expect(grant).toBeGreaterThan(0);
+  expect(said.slice(grant + 1).filter((text) => !text.startsWith('UPDATE'))).toEqual([]);
+});
+
+test('who waits for a provider is woken after its transaction, in batches that each read a few hundred people', async () => {
+  const { rows } = await db.pool.query(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state)
+     VALUES (gen_random_uuid(), 'provider', 'p-1', '', '', 'u-1', 'synced'), (gen_random_uuid(), 'provider', 'p-2', '', '', NULL, 'pending')
+     RETURNING id`,
+  );
+  const [ready, other] = rows.map(({ id }) => id);
+  await people('state, lane, error_code', "'waiting', 'bulk', 'provider-not-mirrored'");
+  await db.pool.query(
+    `INSERT INTO client_providers (client_id, position, provider_id) SELECT id, 0, $1 FROM people WHERE kind = 'client'`,
+    [ready],
+  );
+  // One waits for somebody else, too.
+  await db.pool.query(
+    `INSERT INTO client_providers (client_id, position, provider_id) SELECT id, 1, $1 FROM people WHERE external_id = 'c-1'`,
+    [other],
+  );
+  const wakes = service.app.get(WakesRepository);
+
+  const noted = await counted(() => db.transaction((tx) => wakes.clientsOf(tx, ready)));
+  expect(noted.read).toBe(0);
+
+  let woken = 0;
+  for (let batches = 0; ; batches++) {
+    const { result, read } = await counted(() => wakes.wakeSome());
+    if (result === undefined) break;
+    expect(read).toBeLessThan(5_000);
+    woken += result;
+    expect(batches).toBeLessThan(MANY / 100);
+  }
+  expect(woken).toBe(MANY - 1);
+  const [due] = (
+    await db.pool.query(
+      'SELECT count(*)::int AS due, bool_and(due_at = wanted_at) AS placed FROM people WHERE due_at IS NOT NULL',
+    )
+  ).rows;
+  expect(due).toEqual({ due: MANY - 1, placed: true });
+});
+
+test('a look for whoever was overlooked reads a slice of those who wait, and comes round to everybody', async () => {
+  const { rows } = await db.pool.query(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state)
+     VALUES (gen_random_uuid(), 'provider', 'p-1', '', '', 'u-1', 'synced'), (gen_random_uuid(), 'provider', 'p-2', '', '', NULL, 'pending')
+     RETURNING id`,
+  );
+  const [ready, other] = rows.map(({ id }) => id);
+  await people('state, lane', "'waiting', 'bulk'", 5_000);
+  await db.pool.query(
+    `INSERT INTO client_providers (client_id, position, provider_id)
+     SELECT id, 0, CASE WHEN external_id = 'c-999' THEN $1::uuid ELSE $2 END FROM people WHERE kind = 'client'`,
+    [ready, other],
+  );
+  const wakes = service.app.get(WakesRepository);
+  const due = async () => (await db.pool.query('SELECT external_id FROM people WHERE due_at IS NOT NULL')).rows;
+  for (let rounds = 0; (await due()).length === 0; rounds++) {
+    const { read } = await counted(() => wakes.overlooked(db.pool));
+    expect(read).toBeLessThan(5_000);
+    expect(rounds).toBeLessThan(6);
+  }
+  expect(await due()).toEqual([{ external_id: 'c-999' }]);
+});
