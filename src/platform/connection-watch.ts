@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { resetConnection } from './resettable-agents.js';
 
 /**
  * Knows of one request whether its connection was ever ready to carry it. Node sends nothing of a request before the
@@ -11,6 +12,7 @@ import { TLSSocket } from 'node:tls';
  */
 export class ConnectionWatch {
   #ready = false;
+  #socket: Socket | undefined;
 
   /** @param onReady called once, when the request can begin to leave */
   constructor(private readonly onReady: () => void) {}
@@ -28,7 +30,13 @@ export class ConnectionWatch {
     return request;
   };
 
+  /** Ends the connection so that nothing of the request which has not arrived by now arrives later. */
+  reset(): void {
+    if (this.#socket) resetConnection(this.#socket);
+  }
+
   private watch(socket: Socket, reused: boolean): void {
+    this.#socket = socket;
     const becomesReady = () => {
       this.#ready = true;
       this.onReady();

@@ -45,6 +45,19 @@ describe('one HTTP attempt', () => {
     return failure(create());
   };
 
+  it('resets the connection of a call that it gives up', async () => {
+    const ended = new Promise<string | undefined>((resolve) => {
+      platform.answer = ({ socket }) => {
+        socket
+          .once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
+          .once('close', () => resolve(undefined));
+        jest.advanceTimersByTime(TIMEOUT_MS);
+      };
+    });
+    expect(await failure(create())).toMatchObject({ kind: 'unknown-outcome' });
+    expect(await ended).toBe('ECONNRESET');
+  });
+
   it('sends JSON with the API key and reads what comes', async () => {
     platform.answer = (_request, response) => json(response, 201, { userId: 'u' });
     const answer = await create();

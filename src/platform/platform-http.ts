@@ -1,5 +1,3 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios, { type AxiosResponse } from 'axios';
 import { Clock } from '../config/clock.js';
@@ -11,6 +9,7 @@ import { factsOf, type OperationName } from './operations.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
 import { codeOf, PlatformError, type PlatformErrorKind } from './platform-errors.js';
 import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
+import { resettableAgents } from './resettable-agents.js';
 
 /** What a caller may ask of any call. */
 export interface CallOptions {
@@ -35,16 +34,11 @@ const FREE_SOCKETS = 16;
 /** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-const agents = (options: { keepAlive: boolean; maxFreeSockets?: number }) => ({
-  httpAgent: new HttpAgent(options),
-  httpsAgent: new HttpsAgent(options),
-});
-
 /** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
-  private readonly kept = agents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS });
-  private readonly fresh = agents({ keepAlive: false });
+  private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS });
+  private readonly fresh = resettableAgents({ keepAlive: false });
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
 
   constructor(
@@ -111,11 +105,12 @@ export class PlatformHttp implements OnApplicationShutdown {
     let stopped: string | undefined;
     const stopFor = (reason: string) => {
       stopped ??= reason;
+      connection.reset();
       stop.abort();
     };
+    const connection = new ConnectionWatch(() => clearTimeout(connect));
     const total = setTimeout(stopFor, this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, 'timeout');
     const connect = setTimeout(stopFor, call.connectWithinMs ?? CONNECT_TIMEOUT_MS, 'connect timeout');
-    const connection = new ConnectionWatch(() => clearTimeout(connect));
     const onAbort = () => stopFor('stopped');
     signal?.addEventListener('abort', onAbort, { once: true });
     if (signal?.aborted) onAbort();
