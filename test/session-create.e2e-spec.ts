@@ -98,6 +98,20 @@ describe('a session that is asked for', () => {
     expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
   });
 
+  it('is taken when the one that stood in its way is settled between the two looks', async () => {
+    const wish = usual();
+    const first = await lost(wish);
+    const requests = app.service.app.get(SessionRequestsRepository);
+    const look = requests.state.bind(requests);
+    const looking = jest.spyOn(requests, 'state').mockImplementationOnce(async (...looked) => {
+      await app.sql(`UPDATE session_requests SET state = 'Abandoned', due_at = NULL WHERE session = $1`, [first.id]);
+      return look(...looked);
+    });
+    const { status, body } = await create(wish);
+    looking.mockRestore();
+    expect([status, body.id === first.id]).toEqual([201, false]);
+  });
+
   it('after the commit the answer is 202 with the id, whatever happens next', async () => {
     const wish = usual();
     const held = app.holdAnswer();

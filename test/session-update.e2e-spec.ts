@@ -6,6 +6,7 @@ import { PlatformError } from '../src/platform/platform-errors.js';
 import { SessionsClient } from '../src/platform/sessions-client.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
 import type { SessionView } from '../src/sessions/session-view.js';
+import { UpdatesRepository } from '../src/sessions/updates.repository.js';
 import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;
@@ -80,6 +81,14 @@ const callsDuring = async (work: () => Promise<unknown>) => {
 };
 
 describe('an update', () => {
+  it('finds its session again when another row absorbed it between the two looks', async () => {
+    const { id } = await done();
+    const beginning = jest.spyOn(app.service.app.get(UpdatesRepository), 'begin').mockResolvedValueOnce(undefined);
+    const { status, body } = await update(id, { noteTemplateIds: [DAP] });
+    beginning.mockRestore();
+    expect([status, body.id]).toEqual([200, id]);
+  });
+
   it('is answered with the session as the platform then has it, and its new notes follow', async () => {
     const session = await done();
     const { status, body } = await update(session.id, { input: { text: 'Second notes.' }, noteTemplateIds: [DAP] });

@@ -152,7 +152,7 @@ export class ImportsService {
       if (read.length === 0) throw new Problem(422, 'no-file', 'The request holds no file; send at least one.');
       await writer.flush();
       const sealed = this.files.seal(id, read);
-      if (!(await this.imports.staged(tx, id, sealed))) throw new Error('The import was given up while it was read.');
+      if (!(await this.imports.staged(tx, id, sealed))) throw new Problem(408, INTERRUPTED.code, INTERRUPTED.detail);
     });
   }
 

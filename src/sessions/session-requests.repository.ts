@@ -88,13 +88,12 @@ export class SessionRequestsRepository {
    * @returns the open request that stands in its way; undefined when it is kept, or was by an earlier run
    */
   async keep(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<OpenRequest | undefined> {
-    const { rowCount } = await tx.query(
-      `INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
-         due_at)
-       VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp()) ON CONFLICT DO NOTHING`,
-      [id, body.providerUserId, body.partnerAppointmentId, inputKind, this.seal.sealRequest(id, body)],
-    );
-    if (rowCount === 0) return this.inTheWay(tx, id, body);
+    while (!(await this.insert(tx, { id, body, inputKind }))) {
+      if ((await this.state(id, tx)) !== undefined) return undefined;
+      const open = await this.inTheWay(tx, body);
+      if (open) return open;
+      // It was settled between the two looks, so the way is free.
+    }
     await tx.query(
       `INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
          date)
@@ -109,6 +108,17 @@ export class SessionRequestsRepository {
       ],
     );
     return undefined;
+  }
+
+  /** @returns false when it is there already, or another stands in its way */
+  private async insert(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
+         due_at)
+       VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp()) ON CONFLICT DO NOTHING`,
+      [id, body.providerUserId, body.partnerAppointmentId, inputKind, this.seal.sealRequest(id, body)],
+    );
+    return rowCount !== 0;
   }
 
   /** Marks the request that is due for longest as being sent, in a transaction of its own. */
@@ -182,16 +192,13 @@ export class SessionRequestsRepository {
 
   private async inTheWay(
     tx: PoolClient,
-    id: string,
     { partnerAppointmentId, providerUserId }: CreateSessionRequest,
   ): Promise<OpenRequest | undefined> {
-    if ((await this.state(id, tx)) !== undefined) return undefined;
     const { rows } = await tx.query<OpenRequest>(
       `SELECT session, state FROM session_requests
        WHERE correlation_id = $1 AND provider_user_id = $2 AND state IN ('Requested', 'Unknown')`,
       [partnerAppointmentId, providerUserId],
     );
-    if (!rows[0]) throw new Error('A request that stood in the way was settled meanwhile; try again.');
     return rows[0];
   }
 }

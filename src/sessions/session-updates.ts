@@ -69,6 +69,8 @@ export class SessionUpdates {
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
     const update = await this.updates.begin(id);
+    // Another row has absorbed it between the two looks; its id is an alias now.
+    if (update === undefined) return this.change(idOrAlias, call);
     const session = await call(sessionId).catch(async (error: unknown) => {
       await this.lookAgain(update, error);
       throw platformProblem(error, 'this update');

@@ -30,8 +30,9 @@ export class UpdatesRepository {
    * ends now.
    *
    * @param id ours
+   * @returns undefined when there is no such row any more
    */
-  async begin(id: string): Promise<PendingUpdate> {
+  async begin(id: string): Promise<PendingUpdate | undefined> {
     const { PLATFORM_TIMEOUT_SECONDS: timeout, UNKNOWN_OUTCOME_GRACE_SECONDS: grace } = this.env;
     const { rows } = await this.database.pool.query<{
       generation: number;
@@ -48,7 +49,7 @@ export class UpdatesRepository {
       [id, timeout + grace],
     );
     const [row] = rows;
-    if (!row) throw new Error('A session vanished while it was updated.');
+    if (!row) return undefined;
     const { generation, answers, until, before } = row;
     return { id, ticket: { generation, answers }, until, before };
   }
