@@ -3,6 +3,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
 import { installAccessLog } from './http/access-log.js';
+import { installArrivingBodies } from './http/arriving-bodies.js';
 import { installBodyPolicy } from './http/body-policy.js';
 import { installBrowserHeaders } from './http/browser-headers.js';
 import { answerClientError } from './http/client-error.js';
@@ -45,9 +46,12 @@ export function httpAdapter(): FastifyAdapter {
 /** Everything that stands before the rooms; call it between creating the application and starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
+  const env = app.get(Env);
+  fastify.server.maxConnections = env.MAX_CONNECTIONS;
   installClosing(fastify);
-  installRoleGate(fastify, app.get(Env));
-  installBodyPolicy(fastify, app.get(Env));
+  installRoleGate(fastify, env);
+  installBodyPolicy(fastify, env);
+  installArrivingBodies(fastify, env);
   installAccessLog(fastify, app.get(Metrics));
   installWrongMethod(fastify);
   installBrowserHeaders(fastify);

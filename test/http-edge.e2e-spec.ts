@@ -142,6 +142,15 @@ class EdgeController {
   }
 }
 
+const EDGE_ENV = {
+  WEBHOOK_BODY_LIMIT: 2_000,
+  MAX_CONNECTIONS: 1_000,
+  BODY_TIMEOUT_SECONDS: 3_600,
+  ARRIVING_BODIES_LIMIT: 64 * 1024 ** 2,
+  PUBLIC_URL: 'https://notes.example',
+  hasRole: () => true,
+};
+
 @Module({
   imports: [HttpModule],
   controllers: [EdgeController],
@@ -154,7 +163,7 @@ class EdgeController {
         },
       },
     },
-    { provide: Env, useValue: { WEBHOOK_BODY_LIMIT: 2_000, PUBLIC_URL: 'https://notes.example', hasRole: () => true } },
+    { provide: Env, useValue: EDGE_ENV },
   ],
   exports: [Env, RequestGate],
 })

@@ -1,4 +1,4 @@
-import { ValidateBy, type ValidationOptions } from 'class-validator';
+import { ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
 import { isLoopbackHost } from './env-values.js';
 
 /**
@@ -42,4 +42,12 @@ export function IsPlatformUrl(options?: ValidationOptions): PropertyDecorator {
     return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname));
   };
   return ValidateBy({ name: 'isPlatformUrl', validator: { validate } }, options);
+}
+
+/** A whole number of bytes, no less than another setting. @param other its name */
+export function HoldsAtLeast(other: string): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) =>
+    Number.isInteger(value) && Number(value) >= Number(Reflect.get(args?.object ?? {}, other));
+  const defaultMessage = () => `must be a size such as 64 MiB or a number of bytes, at least ${other}`;
+  return ValidateBy({ name: 'holdsAtLeast', validator: { validate, defaultMessage } });
 }

@@ -172,3 +172,11 @@ test.each(['60', '3599'])('a window of %s seconds for the age of webhooks is ref
   expect(fault({ ...good, WEBHOOK_MAX_AGE_SECONDS: seconds })).toMatch(/WEBHOOK_MAX_AGE_SECONDS must be at least 3600/);
   expect(env({ WEBHOOK_MAX_AGE_SECONDS: '3600' }).WEBHOOK_MAX_AGE_SECONDS).toBe(3600);
 });
+
+test('bodies that arrive have room for the largest webhook at least', () => {
+  const room = { ...good, WEBHOOK_BODY_LIMIT: '8 MiB' };
+  expect(fault({ ...room, ARRIVING_BODIES_LIMIT: '4 MiB' })).toMatch(
+    /ARRIVING_BODIES_LIMIT .*at least WEBHOOK_BODY_LIMIT/,
+  );
+  expect(fault({ ...room, ARRIVING_BODIES_LIMIT: '8 MiB' })).toBe('');
+});

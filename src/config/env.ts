@@ -14,7 +14,7 @@ import {
   MinLength,
   validateSync,
 } from 'class-validator';
-import { IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
+import { HoldsAtLeast, IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
 import { isLoopbackHost, normaliseBaseUrl, parseByteSize, splitList, splitSecrets } from './env-values.js';
 
 export type Role = 'api' | 'worker';
@@ -142,6 +142,25 @@ export class Env {
   @Min(0.1)
   @Max(30 * 86_400)
   COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
+
+  /** Connections that one process takes at once; what is beyond is closed without an answer. */
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(1_000_000)
+  MAX_CONNECTIONS: number = 2_000;
+
+  /** Seconds in which a body that is read into memory has to arrive. */
+  @Type(() => Number)
+  @IsNumber()
+  @Min(1)
+  @Max(3_600)
+  BODY_TIMEOUT_SECONDS: number = 30;
+
+  /** Bytes of all such bodies that have begun to arrive. */
+  @Transform(({ value }) => parseByteSize(value))
+  @HoldsAtLeast('WEBHOOK_BODY_LIMIT')
+  ARRIVING_BODIES_LIMIT: number = 64 * 1024 ** 2;
 
   /** Streams of server-sent events that one key may have open at once in one process. */
   @Type(() => Number)

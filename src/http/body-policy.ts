@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Env } from '../config/env.js';
 import { shapeProblem } from './body-shape.js';
 import { unsupportedMediaType } from './fault.js';
@@ -29,6 +29,13 @@ export function mediaTypeOf(contentType: string | undefined): string {
 function isEmpty(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
+}
+
+/** Answers whether a request has a body that Fastify reads into memory before the handler runs. */
+export function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest): boolean {
+  const { rawBody, multipart } = routeOptions.config.edge ?? {};
+  if (WITHOUT_BODY.has(method) || is404 || rawBody === 'stream' || isEmpty(raw.headers)) return false;
+  return !(multipart && mediaTypeOf(raw.headers['content-type']) === 'multipart/form-data');
 }
 
 /**

@@ -40,6 +40,24 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
 const TIMESTAMP = /^\d{1,15}$/;
 
 /**
+ * Judges a request at the receiver by its headers, before its body is there.
+ *
+ * @param headers as Node gives them: names in lower case, repeated ones joined by a comma
+ * @returns the cause for refusing it, or undefined
+ */
+export function headerFault(headers: Headers): RefusalCause | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && String(encoding).toLowerCase() !== 'identity') return 'content-encoding';
+  const signature = headers[WEBHOOK_SIGNATURE_HEADER];
+  const timestamp = headers[WEBHOOK_TIMESTAMP_HEADER];
+  if (signature === undefined || signature === '') return 'missing-signature';
+  if (timestamp === undefined || timestamp === '') return 'missing-timestamp';
+  if (isRepeated(signature) || isRepeated(timestamp)) return 'duplicate-header';
+  if (!SIGNATURE.test(signature)) return 'malformed-signature';
+  return TIMESTAMP.test(timestamp) ? undefined : 'malformed-timestamp';
+}
+
+/**
  * Judges a request at the receiver. Content-Type and User-Agent are not judged: they prove nothing.
  *
  * @param headers as Node gives them: names in lower case, repeated ones joined by a comma
@@ -53,15 +71,10 @@ export function judgeDelivery(
   rules: DeliveryRules,
   now: number,
 ): GenuineDelivery | RefusalCause {
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && String(encoding).toLowerCase() !== 'identity') return 'content-encoding';
-  const signature = headers[WEBHOOK_SIGNATURE_HEADER];
-  const timestamp = headers[WEBHOOK_TIMESTAMP_HEADER];
-  if (signature === undefined || signature === '') return 'missing-signature';
-  if (timestamp === undefined || timestamp === '') return 'missing-timestamp';
-  if (isRepeated(signature) || isRepeated(timestamp)) return 'duplicate-header';
-  if (!SIGNATURE.test(signature)) return 'malformed-signature';
-  if (!TIMESTAMP.test(timestamp)) return 'malformed-timestamp';
+  const fault = headerFault(headers);
+  if (fault !== undefined) return fault;
+  const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
+  const timestamp = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
   const secretIndex = matchingSecret(rules.secrets, timestamp, body, signature);
   if (secretIndex === undefined) return 'wrong-signature';
   return ageFault(Number(timestamp), now, rules.maxAgeSeconds) ?? { signature, timestamp, secretIndex };

@@ -45,7 +45,13 @@ export class ReceiverRoute implements OnModuleInit {
       scope.setErrorHandler((error, request, reply) => this.failed(error, request, reply));
       scope.post(
         RECEIVER_PATH,
-        { config: { edge: { rawBody: 'buffer', bodyLimit: this.env.WEBHOOK_BODY_LIMIT, hot: true } } },
+        {
+          config: { edge: { rawBody: 'buffer', bodyLimit: this.env.WEBHOOK_BODY_LIMIT, hot: true } },
+          onRequest: (request, reply, next) => {
+            if (this.receiver.admits(request.raw.headers)) next();
+            else this.answer('not-genuine', request, reply);
+          },
+        },
         (request, reply) => this.take(request, reply),
       );
       done();

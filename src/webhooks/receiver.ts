@@ -8,7 +8,7 @@ import { Doorbell } from '../queue/doorbell.js';
 import { WEBHOOK_INBOX_QUEUE } from '../queue/queue-names.js';
 import { Vault } from '../vault/vault.js';
 import { CommitBell } from './commit-bell.js';
-import { type DeliveryRules, judgeDelivery } from './delivery-verdict.js';
+import { type DeliveryRules, headerFault, judgeDelivery } from './delivery-verdict.js';
 import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
 import { COMMITS_IN_FLIGHT, type IncomingRow, IntakeRepository } from './intake.repository.js';
 import { Rejections } from './rejections.js';
@@ -70,6 +70,13 @@ export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
     metrics.gauge('webhook_waiting_room', 'Deliveries that wait for a commit', [], (gauge) =>
       gauge.set(this.commits.load.waiting),
     );
+  }
+
+  /** Whether a request is worth reading: its headers could be those of a delivery. What is not is counted. */
+  admits(headers: Record<string, string | string[] | undefined>): boolean {
+    const fault = headerFault(headers);
+    if (fault !== undefined) this.rejections.count(fault);
+    return fault === undefined;
   }
 
   /**
