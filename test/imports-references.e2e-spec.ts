@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
+import { Clock } from '../src/config/clock.js';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import type { LinkFact, ReferenceFact } from '../src/imports/read/import-row.js';
+import { NOW } from '../src/imports/read/read-all.js';
 import { knownPersonKeys } from '../src/imports/read/reference-key.js';
-import { resolveProviders } from '../src/imports/read/resolve-providers.js';
+import { resolveProviders, upsertedProviders } from '../src/imports/read/resolve-providers.js';
 import { ReferenceKeys } from '../src/imports/reference-keys.js';
-import { ReferencesRepository } from '../src/imports/references.repository.js';
+import { HASHES_AT_ONCE, ReferencesRepository } from '../src/imports/references.repository.js';
 import { RowCellsRepository } from '../src/imports/row-cells.repository.js';
 import { StagingRepository } from '../src/imports/staging.repository.js';
 import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
@@ -43,25 +45,50 @@ const alias = fc.oneof(
     externalId: fc.constantFrom(...CLIENTS),
   }),
 );
-const role = fc.record({ type: fc.constant('role' as const), key, practitionerKey: key });
 const moment = fc.option(
-  fc.constantFrom('0001-01-01', '2024-02-29T10:00:00.001Z', '2024-02-29T10:00:00.002Z', '9999-12-31'),
+  fc.constantFrom(
+    ...['0001-01-01', '2024-02-28', '2024-02-29T10:00:00.001Z', '2024-02-29T10:00:00.002Z'],
+    ...['2025-02-28T10:00:00.001Z', '2025-02-28T10:00:00.002Z', '2025-02-28T10:00:00.003Z', '9999-12-31'],
+  ),
   { nil: undefined },
 );
+const role = fc
+  .record({ key, practitionerKey: key, ends: moment })
+  .map(({ ends, ...rest }) => ({ type: 'role' as const, ...rest, ...(ends && { ends: new Date(ends) }) }));
 const link = fc
   .record({
     clientKey,
     providerKey: key,
     rank: fc.constantFrom(1 as const, 2 as const, 3 as const),
     at: moment,
+    ends: moment,
     position: fc.constantFrom(0, 0, 1),
   })
-  .map(({ at, ...rest }): LinkFact => ({ type: 'link', form: 'identifier', ...rest, ...(at && { at: new Date(at) }) }));
+  .map(
+    ({ at, ends, ...rest }): LinkFact => ({
+      ...({ type: 'link', form: 'identifier', ...rest } as const),
+      ...(at && { at: new Date(at) }),
+      ...(ends && { ends: new Date(ends) }),
+    }),
+  );
 const facts = fc.array(fc.oneof<fc.Arbitrary<ReferenceFact>[]>(alias, role, link, link), {
   minLength: 20,
   maxLength: 60,
 });
 const known = fc.subarray(KNOWN_BEFORE, { maxLength: 3 });
+/** How the import is meant, and whom each client has before it. */
+const how = fc.record({
+  mode: fc.constantFrom('upsert' as const, 'snapshot' as const),
+  encounterSince: fc.constantFrom(null, null, new Date('2025-02-28T10:00:00.002Z')),
+  had: fc.array(fc.shuffledSubarray(KNOWN_BEFORE), { minLength: 3, maxLength: 3 }),
+});
+
+/** The present of the tests. */
+class Stopped extends Clock {
+  override now(): Date {
+    return NOW;
+  }
+}
 
 let fresh: TestDatabase;
 let database: Database;
@@ -82,14 +109,15 @@ afterAll(async () => {
 test(`the providers of clients are in SQL what the rule says they are (SEED=${SEED})`, async () => {
   const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
   const keys = new ReferenceKeys(vault);
+  const clock = new Stopped();
   const seal = new ProfileSeal(vault);
   const cells = new RowCellsRepository(database, vault);
   const staging = new StagingRepository(seal, keys, cells, new UnchangedRowsRepository(cells, seal));
-  const references = new ReferencesRepository(keys);
+  const references = new ReferencesRepository(keys, clock);
   const seen = { lists: 0 };
 
   await fc.assert(
-    fc.asyncProperty(facts, known, async (told, knownBefore) => {
+    fc.asyncProperty(facts, known, how, async (told, knownBefore, { mode, encounterSince, had }) => {
       const id = randomUUID();
       await tx.query('BEGIN');
       try {
@@ -107,24 +135,42 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
              SELECT gen_random_uuid(), 'provider', external_id, '', '' FROM unnest($1::text[]) AS external_id`,
           [knownBefore],
         );
+        const before = CLIENTS.map((_, at) => (had[at] ?? []).filter((one) => knownBefore.includes(one)));
+        await tx.query(
+          `INSERT INTO people (id, kind, external_id, profile, profile_hash)
+             SELECT gen_random_uuid(), 'client', external_id, '', '' FROM unnest($1::text[]) AS external_id`,
+          [CLIENTS],
+        );
+        for (const [at, client] of CLIENTS.entries()) {
+          await tx.query(
+            `INSERT INTO client_providers (client_id, provider_id, position)
+               SELECT c.id, p.id, n FROM unnest($2::text[]) WITH ORDINALITY AS has(provider, n)
+               JOIN people c ON c.kind = 'client' AND c.external_id = $1
+               JOIN people p ON p.kind = 'provider' AND p.external_id = has.provider`,
+            [client, before[at]],
+          );
+        }
         await staging.storeFacts(
           tx,
           id,
           told.map((fact, at) => ({ ...fact, factNo: at + 1 })),
         );
-        await references.resolve(tx, { id, idSystems: [] });
+        await references.resolve(tx, { id, idSystems: [], mode, encounterSince });
         const { rows } = await tx.query<{ external_id: string; providers: string[] }>(
           'SELECT external_id, providers FROM import_rows WHERE import_id = $1 ORDER BY row_no',
           [id],
         );
-        const before = knownBefore.flatMap((externalId) =>
+        const aliases = knownBefore.flatMap((externalId) =>
           knownPersonKeys('provider', externalId).map(
             (one): ReferenceFact => ({ type: 'alias', kind: 'provider', key: one, externalId }),
           ),
         );
-        const wanted = resolveProviders([...told, ...before]);
-        for (const { external_id, providers } of rows) {
-          expect([external_id, providers]).toEqual([external_id, wanted.get(external_id)?.providers ?? []]);
+        const window = { now: NOW, ...(encounterSince && { encounterSince }) };
+        const found = resolveProviders([...told, ...aliases], window);
+        for (const [at, { external_id, providers }] of rows.entries()) {
+          const list = found.get(external_id);
+          const wanted = mode === 'upsert' ? upsertedProviders(before[at] ?? [], list) : (list?.providers ?? []);
+          expect([external_id, providers]).toEqual([external_id, list?.providers.length ? wanted : []]);
           if (providers.length > 1) seen.lists++;
         }
       } finally {
@@ -134,4 +180,43 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
     { seed: SEED, numRuns: RUNS },
   );
   expect(seen.lists).toBeGreaterThan(RUNS / 50);
+});
+
+test('keys of the people who are known are hashed a few at a time, however many systems there are', async () => {
+  const idSystems = Array.from({ length: 20 }, (_, n) => `urn:system:${n}`);
+  let [hashed, most, all] = [0, 0, 0];
+  class Counted extends ReferenceKeys {
+    override of(key: string): string {
+      [hashed, all] = [hashed + 1, all + 1];
+      most = Math.max(most, hashed);
+      return key;
+    }
+  }
+  let turning = true;
+  const turn = () => {
+    hashed = 0;
+    if (turning) setImmediate(turn);
+  };
+  const id = randomUUID();
+  await tx.query('BEGIN');
+  try {
+    await tx.query(
+      `INSERT INTO people (id, kind, external_id, profile, profile_hash)
+         SELECT gen_random_uuid(), 'provider', 'many-' || n, '', '' FROM generate_series(1, 500) AS n`,
+    );
+    await tx.query(
+      `INSERT INTO import_facts (import_id, fact_no, type, key, target) VALUES ($1, 1, 'role', 'a', 'b')`,
+      [id],
+    );
+    turn();
+    await new ReferencesRepository(
+      new Counted(new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random())),
+      new Stopped(),
+    ).resolve(tx, { id, idSystems, mode: 'upsert', encounterSince: null });
+  } finally {
+    turning = false;
+    await tx.query('ROLLBACK');
+  }
+  expect(all).toBe(500 * 20);
+  expect(most).toBeLessThanOrEqual(HASHES_AT_ONCE);
 });

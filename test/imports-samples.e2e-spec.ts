@@ -40,9 +40,9 @@ describeWithSharedData('of the sample exports', (folder) => {
   const [ten, thousand] = [path.join(folder, 'synthea-10'), path.join(folder, 'synthea-1000')];
   const shared = useSharedService({ calls: 60_000 });
 
-  test('synthea-10 is mirrored with the providers of each client from its encounters, the latest first', async () => {
+  test('synthea-10 is mirrored with the providers of each client from all its encounters, the latest first', async () => {
     const { mirror, service } = shared;
-    const ended = await runAsPlanned(service, 'kind=fhir', filesOf(ten));
+    const ended = await runAsPlanned(service, 'kind=fhir&encounterSince=1900-01-01', filesOf(ten));
     expect(ended.counts).toMatchObject({ total: 56, created: 56 });
 
     const wanted = providersByEncounters(ten);
@@ -53,6 +53,21 @@ describeWithSharedData('of the sample exports', (folder) => {
       const platformIds = providers.map((provider) => mirror.usersOf(provider)[0]?.userId);
       expect(mirror.usersOf(client)).toMatchObject([{ providerUserIds: platformIds }]);
     }
+  });
+
+  test('synthea-10 names of its encounters those of the year before its newest', async () => {
+    const { service } = shared;
+    const plan = await planned(service, 'kind=fhir&dryRun=true', filesOf(ten));
+    const starts = resourcesOf<{ subject: { reference: string }; period: { start: string } }>(
+      ten,
+      'Encounter.000.ndjson',
+    ).map(({ subject, period }) => ({
+      client: subject.reference.replace('Patient/', ''),
+      at: Date.parse(period.start),
+    }));
+    const since = Math.max(...starts.map(({ at }) => at)) - 365 * 86_400_000;
+    const lately = new Set(starts.filter(({ at }) => at >= since).map(({ client }) => client));
+    expect(plan.planned).toMatchObject({ 'create-or-link': 43 + lately.size, rejected: 13 - lately.size });
   });
 
   test('synthea-1000 without a default provider has each patient rejected by name of the fault', async () => {

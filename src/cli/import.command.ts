@@ -13,6 +13,7 @@ interface ImportOptions {
   dryRun?: boolean;
   defaultProvider?: string;
   idSystem?: string[];
+  encounterSince?: string;
   wait: boolean;
 }
 
@@ -37,6 +38,7 @@ export function addImportCommand(program: Command, api: Api): void {
     .option('--dry-run', 'plan and count only; nothing is sent until you apply it')
     .option('--default-provider <id>', 'external id of the provider for clients that name none')
     .option('--id-system <uris...>', 'FHIR identifier systems whose value is the external id')
+    .option('--encounter-since <day>', 'FHIR encounters before this day name no provider; otherwise those of a year do')
     .option('--no-wait', 'return as soon as the files are read')
     .addHelpText('after', '\nEnds with 0 when all rows are done, 2 when some need your attention, 1 on an error.')
     .action((files: string[], options: ImportOptions) => importFiles(api, files, options));
@@ -69,6 +71,7 @@ async function send(
     dryRun: options.dryRun ? 'true' : undefined,
     defaultProvider: options.defaultProvider,
     idSystem: options.idSystem?.join(','),
+    encounterSince: options.encounterSince,
   });
   try {
     return await api.upload<ImportView>(path, await formOf(files), { signal });

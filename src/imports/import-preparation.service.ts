@@ -14,6 +14,7 @@ import { ImportsRepository } from './imports.repository.js';
 import { awaitTurn, isFirst } from './order-lock.js';
 import { PlanRepository } from './plan.repository.js';
 import { PreparationRepository } from './preparation.repository.js';
+import { ReferencesRepository } from './references.repository.js';
 
 /** Rows that one transaction applies: who is changed at a screen meanwhile waits for it. */
 const BATCH_ROWS = 1_000;
@@ -49,6 +50,7 @@ export class ImportPreparation {
     private readonly plans: PlanRepository,
     private readonly guards: GuardsRepository,
     private readonly applying: ApplyRepository,
+    private readonly references: ReferencesRepository,
     private readonly doorbell: Doorbell,
   ) {}
 
@@ -109,6 +111,7 @@ export class ImportPreparation {
       await this.inBatches(importId, lastRow, (tx, rowNos) => this.applying.apply(tx, importId, phase, rowNos));
     await this.inBatches(importId, lastRow, (tx, rowNos) => this.applying.release(tx, importId, rowNos));
     await this.database.transaction(async (tx) => {
+      await this.references.remember(tx, importId);
       await this.preparing.applied(tx, importId);
       await this.imports.analyse(tx);
     }, 'bulk');

@@ -38,6 +38,8 @@ export interface ImportRequest {
   dryRun: boolean;
   defaultProvider?: string;
   idSystems: string[];
+  /** Encounters before it name no provider; undefined: those before the last 365 days. */
+  encounterSince?: Date;
   createdBy: string;
 }
 
@@ -49,6 +51,7 @@ export interface ImportRecord {
   dryRun: boolean;
   defaultProvider: string | null;
   idSystems: string[];
+  encounterSince: Date | null;
   state: ImportState;
   stagedAt: Date | null;
   applyWanted: boolean;

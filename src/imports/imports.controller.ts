@@ -54,10 +54,11 @@ export class ImportsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ImportView> {
-    const { idSystem, ...rest } = query;
+    const { idSystem, encounterSince: day, ...rest } = query;
+    const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
     await this.imports.create(
       id,
-      { ...rest, idSystems: idSystem, createdBy: caller.id },
+      { ...rest, idSystems: idSystem, encounterSince, createdBy: caller.id },
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
     );
     reply.header('location', `/v1/imports/${id}`);

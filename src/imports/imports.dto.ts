@@ -1,9 +1,22 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, IsBoolean, IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsISO8601,
+  IsOptional,
+  IsString,
+  Matches,
+  MaxLength,
+} from 'class-validator';
 import { PageQuery } from '../http/page.js';
 import { PLANNED_OUTCOMES, type PlannedOutcome, ROW_OUTCOMES, type RowOutcome } from './import-types.js';
 import type { ImportKind } from './read/import-row.js';
+
+/** Identifier systems of one import; each is a key more of everybody who is known. */
+const ID_SYSTEMS_MAX = 20;
 
 /** The query of `POST /v1/imports`. */
 export class ImportQuery {
@@ -32,8 +45,20 @@ export class ImportQuery {
   })
   @Transform(({ value }) => (typeof value === 'string' ? value.split(',').filter((system) => system !== '') : value))
   @IsArray()
+  @ArrayMaxSize(ID_SYSTEMS_MAX)
   @IsString({ each: true })
   idSystem: string[] = [];
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date',
+    description:
+      'FHIR: encounters before this day name no provider; otherwise those of the last 365 days before the newest date of the files do',
+  })
+  @IsOptional()
+  @Matches(/^\d{4}-\d\d-\d\d$/, { message: 'must be a day, such as 2026-01-31' })
+  @IsISO8601({ strict: true }, { message: 'must be a day, such as 2026-01-31' })
+  encounterSince?: string;
 }
 
 /** The query of `GET /v1/imports/{id}/rows`. */

@@ -42,8 +42,8 @@ export class ImportsRepository {
   /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
   async begin(id: string, request: ImportRequest): Promise<boolean> {
     const { rowCount } = await this.database.pool.query(
-      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by)
-       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7)
+      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
+       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7, $8)
        ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
          alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
       [
@@ -54,6 +54,7 @@ export class ImportsRepository {
         request.defaultProvider ?? null,
         request.idSystems,
         request.createdBy,
+        request.encounterSince ?? null,
       ],
     );
     return rowCount === 1;
@@ -224,7 +225,8 @@ export class ImportsRepository {
   /** Rejected rows, a page at a time. */
   async rejected(id: string, after: number, limit: number): Promise<RejectedRecord[]> {
     const { rows } = await this.database.pool.query<RejectedRecord>(
-      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint, providers
+      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint,
+         coalesce(providers, '{}') AS providers
        FROM import_rows WHERE import_id = $1 AND row_no > $2 AND outcome = 'rejected' ORDER BY row_no LIMIT $3`,
       [id, after, limit],
     );

@@ -27,6 +27,11 @@ export class PlanRepository {
     if (record.state === 'staging') await this.unchanged.doubt(tx, record.id);
     if (record.kind === 'fhir') await this.references.resolve(tx, record);
     await this.rejectDuplicates(tx, record.id);
+    if (record.mode === 'upsert') await this.keepLists(tx, record.id);
+    if (record.kind === 'fhir') {
+      if (!record.defaultProvider) await this.references.rejectUnresolved(tx, record);
+      await this.references.forgetLinks(tx, record.id);
+    }
     await this.giveDefaultProvider(tx, record);
     await this.rejectUnknownProviders(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
@@ -70,8 +75,24 @@ export class PlanRepository {
     );
   }
 
+  /** An upsert leaves the providers of a client alone of whom the file does not speak. */
+  private async keepLists(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH unspoken AS MATERIALIZED (
+         SELECT row_no, external_id FROM import_rows
+         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND providers IS NULL),
+       lists AS (
+         SELECT u.row_no, array_agg(q.external_id ORDER BY cp.position) AS providers FROM unspoken u
+         JOIN people c ON c.kind = 'client' AND c.external_id = u.external_id AND c.wanted
+         JOIN client_providers cp ON cp.client_id = c.id JOIN people q ON q.id = cp.provider_id AND q.wanted
+         GROUP BY u.row_no)
+       UPDATE import_rows r SET providers = lists.providers FROM lists WHERE r.import_id = $1 AND r.row_no = lists.row_no`,
+      [importId],
+    );
+  }
+
   private async giveDefaultProvider(tx: PoolClient, record: ImportRecord): Promise<void> {
-    const open = `import_id = $1 AND kind = 'client' AND outcome = 'pending' AND providers = '{}'`;
+    const open = `import_id = $1 AND kind = 'client' AND outcome = 'pending' AND coalesce(providers, '{}') = '{}'`;
     if (record.defaultProvider) {
       await tx.query(`UPDATE import_rows SET providers = ARRAY[$2] WHERE ${open}`, [record.id, record.defaultProvider]);
       return;

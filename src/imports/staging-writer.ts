@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { PersonKind } from '../people/person.js';
 import type { ImportRequest } from './import-types.js';
-import type { AcceptedRow, ReadRow, ReferenceFact } from './read/import-row.js';
+import type { AcceptedRow, ImportedPerson, ReadRow, ReferenceFact } from './read/import-row.js';
 import type { SealedCells } from './row-cells.repository.js';
 import type { StagedFact, StagedRow, StagingRepository } from './staging.repository.js';
 
@@ -71,17 +71,15 @@ export class StagingWriter {
   }
 
   private accepted(file: number, row: AcceptedRow): StagedRow {
-    const { kind, providers = [] } = row.person;
+    const profileHash = this.repository.profileHash(row.person);
+    return { rowNo: this.rowNo, file, row, profileHash, providers: this.providersOf(row.person) };
+  }
+
+  /** An empty list of FHIR rows that came back as CSV says nothing: their providers are named by other resources. */
+  private providersOf({ kind, providers }: ImportedPerson): readonly string[] | null {
     const { kind: importKind, defaultProvider } = this.request;
-    const listIsWhole = kind === 'provider' || importKind !== 'fhir';
-    const isDefault = listIsWhole && kind === 'client' && providers.length === 0 && defaultProvider !== undefined;
-    return {
-      rowNo: this.rowNo,
-      file,
-      row,
-      profileHash: this.repository.profileHash(row.person),
-      providers: isDefault ? [defaultProvider] : providers,
-      listIsWhole,
-    };
+    if (kind === 'provider') return [];
+    if (providers === undefined || (importKind === 'fhir' && providers.length === 0)) return null;
+    return providers.length === 0 && defaultProvider !== undefined ? [defaultProvider] : providers;
   }
 }

@@ -11,7 +11,7 @@ import { type KnownCandidate, UnchangedRowsRepository } from './unchanged-rows.r
 
 const ROW_COLUMNS =
   'import_id, row_no, file, line, kind, external_id, profile, profile_hash, email_fingerprint, providers, outcome, planned, code, field, hint';
-const FACT_COLUMNS = 'import_id, fact_no, type, key, target, kind, rank, at, position';
+const FACT_COLUMNS = 'import_id, fact_no, type, key, target, kind, rank, at, position, ends, form';
 
 /** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
 interface RowPlace {
@@ -23,9 +23,8 @@ export type StagedAccepted = RowPlace & {
   row: AcceptedRow;
   /** `ProfileSeal.hash` in hex: a Buffer for each row would outlive many a batch. */
   profileHash: string;
-  providers: readonly string[];
-  /** False: resources that may be still to come name more providers of this client (FHIR). */
-  listIsWhole: boolean;
+  /** Null: the row does not speak of the client's providers; in FHIR, resources that may be still to come do. */
+  providers: readonly string[] | null;
 };
 
 /** A row on its way into the database; a rejected one with the kind that it, or else its file, is of. */
@@ -88,11 +87,14 @@ export class StagingRepository {
   private factFields(fact: ReferenceFact): CopyValue[] {
     switch (fact.type) {
       case 'alias':
-        return [this.keys.of(fact.key), fact.externalId, fact.kind, null, null, null];
+        return [this.keys.of(fact.key), fact.externalId, fact.kind, null, null, null, null, null];
       case 'role':
-        return [this.keys.of(fact.key), this.keys.of(fact.practitionerKey), null, null, null, null];
+        return [this.keys.of(fact.key), this.keys.of(fact.practitionerKey), null, null, null, null, fact.ends, null];
       case 'link':
-        return [this.keys.of(fact.clientKey), this.keys.of(fact.providerKey), null, fact.rank, fact.at, fact.position];
+        return [
+          ...[this.keys.of(fact.clientKey), this.keys.of(fact.providerKey), null],
+          ...[fact.rank, fact.at, fact.position, fact.ends, fact.form],
+        ];
     }
   }
 }
@@ -102,7 +104,7 @@ function isAccepted(staged: StagedRow): staged is StagedAccepted {
 }
 
 function candidate(staged: StagedRow): KnownCandidate[] {
-  if (!isAccepted(staged) || !staged.listIsWhole) return [];
+  if (!isAccepted(staged) || staged.providers === null) return [];
   const { rowNo, file, profileHash, providers } = staged;
   const { line, person } = staged.row;
   return [{ rowNo, file, line, kind: person.kind, externalId: person.externalId, profileHash, providers }];

@@ -26,6 +26,7 @@ const STATEMENTS: Record<string, string> = {
       SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`,
   importCells: deletion('import_cells', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
+  importFacts: deletion('import_facts', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
   importRows: `UPDATE import_rows SET profile = NULL, was = NULL,
       code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
     WHERE ctid = ANY (ARRAY(

@@ -21,6 +21,7 @@ const TABLES = [
   'import_rows',
   'import_cells',
   'import_facts',
+  'provider_keys',
   'platform_calls',
   'call_budgets',
   'circuits',

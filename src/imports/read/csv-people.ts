@@ -75,7 +75,9 @@ class CsvRows {
     return index === undefined ? '' : (cells[index] ?? '').trim();
   }
 
-  private providers(cells: readonly string[]): string[] {
+  /** Undefined: the file has no such column, and does not speak of providers. */
+  private providers(cells: readonly string[]): string[] | undefined {
+    if (this.header.at.providers === undefined) return undefined;
     const cell = this.cell(cells, 'providers');
     if (cell === '') return [];
     return cell

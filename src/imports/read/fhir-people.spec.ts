@@ -1,4 +1,4 @@
-import { readAll } from './read-all.js';
+import { NOW, readAll } from './read-all.js';
 import { resolveProviders } from './resolve-providers.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
@@ -171,7 +171,7 @@ describe('a FHIR R4 person', () => {
 
 describe('FHIR resources beside the people', () => {
   const providersOf = async (read: ReturnType<typeof lines>) =>
-    resolveProviders((await read).facts).get('c1')?.providers;
+    resolveProviders((await read).facts, { now: NOW }).get('c1')?.providers;
 
   it('give a client its providers through every form of reference', async () => {
     const other = (id: string) => ({ ...practitioner, id, identifier: [{ system: NPI, value: id }] });
@@ -180,7 +180,7 @@ describe('FHIR resources beside the people', () => {
       {
         resourceType: 'Encounter',
         subject,
-        period: { start: '2020-01-01' },
+        period: { start: '2023-12-01' },
         participant: [{ individual: { reference: 'Practitioner/p5' } }],
       },
       {
@@ -235,7 +235,7 @@ describe('FHIR resources beside the people', () => {
       { fullUrl: 'urn:uuid:4', resource: { resourceType: 'Observation' } },
     ]);
     expect(rows.map(({ line }) => line)).toEqual([5, 26]);
-    expect(resolveProviders(facts).get('c1')).toEqual({ providers: ['p1'], unresolved: 0 });
+    expect(resolveProviders(facts, { now: NOW }).get('c1')).toMatchObject({ providers: ['p1'], unresolved: 0 });
     expect(end).toMatchObject({ units: 4, supporting: 2 });
   });
 
@@ -279,7 +279,7 @@ describe('FHIR resources beside the people', () => {
         participant: [{ member: { reference: `urn:uuid:${providerId}` } }],
       },
     ]);
-    expect(resolveProviders(facts).get(patientId)).toMatchObject({ providers: [providerId] });
+    expect(resolveProviders(facts, { now: NOW }).get(patientId)).toMatchObject({ providers: [providerId] });
   });
 
   it('of more than the limit are skipped when their type is none of a person, else the person is named', async () => {

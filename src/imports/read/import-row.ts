@@ -8,7 +8,7 @@ export interface ImportedPerson {
   email?: string;
   firstName: string;
   lastName: string;
-  /** Clients only: external ids, the first is the primary. Absent: see the links (FHIR), or none were named. */
+  /** Clients only: external ids, the first is the primary. Absent: the row does not speak of them; see the links (FHIR). */
   providers?: string[];
 }
 

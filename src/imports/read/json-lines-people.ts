@@ -67,7 +67,7 @@ function withNumbersQuoted(json: string): string {
 function candidateOf(record: JsonObject, kind: PersonKind): PersonCandidate {
   // A null is an absent field: validatePerson says which may be.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
-  return { providers: [], ...given, kind } as PersonCandidate;
+  return { ...given, kind } as PersonCandidate;
 }
 
 function readRecord(text: string, record: JsonObject, kind: PersonKind, line: number, cellLimit: number): ReadRow {

@@ -45,7 +45,7 @@ const rejected = (rows: ReadRow[]) => rows.flatMap((row) => (row.ok ? [] : [`${r
       { units: 43 },
     ]);
 
-    const resolved = resolveProviders(facts);
+    const resolved = resolveProviders(facts, { now: NOW, encounterSince: new Date('1900-01-01') });
     expect(resolved.size).toBe(13);
     for (const { providers, unresolved } of resolved.values()) {
       expect(providers.length).toBeGreaterThan(0);
