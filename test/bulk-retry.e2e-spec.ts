@@ -55,7 +55,7 @@ test('a row that only a retry rejects has its original columns in the file of re
   expect(await withCells(mirror)).toEqual([plan.id]);
   expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ created: 1, rejected: 1 });
   const [header, line] = await rejectedOf(service, plan.id);
-  expect(header).toBe('Ward,MRN,Given Name,Family Name,E-Mail,Therapist,line,code,hint');
+  expect(header).toBe('Ward,MRN,Given Name,Family Name,E-Mail,Therapist,line,code,hint,check');
   expect(line).toMatch(/^'=1\+1,c-2,Ann,Lee,,p-2,3,unknown-provider,/);
 
   const corrected = [header, line].join('\r\n').replace('p-2', 'p-1');

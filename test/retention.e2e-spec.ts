@@ -113,6 +113,6 @@ describe('what was kept long enough', () => {
   });
 
   it('finds nothing more', async () => {
-    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0, 0]);
+    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
   });
 });

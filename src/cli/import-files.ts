@@ -1,11 +1,10 @@
 import { createReadStream, openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
+import type { ImportKind } from '../imports/read/import-row.js';
 import { CliFault } from './cli-fault.js';
 import { fileFault } from './file-fault.js';
-
-export type ImportKind = 'providers' | 'clients' | 'fhir';
+import { kindOf } from './import-kind.js';
 
 /** One file that is to be imported. */
 export interface ImportFile {
@@ -15,7 +14,7 @@ export interface ImportFile {
   bytes: number;
 }
 
-/** Characters of a file's first line that are looked at. */
+/** Bytes of a file's beginning that are looked at. */
 const LOOK = 64 * 1024;
 
 /**
@@ -34,54 +33,35 @@ export async function lookAtFiles(paths: readonly string[], kind?: ImportKind): 
 }
 
 async function lookAt(file: string, kind: ImportKind | undefined): Promise<ImportFile> {
-  const { firstLine, bytes } = await beginningOf(file);
-  const guessed = kind ?? kindOf(path.basename(file), firstLine);
-  if (!guessed) throw new CliFault(`It is not clear whom ${file} holds: say --kind providers, clients or fhir.`);
-  return { path: file, kind: guessed, mediaType: mediaTypeOf(file, firstLine, guessed), bytes };
+  const { beginning, bytes } = await beginningOf(file);
+  const guess = kind ? { kind } : kindOf(path.basename(file), beginning);
+  if ('kind' in guess)
+    return { path: file, kind: guess.kind, mediaType: mediaTypeOf(file, beginning, guess.kind), bytes };
+  const why = guess.contradiction
+    ? `The name of ${file} speaks of ${guess.contradiction.name}, its header of ${guess.contradiction.header}. Which does it hold?`
+    : `It is not clear whom ${file} holds.`;
+  throw new CliFault(`${why} Say --kind providers, clients or fhir.`);
 }
 
-async function beginningOf(file: string): Promise<{ firstLine: string; bytes: number }> {
+async function beginningOf(file: string): Promise<{ beginning: string; bytes: number }> {
   try {
     const { size } = await stat(file);
-    const lines = createInterface({ input: createReadStream(file, { encoding: 'utf8', end: LOOK }) });
-    for await (const line of lines) {
-      if (line.trim() !== '') return { firstLine: line.replace(/^\ufeff/, ''), bytes: size };
-    }
-    return { firstLine: '', bytes: size };
+    let beginning = '';
+    for await (const chunk of createReadStream(file, { encoding: 'utf8', end: LOOK })) beginning += chunk;
+    return { beginning: beginning.replace(/^\ufeff/, '').trimStart(), bytes: size };
   } catch (error) {
     throw fileFault(file, error);
   }
 }
 
-/**
- * Whom a file holds, where its name or its first line makes that clear.
- *
- * @param name without folders
- * @param firstLine the first line that is not blank
- */
-export function kindOf(name: string, firstLine: string): ImportKind | undefined {
-  if (isJson(firstLine)) {
-    if (firstLine.includes('"resourceType"') || name.toLowerCase().endsWith('.json')) return 'fhir';
-    if (/"providers"\s*:/.test(firstLine)) return 'clients';
-  } else if (columnsOf(firstLine).some((column) => /^(providers?|therapists?|clinicians?)$/.test(column))) {
-    return 'clients';
-  }
-  if (/provider|practitioner|clinician|therapist/i.test(name)) return 'providers';
-  if (/client|patient/i.test(name)) return 'clients';
-  return undefined;
+function isJson(beginning: string): boolean {
+  return /^[{[]/.test(beginning);
 }
 
-function isJson(firstLine: string): boolean {
-  return /^\s*[{[]/.test(firstLine);
-}
-
-function columnsOf(header: string): string[] {
-  return header.split(/[,;\t]/).map((column) => column.toLowerCase().replace(/[^a-z]/g, ''));
-}
-
-function mediaTypeOf(file: string, firstLine: string, kind: ImportKind): string {
-  if (kind === 'fhir') return /\.json$/i.test(file) ? 'application/fhir+json' : 'application/fhir+ndjson';
-  return isJson(firstLine) ? 'application/x-ndjson' : 'text/csv';
+function mediaTypeOf(file: string, beginning: string, kind: ImportKind): string {
+  if (!isJson(beginning)) return 'text/csv';
+  if (kind !== 'fhir') return 'application/x-ndjson';
+  return /\.json$/i.test(file) ? 'application/fhir+json' : 'application/fhir+ndjson';
 }
 
 /** The files as one form; each is read from disk only while it is being sent. */

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { ImportView } from '../imports/import-view.js';
+import type { ImportKind } from '../imports/read/import-row.js';
 import { type Api, withQuery } from './api.js';
 import { byteSize } from './duration.js';
-import { formOf, type ImportKind, lookAtFiles } from './import-files.js';
+import { formOf, lookAtFiles } from './import-files.js';
 import { exitCodeOf, importSummary } from './import-summary.js';
 import { type WatchOptions, watchImport } from './import-watch.js';
 import { LiveLine } from './live-line.js';

@@ -1,6 +1,6 @@
 import { COLUMNS_MAX, type Column, matchColumns, neededColumns } from './csv-columns.js';
 import { unguardFormula } from './formula-guard.js';
-import type { ImportKind } from './import-row.js';
+import { FHIR_COLUMNS, type ImportKind } from './import-row.js';
 import { UnreadableFile } from './unreadable-file.js';
 
 /** What the project adds to each line of a file of rejected rows, always last; older files have no `check`. */
@@ -49,7 +49,8 @@ function addedColumns(named: readonly string[]): number {
 /**
  * Reads the header line of a CSV file; names are matched without regard to case, blanks and punctuation.
  * @param kind `fhir` stands for both kinds in one file, told apart by a column `kind`
- * @throws UnreadableFile when a needed column is missing, two columns claim one field, or the header is too large
+ * @throws UnreadableFile when a needed column is missing, two columns claim one field, the header is too large, or it is
+ * that of a file of both kinds
  */
 export function readHeader(cells: readonly string[], kind: ImportKind, line: number): CsvHeader {
   const named = withoutPadding(cells);
@@ -59,6 +60,10 @@ export function readHeader(cells: readonly string[], kind: ImportKind, line: num
   }
   const added = addedColumns(named);
   const own = added > 0 ? named.slice(0, -added).map(unguardFormula) : cells.slice(0, named.length + UNNAMED_MAX);
+  if (kind !== 'fhir' && FHIR_COLUMNS.every((name, place) => own[place]?.trim() === name)) {
+    const hint = 'The file holds both kinds of people (its first column is kind): import it with kind=fhir.';
+    throw new UnreadableFile('wrong-kind', line, hint);
+  }
   const { at, doubled } = matchColumns(own, kind);
   if (doubled.length > 0) {
     const hint = `Two columns of the header could be ${doubled.join(', ')}: rename one of them.`;

@@ -156,6 +156,7 @@ describe('a CSV file of people', () => {
     ['two emails', 'id,first,last,email,E-Mail\n', 'duplicate-column', 1],
     ['more columns than anybody needs', `id,first,last${',x'.repeat(1000)}\n`, 'bad-header', 1],
     ['a header of more characters than anybody needs', `id,first,last,${'x'.repeat(70_000)}\n`, 'bad-header', 1],
+    ['people of both kinds', `kind,${HEAD}provider,p-1,a@example.org,Ann,Roe,\n`, 'wrong-kind', 1],
     ['people above its header', `c-1,Ann,Roe,x\n${HEAD}`, 'missing-column', 1],
     ['an open quote in its header', 'id,"first,last\n1,a,b\n', 'bad-header', 1],
   ])('is refused when it has %s', async (_, file, code, line) => {

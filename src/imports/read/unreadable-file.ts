@@ -6,6 +6,7 @@ export type UnreadableCode =
   | 'bad-header'
   | 'missing-column'
   | 'duplicate-column'
+  | 'wrong-kind'
   | 'bad-json'
   | 'not-a-bundle'
   | 'partial-bundle';
