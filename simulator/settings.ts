@@ -71,6 +71,10 @@ export interface Settings {
 
   /** Life of an upload URL in seconds. */
   uploadUrlSeconds: number;
+  /** How a file that was uploaded is named: by a web address, or by one of a store (`s3://`). */
+  fileUrls: 'web' | 's3';
+  /** What upload URLs are signed for: '' takes any Content-Type, 'none' only requests without one, else exactly this. */
+  uploadContentType: string;
   /** Uploads are cut after so many bytes; 0: never. */
   breakUploadsAfterBytes: number;
   /** Share of compliance jobs that fail. */
@@ -111,6 +115,8 @@ export const DEFAULT_SETTINGS: Settings = {
   webhookDelayMs: [0, 0],
   webhookShuffleMs: 0,
   uploadUrlSeconds: 900,
+  fileUrls: 'web',
+  uploadContentType: '',
   breakUploadsAfterBytes: 0,
   complianceFailureRate: 0,
   otpSeconds: 300,
@@ -165,6 +171,8 @@ const CHECKS: Record<keyof Settings, Check> = {
   webhookDelayMs: range,
   webhookShuffleMs: amount,
   uploadUrlSeconds: positive,
+  fileUrls: among('web', 's3'),
+  uploadContentType: text,
   breakUploadsAfterBytes: amount,
   complianceFailureRate: rate,
   otpSeconds: positive,

@@ -64,6 +64,7 @@ export class SimulatorState {
       this.nowMs,
       () => this.publicUrl,
       () => this.settings.uploadUrlSeconds,
+      () => this.settings.fileUrls,
     );
     this.complianceJobs = new Map();
     this.recorderAccess = new RecorderAccess(this.nowMs, () => this.settings.otpSeconds);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import type { ComplianceUploadAnswer } from '../src/compliance/compliance.dto.js';
 import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
@@ -173,7 +174,9 @@ describe('a request whose answer was lost is found, and settled by a word', () =
 
   test('compliance jobs', async () => {
     lose('submitComplianceJob');
-    const files = [{ id: 'visit-17', url: 'https://files.example.com/1.pdf' }];
+    const { body } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
+    const files = [{ id: 'visit-17', url: body.url }];
     await service.call('POST', '/v1/compliance/jobs', { body: { files }, wait: 60 });
     const { output } = await notebridge('compliance', '--state', 'Unknown');
     expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);

@@ -3,6 +3,7 @@ import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
+import type { ComplianceUploadAnswer } from '../src/compliance/compliance.dto.js';
 import type { ComplianceJobView } from '../src/compliance/job-view.js';
 import type { ProblemDetails } from '../src/http/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
@@ -160,11 +161,14 @@ describe('a database that is away when the platform answers a submission', () =>
 
   it('a refusal is told all the same, and kept when it is back', async () => {
     await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
+    const { body: target } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', {
+      body: {},
+    });
     const { state } = mirror.simulator;
     const before = state.settings;
     state.settings = { ...before, latencyMs: [HELD_MS, HELD_MS] };
     const travelling = jest.spyOn(state.timers, 'sleep');
-    const answering = submit<ProblemDetails>(service, undefined, [{ id: 'a', url: 'https://files.example.org/a.pdf' }]);
+    const answering = submit<ProblemDetails>(service, undefined, [{ id: 'a', url: target.url }]);
     await until('the submission is on its way', () => travelling.mock.calls.length > 0);
     travelling.mockRestore();
     state.settings = before;

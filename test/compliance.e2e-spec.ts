@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -95,6 +97,17 @@ const heardAll = async () => {
 };
 const told = (jobId: string | null) => until('it is told', async () => (await news(jobId)).length > 0);
 
+/** The simulator's contract with other headers for uploads of PDFs. */
+function contractOf(headers: object): string {
+  const contract = JSON.parse(readFileSync('simulator/contract.json', 'utf8')) as {
+    operations: { complianceUploadUrl: { upload: { headers: object } } };
+  };
+  contract.operations.complianceUploadUrl.upload.headers = headers;
+  const name = path.join(process.env.TEST_FOLDER ?? '', `contract-${process.pid}-${Date.now()}.json`);
+  writeFileSync(name, JSON.stringify(contract));
+  return name;
+}
+
 function fail(message: string): never {
   throw new Error(message);
 }
@@ -153,8 +166,7 @@ describe('a submission', () => {
     ['400: another field', [file(), ['patient', 'x']], 400, 'unknown-part'],
   ])('%s is not submitted', async (_rule, parts, status, type) => {
     const count = platformJobs().length;
-    // A sender that still writes when it is refused may find the connection closed before it reads the answer.
-    const answer = await until('it is answered', () => post<ProblemBody>(parts).catch(() => undefined));
+    const answer = await post<ProblemBody>(parts);
     expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
     expect(platformJobs()).toHaveLength(count);
   });
@@ -163,6 +175,7 @@ describe('a submission', () => {
     ['400: files is required', {}, 400, '/files'],
     ['400: a file has a url', { files: [{ id: 'a' }] }, 400, '/files/0/url'],
     ['422: a url that is no address', { files: [{ id: 'a', url: 'a.pdf' }] }, 422, '/files/0/url'],
+    ['422: a url from elsewhere', { files: [{ id: 'a', url: 'https://files.example/' }] }, 422, '/files/0/url'],
     ['422: a url of a cloud’s metadata', { files: [{ id: 'a', url: 'http://169.254.169.254/' }] }, 422, '/files/0/url'],
   ])('%s', async (_rule, body, status, pointer) => {
     const answer = await submitJson<ProblemBody>(body);
@@ -170,10 +183,11 @@ describe('a submission', () => {
   });
 
   it('that the platform rejects is answered with its words and is not tried again', async () => {
-    const files = [{ id: 'a', url: 'https://files.example.org/a.pdf' }];
-    const answer = await submitJson<ProblemBody>({ files });
+    // Nothing was uploaded there.
+    const { body } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    const answer = await submitJson<ProblemBody>({ files: [{ id: 'a', url: body.url }] });
     expect([answer.status, answer.body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
-    expect(answer.body.platformMessage).toMatch('upload-url');
+    expect(answer.body.platformMessage).toMatch('must be uploaded');
     const { rows } = await sql.query('SELECT id FROM compliance_jobs ORDER BY created_at DESC LIMIT 1');
     expect(await show(rows[0].id)).toMatchObject({ state: 'Rejected', jobId: null, error: { code: 'rejected' } });
   });
@@ -190,6 +204,32 @@ describe('a submission', () => {
     expect((await post([file()], key)).status).toBe(201);
     expect((await post([file()], key)).headers.get('idempotent-replayed')).toBe('true');
     expect(platformJobs()).toHaveLength(count + 1);
+  });
+
+  it.each([
+    ['null: none is sent', null, 'none'],
+    ['another: it wins', 'application/x-checked', 'application/x-checked'],
+  ])('the contract’s Content-Type of an upload wins, %s', async (_rule, contentType, uploadContentType) => {
+    const { state } = mirror.simulator;
+    const before = state.settings;
+    const signed = await mirror.start({ PLATFORM_CONTRACT: contractOf({ 'Content-Type': contentType }) });
+    state.settings = { ...before, uploadContentType };
+    const own = await post([file()], {}, signed);
+    const { body } = await signed.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    const bytes = new Uint8Array(Buffer.from(PDF)); // of which fetch says no type by itself
+    const sent = await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: bytes });
+    const refused = await post<ProblemBody>([file()]);
+    state.settings = before;
+    expect([own.status, sent.status, refused.status]).toEqual([201, 200, 502]);
+    await signed.kill('SIGTERM');
+  });
+
+  it('of a file above 25 MiB is answered to a sender that still writes', async () => {
+    const large = new Uint8Array(Buffer.alloc(60 * 1024 ** 2, PDF));
+    for (let round = 0; round < 5; round += 1) {
+      const answer = await post<ProblemBody>([file('files', large)]);
+      expect([answer.status, answer.body.type]).toEqual([413, 'urn:notebridge:problem:body-too-large']);
+    }
   });
 
   it('502: a store that breaks off; nothing is submitted', async () => {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { answerTo, beginUpload, peakMbDuring, residentMb, uploadBytes, writeBytes } from '../bench/big-upload.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -199,6 +201,33 @@ describe('an upload URL', () => {
     const sent = await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: 'sound' });
     expect(sent.status).toBe(200);
   });
+
+  it.each([
+    ['null: none is sent', null, 'none'],
+    ['another: it wins', 'audio/x-signed', 'audio/x-signed'],
+  ])(
+    'the contract’s Content-Type wins in both ways of an upload, %s',
+    async (_rule, contentType, uploadContentType) => {
+      const contract = JSON.parse(readFileSync('simulator/contract.json', 'utf8'));
+      contract.operations.recordingUploadUrl.upload = { method: 'PUT', headers: { 'content-type': contentType } };
+      const file = path.join(process.env.TEST_FOLDER ?? '', `contract-${process.pid}-${uploadContentType.length}.json`);
+      writeFileSync(file, JSON.stringify(contract));
+      const signed = await mirror.start({ PLATFORM_CONTRACT: file });
+      const { state } = mirror.simulator;
+      const before = state.settings;
+      state.settings = { ...before, uploadContentType };
+      const through = await send('sound', {}, signed);
+      const { body } = await signed.call<RecordingUploadAnswer>('POST', '/v1/recordings/upload-url', {
+        body: { contentType: 'audio/wav' },
+      });
+      const bytes = new Uint8Array(Buffer.from('sound')); // of which fetch says no type by itself
+      const sent = await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: bytes });
+      const refused = await send('sound');
+      state.settings = before;
+      expect([through.status, sent.status, refused.status]).toEqual([201, 200, 502]);
+      await signed.kill('SIGTERM');
+    },
+  );
 
   it('needs nothing to be said', async () => {
     expect((await service.call('POST', '/v1/recordings/upload-url', { body: {} })).status).toBe(201);

@@ -42,7 +42,8 @@ describe('what was kept long enough', () => {
       );
     }
     await run(`INSERT INTO processing_notices (delivery_id, payload, received_at) VALUES ('d', '', ${OLD})`);
-    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1 });
+    await run(`INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ('old', ${OLD}), ('young', now())`);
+    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1, handedOut: 1 });
   });
 
   it('drops events, whether or not anybody read them, but the last that has a cursor, so that cursors go on', async () => {

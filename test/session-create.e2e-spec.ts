@@ -3,6 +3,7 @@ import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
+import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
 import { RequestOutcomesRepository } from '../src/sessions/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
 import type { SessionView } from '../src/sessions/session-view.js';
@@ -164,6 +165,23 @@ describe('a session that is asked for', () => {
     expect((await create(wish)).status).toBe(201);
     const [session] = app.sessionsOf(wish.partnerAppointmentId);
     expect(session?.input).toEqual({ kind: 'recording', urls: recordingUrls, content: 'DictatedNotes' });
+  });
+
+  it('from a recording whose URL our own upload route handed out, whatever its scheme; a foreign one is refused', async () => {
+    const { state } = app.simulator;
+    const before = state.settings;
+    state.settings = { ...before, fileUrls: 's3' };
+    const target = (
+      await app.service.call('POST', '/v1/recordings/upload-url', { body: { contentType: 'audio/wav' } })
+    ).json<RecordingUploadAnswer>();
+    const sent = await fetch(target.uploadUrl, { method: target.method, headers: target.headers, body: 'sound' });
+    state.settings = before;
+    expect([sent.status, target.url.slice(0, 5)]).toEqual([200, 's3://']);
+    const asked = (url: string) =>
+      create({ ...usual(), input: { recording: { recordingUrls: [url], recordingContent: 'Recording' } } });
+    expect((await asked(target.url)).status).toBe(201);
+    const { status, body } = await asked('s3://elsewhere/a.wav');
+    expect([status, body.type]).toEqual([422, 'urn:notebridge:problem:url-not-allowed']);
   });
 
   it('by session type, and with pronouns in the place of a client', async () => {

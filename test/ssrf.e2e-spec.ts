@@ -88,7 +88,10 @@ async function atOnce<T>(items: readonly T[], work: (item: T) => Promise<void>):
 
 const sendTo = (stream: UploadStream, url: string) =>
   stream
-    .uploadTo(url, Readable.from([Buffer.from('%PDF-')]), { contentLength: 5, contentType: 'application/pdf' })
+    .uploadTo(url, Readable.from([Buffer.from('%PDF-')]), {
+      contentLength: 5,
+      headers: { 'content-type': 'application/pdf' },
+    })
     .then(() => 'sent')
     .catch((error: { kind?: string }) => error.kind);
 

@@ -49,6 +49,7 @@ export async function uploadTarget(app: FastifyInstance, state: SimulatorState):
     const upload = state.uploads.find(request.params.id);
     if (!upload) throw notFound('Upload');
     refuseUnfit(upload, request.query.token, state.nowMs(), request.headers);
+    refuseUnsigned(upload, state.settings.uploadContentType, request.headers['content-type']);
     const { socket } = request.raw;
     const whole = await receiveUpload(upload, request.raw, state.settings.breakUploadsAfterBytes);
     if (whole) return reply.code(200).header('etag', `"${upload.sha256}"`).send();
@@ -78,9 +79,17 @@ function refuseUnfit(
   if (nowMs > upload.expiresAt) throw new Refusal(403, 'This URL has expired.');
   if (headers.authorization !== undefined) throw invalid('A pre-signed URL takes no Authorization header.');
   if (headers['content-length'] === undefined) throw new Refusal(411, 'Content-Length is required.');
-  if (upload.kind === 'compliance' && headers['content-type'] !== 'application/pdf') {
-    throw invalid('Content-Type must be application/pdf.');
+}
+
+/** @param signedFor the setting `uploadContentType` */
+function refuseUnsigned({ kind }: Upload, signedFor: string, contentType: string | undefined): void {
+  if (signedFor === '') {
+    if (kind === 'compliance' && contentType !== 'application/pdf')
+      throw invalid('Content-Type must be application/pdf.');
+    return;
   }
+  const wanted = signedFor === 'none' ? undefined : signedFor;
+  if (contentType !== wanted) throw new Refusal(403, 'The signature does not match the Content-Type.');
 }
 
 /** A WAV file without samples: 8 kHz, 8 bit, mono. */

@@ -26,6 +26,9 @@ export interface UploadUrls {
   fileUrl: string;
 }
 
+/** Begins the names of files as the store has them. */
+const STORE = 's3://simulated-files/';
+
 /** Every upload, by its id. */
 export class UploadStore {
   private readonly byId = new Map<string, Upload>();
@@ -36,6 +39,7 @@ export class UploadStore {
     private readonly nowMs: NowMs,
     private readonly publicUrl: () => string,
     private readonly lifeSeconds: () => number,
+    private readonly fileUrls: () => 'web' | 's3',
   ) {}
 
   prepare(kind: Upload['kind'], fileName: string): UploadUrls {
@@ -53,7 +57,7 @@ export class UploadStore {
     this.byId.set(upload.id, upload);
     return {
       uploadUrl: `${this.publicUrl()}/uploads/${upload.id}?token=${upload.token}`,
-      fileUrl: `${this.publicUrl()}/files/${upload.id}`,
+      fileUrl: `${this.fileUrls() === 's3' ? STORE : this.webFiles()}${upload.id}`,
     };
   }
 
@@ -63,15 +67,15 @@ export class UploadStore {
 
   /** The upload that a file URL of this platform names. */
   findByFileUrl(url: string): Upload | undefined {
-    const prefix = `${this.publicUrl()}/files/`;
-    return url.startsWith(prefix) ? this.byId.get(url.slice(prefix.length)) : undefined;
+    const prefix = [STORE, this.webFiles()].find((start) => url.startsWith(start));
+    return prefix === undefined ? undefined : this.byId.get(url.slice(prefix.length));
   }
 
   /** Whether a recording of this platform's own store was never uploaded, or is empty. */
   isLacking(input: SimulatedInput): boolean {
     if (input.kind === 'text') return false;
     return input.urls.some((url) => {
-      const isOurs = url.startsWith(`${this.publicUrl()}/files/`);
+      const isOurs = url.startsWith(this.webFiles()) || url.startsWith(STORE);
       return isOurs && !this.findByFileUrl(url)?.bytes;
     });
   }
@@ -81,6 +85,10 @@ export class UploadStore {
     if (input.kind === 'text') return undefined;
     const expires = Math.floor(this.nowMs() + this.lifeSeconds() * 1_000);
     return `${this.publicUrl()}/recordings/${sessionId}?expires=${expires}`;
+  }
+
+  private webFiles(): string {
+    return `${this.publicUrl()}/files/`;
   }
 
   list(): Upload[] {

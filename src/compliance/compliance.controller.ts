@@ -13,6 +13,7 @@ import { CreationId, Idempotent } from '../access/idempotency.interceptor.js';
 import { Scopes } from '../access/scopes.js';
 import { HangUp } from '../http/hang-up.js';
 import { PreferWait } from '../http/prefer.js';
+import { dropRest } from '../http/request-source.js';
 import { BodyLimit, TakesMultipart } from '../http/route-options.js';
 import {
   ComplianceJobDto,
@@ -108,12 +109,17 @@ export class ComplianceController {
 
   private async uploaded(request: FastifyRequest, signal: AbortSignal) {
     this.compliance.require('compliance-upload');
-    return jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+    try {
+      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+    } catch (error) {
+      await dropRest(request.raw);
+      throw error;
+    }
   }
 
   private async named(body: unknown) {
     const wish = await jobBody(body);
-    this.compliance.checkUrls(wish.files);
+    await this.compliance.checkUrls(wish.files);
     return wish;
   }
 }

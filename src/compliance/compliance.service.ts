@@ -9,7 +9,7 @@ import { waitUntil } from '../http/wait-until.js';
 import { type CapabilityName, requireCapability } from '../platform/capabilities.js';
 import { ComplianceClient } from '../platform/compliance-client.js';
 import { Contract } from '../platform/contract.js';
-import { checkPublicUrl } from '../platform/public-url.js';
+import { HandedOutUrls } from '../platform/handed-out-urls.js';
 import { uploadProblem } from '../platform/upload-problem.js';
 import { UploadStream } from '../platform/upload-stream.js';
 import type { ComplianceFile } from '../platform/wire-types.js';
@@ -31,6 +31,7 @@ export class ComplianceService {
     private readonly contract: Contract,
     private readonly platform: ComplianceClient,
     private readonly uploads: UploadStream,
+    private readonly handedOut: HandedOutUrls,
     private readonly jobs: JobsRepository,
     private readonly submissions: Submissions,
     private readonly seal: ComplianceSeal,
@@ -45,28 +46,32 @@ export class ComplianceService {
   async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadAnswer> {
     this.require('compliance-upload');
     const { uploadUrl, fileUrl, method = 'PUT', headers } = await this.target(size, signal);
-    return { uploadUrl, url: fileUrl, method, headers: { 'content-type': PDF, ...headers } };
+    await this.handedOut.remember('compliance', fileUrl);
+    return { uploadUrl, url: fileUrl, method, headers };
   }
 
   /** Brings one PDF to the platform's store. @returns the URL by which a job names it */
   async upload(pdf: Buffer, signal: AbortSignal): Promise<string> {
     const { uploadUrl, fileUrl, method, headers } = await this.target(pdf.length, signal);
-    const how = { contentLength: pdf.length, contentType: PDF, headers, signal, ...(method && { method }) };
+    const how = { contentLength: pdf.length, headers, signal, ...(method && { method }) };
     await this.uploads.uploadTo(uploadUrl, Readable.from([pdf]), how).catch((error: unknown) => {
       throw uploadProblem(error, 'a file');
     });
     return fileUrl;
   }
 
-  /** @throws {Problem} 422 `url-not-allowed` when somebody from outside names an address that is not public */
-  checkUrls(files: readonly ComplianceFile[]): void {
-    const rule = { privateHostsAllowed: this.env.privateHostsAllowed };
-    for (const [position, { url }] of files.entries()) {
-      const fault = checkPublicUrl(url, rule);
-      if (fault === undefined) continue;
-      const pointer = `/files/${position}/url`;
-      throw new Problem(422, 'url-not-allowed', `The url of the file at position ${position} ${fault}.`, { pointer });
-    }
+  /**
+   * Holds files to URLs of the platform's own (spec, Compliance job submission): those that we handed out.
+   *
+   * @throws {Problem} 422 `url-not-allowed`
+   */
+  async checkUrls(files: readonly ComplianceFile[]): Promise<void> {
+    const urls = files.map(({ url }) => url);
+    const known = await this.handedOut.known('compliance', urls);
+    const position = urls.findIndex((url) => !known.has(url));
+    if (position === -1) return;
+    const detail = `The url of the file at position ${position} is none that POST /v1/compliance/upload-url gave; upload the file there and name the url of that answer.`;
+    throw new Problem(422, 'url-not-allowed', detail, { pointer: `/files/${position}/url` });
   }
 
   /**

@@ -21,6 +21,7 @@ const STATEMENTS: Record<string, string> = {
   calls: deletion('platform_calls', 'granted_at < $1 AND occupies_until < $1'),
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
   events: deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
+  handedOut: deletion('handed_out_urls', 'handed_out_at < $1'),
   notices: deletion('processing_notices', 'received_at < $1'),
   plans: `UPDATE imports SET state = 'cancelled' WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1

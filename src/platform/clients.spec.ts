@@ -195,7 +195,7 @@ describe('the platform client', () => {
         uploadUrl: 'https://store/a?sig=1',
         fileUrl: 'https://store/a?sig=1',
         method: 'PUT',
-        headers: { 'x-type': 'audio/webm' },
+        headers: { 'content-type': 'audio/webm', 'x-type': 'audio/webm' },
       });
       expect(last()).toBe('POST /recording-url {"name":"r","type":"audio/webm","bytes":5}');
       answering({ put: '/relative' });

@@ -160,13 +160,19 @@ function responseFaults(name: OperationName, response: unknown): string[] {
   ];
 }
 
+/** Null says that a header is not sent. */
+function withoutNulls(headers: unknown): unknown {
+  if (!isFields(headers)) return headers;
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null));
+}
+
 function uploadFaults(at: string, upload: unknown): string[] {
   if (upload === undefined) return [];
   if (!isFields(upload)) return [`${at}: must be an object with method and headers`];
   return [
     ...unknownKeys(at, upload, ['method', 'headers']),
     ...oneOf(`${at}.method`, upload.method, UPLOAD_METHODS),
-    ...headersFaults(`${at}.headers`, upload.headers, FILE_PARAMETERS),
+    ...headersFaults(`${at}.headers`, withoutNulls(upload.headers), FILE_PARAMETERS),
   ];
 }
 

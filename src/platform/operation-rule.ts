@@ -8,7 +8,8 @@ export type JsonValue = string | number | boolean | null | JsonValue[] | { [key:
 /** How a file is sent to an upload URL. */
 export interface UploadRule {
   method?: UploadMethod;
-  headers: Record<string, string>;
+  /** They win over what is sent otherwise; null: the header is not sent. */
+  headers: Record<string, string | null>;
 }
 
 /** The values of a compliance job's state that end it. */

@@ -5,6 +5,7 @@ import { CallsHealth } from './calls-health.js';
 import { ComplianceClient } from './compliance-client.js';
 import { Contract } from './contract.js';
 import { readContract } from './contract-file.js';
+import { HandedOutUrls } from './handed-out-urls.js';
 import { PlatformHttp } from './platform-http.js';
 import { RecorderClient } from './recorder-client.js';
 import { SessionsClient } from './sessions-client.js';
@@ -16,7 +17,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, SessionsClient, ComplianceClient, RecorderClient, UploadStream];
+const clients = [UsersClient, SessionsClient, ComplianceClient, RecorderClient, UploadStream, HandedOutUrls];
 
 /** The therapy-notes platform as the rest of the service sees it. */
 @Module({

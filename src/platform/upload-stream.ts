@@ -16,9 +16,9 @@ import { checkPublicUrl } from './public-url.js';
 export interface UploadOptions {
   /** Bytes, exactly: stores of pre-signed URLs refuse chunked bodies. */
   contentLength: number;
-  contentType: string;
   /** PUT unless said. */
   method?: UploadMethod;
+  /** All others, the type among them. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
   /** Milliseconds without a byte in either direction; a minute unless said. */
@@ -91,7 +91,7 @@ export class UploadStream {
     source: Readable,
     options: UploadOptions & { signal: AbortSignal },
   ): Promise<StoreAnswer> {
-    const { contentLength, contentType, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
+    const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
     const broken = brokenSource(source);
     const counted = exactly(contentLength);
     counted.once('error', broken.blameSource);
@@ -102,7 +102,7 @@ export class UploadStream {
           {
             ...urlToHttpOptions(new URL(url)),
             method,
-            headers: { ...headers, 'content-type': contentType, 'content-length': contentLength },
+            headers: { ...headers, 'content-length': contentLength },
             agent: false,
             lookup: guardedLookup({ privateHostsAllowed: this.env.privateHostsAllowed }),
             signal,

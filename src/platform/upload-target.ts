@@ -17,6 +17,7 @@ export interface UploadTarget {
   fileUrl: string;
   /** Undefined when the contract does not say it. */
   method: UploadMethod | undefined;
+  /** All that are sent beside the length. */
   headers: Record<string, string>;
 }
 
@@ -43,6 +44,18 @@ export function uploadTarget(
     uploadUrl: address('uploadUrl'),
     fileUrl: address('fileUrl'),
     method: rule?.method,
-    headers: fillHeaders(rule?.headers ?? {}, parameters),
+    headers: headersOf(rule?.headers ?? {}, parameters),
   };
+}
+
+/** A signed URL is good for the headers alone that it was signed with, which only the contract can tell. */
+function headersOf(own: UploadRule['headers'], parameters: CallParameters): Record<string, string> {
+  const texts = Object.entries(own).filter((header): header is [string, string] => header[1] !== null);
+  const headers = {
+    'content-type': String(parameters.contentType),
+    ...fillHeaders(Object.fromEntries(texts), parameters),
+  };
+  const dropped = Object.keys(own).filter((name) => own[name] === null);
+  for (const name of dropped) Reflect.deleteProperty(headers, name.toLowerCase());
+  return headers;
 }

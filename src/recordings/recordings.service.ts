@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { dropRest, sourceOf } from '../http/request-source.js';
 import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
+import { HandedOutUrls } from '../platform/handed-out-urls.js';
 import { SessionsClient } from '../platform/sessions-client.js';
 import { uploadProblem } from '../platform/upload-problem.js';
 import { UploadStream } from '../platform/upload-stream.js';
@@ -11,10 +13,6 @@ import type { UploadTarget } from '../platform/upload-target.js';
 import type { RecordingBody } from './recording-body.js';
 import { recordingFile } from './recording-file.js';
 import type { RecordingAnswer, RecordingUploadAnswer } from './recordings.dto.js';
-import { dropRest, sourceOf } from './request-source.js';
-
-/** Milliseconds for which a sender may go on after its upload has failed: only at the end most listen for an answer. */
-const LINGER_MS = 5_000;
 
 /** Brings recordings to the platform's store; nothing of them is kept here. */
 @Injectable()
@@ -24,6 +22,7 @@ export class RecordingsService {
     private readonly contract: Contract,
     private readonly sessions: SessionsClient,
     private readonly uploads: UploadStream,
+    private readonly handedOut: HandedOutUrls,
   ) {}
 
   /**
@@ -37,12 +36,13 @@ export class RecordingsService {
     try {
       const target = await this.sessions.recordingUploadUrl(file, { signal });
       const { uploadUrl, fileUrl, method, headers } = target;
+      await this.handedOut.remember('recording', fileUrl);
       // No signal: a sender that is gone ends the source, which is what broke then, and not the store.
-      const how = { contentLength: length, contentType: file.contentType, headers };
+      const how = { contentLength: length, headers };
       await this.uploads.uploadTo(uploadUrl, sourceOf(request), { ...how, ...(method && { method }) });
       return { url: fileUrl, bytes: length };
     } catch (error) {
-      await dropRest(request, LINGER_MS);
+      await dropRest(request);
       throw uploadProblem(error, 'the recording');
     }
   }
@@ -54,10 +54,11 @@ export class RecordingsService {
     const target = await this.sessions.recordingUploadUrl(file, { signal }).catch((error: unknown) => {
       throw uploadProblem(error, 'the recording');
     });
-    return answerOf(target, file.contentType);
+    await this.handedOut.remember('recording', target.fileUrl);
+    return answerOf(target);
   }
 }
 
-function answerOf({ uploadUrl, fileUrl, method = 'PUT', headers }: UploadTarget, contentType: string) {
-  return { uploadUrl, url: fileUrl, method, headers: { 'content-type': contentType, ...headers } };
+function answerOf({ uploadUrl, fileUrl, method = 'PUT', headers }: UploadTarget) {
+  return { uploadUrl, url: fileUrl, method, headers };
 }

@@ -9,9 +9,14 @@ import { requestFault } from './request-fault.js';
  * Judges what fields of a create request mean together (spec, Therapy session creation request). Pure; null is absent.
  *
  * @param rule which recording URLs may be handed in
+ * @param handedOut recording URLs that the platform gave, which are taken as they are
  * @returns the refusal (400 `validation`, 422 `url-not-allowed`), or undefined when the request may be sent
  */
-export function createFault(dto: CreateSessionDto, rule: HostRule): Problem | undefined {
+export function createFault(
+  dto: CreateSessionDto,
+  rule: HostRule,
+  handedOut: ReadonlySet<string> = new Set(),
+): Problem | undefined {
   const { client, clientPronouns, noteTemplateIds, sessionType, partnerAppointmentId, input } = dto;
   if (isGiven(client) && isGiven(clientPronouns)) {
     return requestFault('/clientPronouns', 'must not be sent together with client');
@@ -31,11 +36,12 @@ export function createFault(dto: CreateSessionDto, rule: HostRule): Problem | un
   if (partnerAppointmentId?.startsWith(OWN_CORRELATION)) {
     return requestFault('/partnerAppointmentId', `must not begin with ${OWN_CORRELATION}`);
   }
-  return recordingFault(input.recording?.recordingUrls ?? [], rule);
+  return recordingFault(input.recording?.recordingUrls ?? [], rule, handedOut);
 }
 
-function recordingFault(urls: readonly string[], rule: HostRule): Problem | undefined {
+function recordingFault(urls: readonly string[], rule: HostRule, handedOut: ReadonlySet<string>): Problem | undefined {
   for (const [position, url] of urls.entries()) {
+    if (handedOut.has(url)) continue;
     const fault = checkPublicUrl(url, rule);
     if (fault === undefined) continue;
     const pointer = `/input/recording/recordingUrls/${position}`;

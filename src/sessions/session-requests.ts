@@ -9,6 +9,7 @@ import { waitUntil } from '../http/wait-until.js';
 import { ParticipantsRepository } from '../people/participants.repository.js';
 import { requireCapability } from '../platform/capabilities.js';
 import { Contract } from '../platform/contract.js';
+import { HandedOutUrls } from '../platform/handed-out-urls.js';
 import type { CreateSessionRequest } from '../platform/wire-types.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { SESSION_REQUEST_QUEUE } from '../queue/queue-names.js';
@@ -48,6 +49,7 @@ export class SessionRequests {
     private readonly refreshes: RefreshBell,
     private readonly doorbell: Doorbell,
     private readonly clock: Clock,
+    private readonly handedOut: HandedOutUrls,
   ) {}
 
   /**
@@ -60,7 +62,8 @@ export class SessionRequests {
    */
   async create(id: string, dto: CreateSessionDto, patience: Patience): Promise<SessionView> {
     requireCapability('session-create', this.contract, this.env);
-    const fault = createFault(dto, { privateHostsAllowed: this.env.privateHostsAllowed });
+    const handedOut = await this.handedOut.known('recording', dto.input.recording?.recordingUrls ?? []);
+    const fault = createFault(dto, { privateHostsAllowed: this.env.privateHostsAllowed }, handedOut);
     if (fault) throw fault;
     const { inTheWay, body } = await confirmed(() => this.keep(id, dto));
     if (inTheWay) throw unsettled(inTheWay);

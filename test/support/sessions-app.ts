@@ -18,6 +18,7 @@ import { PeopleModule } from '../../src/people/people.module.js';
 import { PlatformModule } from '../../src/platform/platform.module.js';
 import { prepareQueueStore } from '../../src/queue/backend.js';
 import { QueueModule } from '../../src/queue/queue.module.js';
+import { RecordingsModule } from '../../src/recordings/recordings.module.js';
 import { SessionsModule, SessionsWorkerModule } from '../../src/sessions/sessions.module.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
@@ -30,7 +31,7 @@ export const ADMIN_KEY = 'admin-key-of-the-tests';
 const AGAIN_MS = 500;
 
 const ROOMS = [HttpModule, DatabaseModule, VaultModule, QueueModule, AccessModule, FeedModule, PlatformModule];
-const FEATURES = [WebhooksModule, PeopleModule, SessionsModule, ComplianceModule, OperationsModule];
+const FEATURES = [WebhooksModule, PeopleModule, SessionsModule, RecordingsModule, ComplianceModule, OperationsModule];
 const WORKERS = [WebhooksWorkerModule, SessionsWorkerModule, ComplianceWorkerModule];
 
 export interface Answer {
