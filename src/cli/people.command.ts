@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { PersonKind } from '../people/person.js';
 import type { PersonView } from '../people/person-view.js';
+import { RESOLVE_ACTIONS } from '../people/resolve-rule.js';
 import type { Trace } from '../people/trace.service.js';
 import { type Api, type Page, segment } from './api.js';
 import { CliFault } from './cli-fault.js';
@@ -55,12 +56,9 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .addArgument(kindArgument())
     .argument('<externalId>')
     .addArgument(
-      new Argument('<action>', 'link to a user of the platform, create, retry, or ignore').choices([
-        'link',
-        'create',
-        'retry',
-        'ignore',
-      ]),
+      new Argument('<action>', 'link to a user of the platform, create, retry, ignore, or delete').choices(
+        RESOLVE_ACTIONS,
+      ),
     )
     .option('--user <platformUserId>', 'the user to link to')
     .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)

@@ -17,6 +17,9 @@ export function personLines({ kind, externalId, platformUserId, providers, sync 
     ...(sync.notPushable.length > 0
       ? [`  changed here, and the platform has no operation to change it there: ${sync.notPushable.join(', ')}`]
       : []),
+    ...(sync.unknownThere.length > 0
+      ? [`  not known what the platform holds, since the user was not made here: ${sync.unknownThere.join(', ')}`]
+      : []),
     ...(sync.error ? [`  ${sync.error.code}: ${sync.error.message}`] : []),
   ];
   return lines.join('\n');

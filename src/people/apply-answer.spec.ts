@@ -54,7 +54,7 @@ describe('what an answer settles', () => {
   });
 
   test('exists: linked, and the list on the platform is not known', () => {
-    const found = answered(nobody, check, { kind: 'exists', userId: 'u7', heldByAnother: false });
+    const found = answered(nobody, check, { kind: 'exists', userId: 'u7', heldByAnother: false, role: null });
     expect(found).toMatchObject({ platformUserId: 'u7', appliedProviders: null });
   });
 
@@ -64,7 +64,7 @@ describe('what an answer settles', () => {
   });
 
   test('a user who is mapped to another is left for review', () => {
-    const found = answered(nobody, check, { kind: 'exists', userId: 'u7', heldByAnother: true });
+    const found = answered(nobody, check, { kind: 'exists', userId: 'u7', heldByAnother: true, role: null });
     expect(found).toMatchObject({ platformUserId: null, review: 'platform-user-taken' });
   });
 
@@ -142,7 +142,7 @@ describe('when the EHR wanted something since the call left', () => {
   const outdated = { outdated: true };
 
   test('a user found by the old email is neither linked nor, later, deleted', () => {
-    const found: Answer = { kind: 'exists', userId: 'u7', heldByAnother: false };
+    const found: Answer = { kind: 'exists', userId: 'u7', heldByAnother: false, role: null };
     expect(answered({ ...nobody, email: 'b2' }, check, found, outdated).platformUserId).toBeNull();
     expect(answered({ ...nobody, wanted: false }, check, found, outdated).platformUserId).toBeNull();
   });
@@ -161,4 +161,19 @@ describe('when the EHR wanted something since the call left', () => {
     const after = answered({ ...granted(nobody, create), wanted: false }, create, made, outdated);
     expect(after).toMatchObject({ platformUserId: 'u7', wanted: false });
   });
+});
+
+test('a found user whose role the platform told otherwise is somebody else', () => {
+  const found = (role: 'fits' | 'differs' | null) =>
+    answered(nobody, check, { kind: 'exists', userId: 'u9', heldByAnother: false, role });
+  expect(found('differs')).toMatchObject({ platformUserId: null, review: 'role-mismatch' });
+  expect(found('fits')).toMatchObject({ platformUserId: 'u9', roleKnown: true });
+  expect(found(null)).toMatchObject({ platformUserId: 'u9', roleKnown: false });
+});
+
+test('a create that made another user than the one that an event linked meanwhile never overwrites it', () => {
+  const linked = { ...nobody, platformUserId: 'u1' };
+  const answer: Answer = { kind: 'created', userId: 'u2', heldByAnother: false };
+  expect(answered(linked, create, answer)).toMatchObject({ platformUserId: 'u1', review: 'second-user' });
+  expect(answered(linked, create, { ...answer, userId: 'u1' })).toMatchObject({ platformUserId: 'u1', review: null });
 });

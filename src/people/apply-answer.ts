@@ -1,10 +1,10 @@
 import type { CallStep } from './next-step.js';
-import type { Attempt, Person, Refusal } from './person.js';
+import type { Attempt, Person, Refusal, RoleFit } from './person.js';
 
 /** What a user-management call came to. */
 export type Answer =
   | { kind: 'absent' }
-  | { kind: 'exists'; userId: string; heldByAnother: boolean }
+  | { kind: 'exists'; userId: string; heldByAnother: boolean; role: RoleFit }
   | { kind: 'created'; userId: string; heldByAnother: boolean }
   | { kind: 'applied' }
   | { kind: 'deleted' }
@@ -44,7 +44,7 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
       return person;
     case 'createProvider':
     case 'createClient':
-      return { ...person, attempt, checkedAbsentAt: null };
+      return { ...person, attempt, checkedAbsentAt: null, givenPrimary: step.providerUserIds?.[0] ?? null };
     case 'setClientProviders':
       // An earlier list may still be done after this one: this one's answer will not settle that.
       return {
@@ -79,10 +79,17 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
       // By an email that may be another's by now, or linked meanwhile: a user of somebody else is neither linked nor
       // deleted.
       if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
-      return mapped(calm, answer, null);
+      if (answer.role === 'differs') return { ...calm, attempt: null, review: 'role-mismatch' };
+      // Whoever is found by the email of a lost create is whom it made.
+      if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
+      return mapped({ ...calm, givenPrimary: null, roleKnown: answer.role === 'fits' }, answer, null);
     case 'created':
+      // The platform told meanwhile of another user with this person's id: which of the two is right, it can't tell.
+      if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
+        return { ...calm, review: 'second-user' };
+      }
       // After a create the platform's list is the primary alone (trap 7).
-      return mapped(calm, answer, step.providerUserIds ?? []);
+      return mapped({ ...calm, roleKnown: true }, answer, step.providerUserIds ?? []);
     case 'applied':
       return { ...calm, appliedProviders: step.providerUserIds ?? [] };
     case 'deleted':
@@ -143,6 +150,6 @@ function mapped(
 }
 
 function unmapped(person: Person): Person {
-  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null };
-  return { ...person, ...nothing, appliedProviders: [] };
+  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null, givenPrimary: null };
+  return { ...person, ...nothing, roleKnown: true, appliedProviders: [] };
 }

@@ -2,7 +2,15 @@ import type { MirrorModel } from './mirror-model.spec-support.js';
 import type { Row } from './mirror-tables.spec-support.js';
 import { law } from './platform-model.spec-support.js';
 
-const REVIEWS = ['email-taken', 'create-unknown', 'delete-unknown', 'platform-user-taken', 'platform-user-missing'];
+const REVIEWS = [
+  'email-taken',
+  'create-unknown',
+  'delete-unknown',
+  'platform-user-taken',
+  'platform-user-missing',
+  'role-mismatch',
+  'delete-linked',
+];
 
 /** What holds at any moment, whatever is under way. */
 export function judgeMoment(model: MirrorModel): void {

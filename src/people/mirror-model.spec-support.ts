@@ -1,6 +1,7 @@
 import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
-import { isCreate, MirrorTables, type Row } from './mirror-tables.spec-support.js';
-import { isAnswered, MirrorWitness, RIGHT_ADDRESS } from './mirror-witness.spec-support.js';
+import { isCreate, type Row } from './mirror-tables.spec-support.js';
+import { MirrorWishes } from './mirror-wishes.spec-support.js';
+import { isAnswered, RIGHT_ADDRESS } from './mirror-witness.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Person } from './person.js';
 import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
@@ -28,106 +29,21 @@ interface Flight {
 }
 
 /** The mirror between an EHR and a platform, in memory, one step of one worker at a time. */
-export class MirrorModel {
-  readonly tables = new MirrorTables();
-  readonly platform: PlatformModel;
+export class MirrorModel extends MirrorWishes {
   readonly flights: Flight[] = [];
   calls = 0;
-  /** Whether a human being linked somebody: then two people may mean one user. */
-  linkedByHand = false;
   /** Where the service believes the platform to be, and where it saw user management work. */
   private address = RIGHT_ADDRESS;
   private readonly worked = new Set<string>();
   private grants = 0;
   private pausedUntil = 0;
-  private readonly witness: MirrorWitness;
 
   constructor(existingEmails: string[]) {
-    this.platform = new PlatformModel(GRACE_MS, existingEmails);
-    this.witness = new MirrorWitness(this.tables, this.platform);
+    super(new PlatformModel(GRACE_MS, existingEmails));
   }
 
   get now(): number {
     return this.tables.now;
-  }
-
-  putProvider(id: string, email: string): void {
-    this.tables.afterChange(this.tables.wantPerson(id, 'provider', email));
-  }
-
-  /** Names only providers that the EHR named before, as the API demands. */
-  putClient(id: string, email: string | null, providers: string[]): void {
-    const named = providers.filter((provider) => this.tables.people.has(provider));
-    if (named.length === 0) return;
-    const row = this.tables.wantPerson(id, 'client', email);
-    row.wantedProviders = named;
-    this.tables.afterChange(row);
-  }
-
-  putList(id: string, providers: string[]): void {
-    const row = this.tables.people.get(id);
-    const named = providers.filter((provider) => this.tables.people.has(provider));
-    if (!row?.person.wanted || named.length === 0) return;
-    row.wantedProviders = named;
-    row.person = { ...row.person, fault: null };
-    row.wantedAt = this.now;
-    this.tables.afterChange(row);
-  }
-
-  /** A provider that clients still name stays (409). */
-  remove(id: string): void {
-    const row = this.tables.people.get(id);
-    if (!row || this.tables.clientsNaming(id).length > 0) return;
-    this.tables.wantAbsence(row);
-    this.tables.afterChange(row);
-  }
-
-  /** A human being who looks at the platform settles what the service could not. Nobody does within the grace. */
-  resolve(id: string): void {
-    const row = this.tables.people.get(id);
-    if (!row || this.platform.nextCommitAt !== null) return;
-    // The API answers 409 while the service may still find out itself.
-    if (row.person.attempt && row.state !== 'needs-review' && row.state !== 'failed') return;
-    const user = this.platform.userOf(id);
-    const isGone = this.platform.removedByOthers.has(row.person.platformUserId ?? '');
-    if (isGone && row.person.wanted) this.tables.resolve(row, 'create');
-    else if (row.state === 'failed') this.tables.resolve(row, 'retry');
-    else if (row.code === 'platform-user-taken') this.tables.resolve(row, 'retry');
-    else if (row.code === 'create-unknown') this.tables.resolve(row, user ? 'link' : 'create', user?.id);
-    else if (row.code === 'delete-unknown') this.tables.resolve(row, user ? 'link' : 'ignore', user?.id);
-    else return;
-    this.linkedByHand ||= user !== undefined;
-    if (row.person.attempt === null) this.witness.cleared(row);
-    this.tables.afterChange(row);
-  }
-
-  /** `UserCreatedHandler`: the platform tells, at any time and any number of times, that a user was created. */
-  userCreated(choice: number): void {
-    const told = [...this.platform.users.values()].filter((user) => user.partnerUserId !== null);
-    const user = told[choice % Math.max(1, told.length)];
-    const row = user && this.tables.people.get(user.partnerUserId ?? '');
-    if (!user || !row || this.tables.heldByAnother(row, user.id) || row.person.platformUserId !== null) return;
-    if (!row.person.wanted && row.person.attempt === null) return;
-    this.tables.resolve(row, 'link', user.id);
-    this.witness.cleared(row);
-    this.tables.afterChange(row);
-  }
-
-  /** A human being settles everything that is left, and gives whoever shares an email one of its own. */
-  settleByHand(): void {
-    for (const row of this.tables.all()) {
-      if (row.code === 'email-taken' || row.code === 'platform-user-taken') {
-        this.tables.wantPerson(row.id, row.kind, ownEmail(row.id));
-        this.tables.afterChange(row);
-      } else this.resolve(row.id);
-    }
-  }
-
-  /** Somebody removes a user in the platform's own application. */
-  removeByOthers(choice: number): void {
-    const users = [...this.platform.users.keys()];
-    const user = users[choice % Math.max(1, users.length)];
-    if (user) this.platform.removeByOthers(user);
   }
 
   /** The service starts anew with a base URL under which nothing lives, or with the right one. */
@@ -286,15 +202,12 @@ export class MirrorModel {
     if (isAnswered(reply)) this.tables.succeeded(operation);
     if (isAnswered(reply) && reply.kind !== 'rejected') this.worked.add(address);
     if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;
-    return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId) };
+    const told = this.tables.toldRoles.get(reply.userId);
+    const role = told === undefined ? null : told === row.kind ? 'fits' : 'differs';
+    return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId), role };
   }
 
   private moment(inMs: number): Date {
     return new Date(this.now + inMs);
   }
-}
-
-/** An email that is nobody else's; in hex, as fingerprints are. */
-function ownEmail(id: string): string {
-  return Buffer.from(`own-${id}`).toString('hex');
 }

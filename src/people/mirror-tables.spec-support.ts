@@ -11,6 +11,7 @@ import {
   type Surroundings,
 } from './person.js';
 import { fromColumns, type KnownColumns, toColumns } from './person-columns.js';
+import type { ResolveAction } from './resolve-rule.js';
 
 /** One row of `people` with its `client_providers`. Moments are milliseconds. */
 export class Row {
@@ -65,6 +66,8 @@ const PROBE_ANSWER_MS = 30_000;
 export class MirrorTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
+  /** `platform_users` */
+  readonly toldRoles = new Map<string, PersonKind>();
   private readonly circuits = new Map<Operation, Circuit>();
   now = Date.UTC(2026, 0, 1);
 
@@ -95,15 +98,25 @@ export class MirrorTables {
   }
 
   /** `WishesRepository.resolve` and `link` */
-  resolve(row: Row, action: 'create' | 'retry' | 'ignore' | 'link', platformUserId: string | null = null): void {
+  resolve(row: Row, action: ResolveAction, platformUserId: string | null = null): void {
     const { person } = row;
     const calm: Person = { ...person, review: null, retryAt: null, strikes: 0 };
     const fresh: Person = { ...calm, attempt: null, appliedProviders: null, checkedAbsentAt: null, fault: null };
     if (action === 'create' || action === 'link') {
-      row.person = { ...fresh, platformUserId };
-    } else if (action === 'retry') row.person = { ...calm, fault: null, checkedAbsentAt: null };
+      row.person = { ...fresh, platformUserId, roleKnown: true };
+    } else if (action === 'delete') row.person = { ...calm, roleKnown: true };
+    else if (action === 'retry') row.person = { ...calm, fault: null, checkedAbsentAt: null };
     else if (person.wanted) row.person = { ...calm, fault: 'ignored' };
-    else row.person = { ...calm, attempt: null };
+    else {
+      const isKept = person.roleKnown || person.kind === 'provider';
+      row.person = { ...calm, attempt: null, platformUserId: isKept ? person.platformUserId : null };
+    }
+  }
+
+  /** `WishesRepository.unlink` */
+  unlink(row: Row): void {
+    const nothing = { platformUserId: null, attempt: null, appliedProviders: null, checkedAbsentAt: null };
+    row.person = { ...row.person, ...nothing, roleKnown: true, fault: null, review: 'role-mismatch' };
   }
 
   /** What `PeopleService.change` does after a wish or a human being's word. */

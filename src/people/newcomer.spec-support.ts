@@ -7,6 +7,8 @@ export function newcomer(kind: PersonKind): Person {
     wanted: true,
     email: null,
     platformUserId: null,
+    roleKnown: true,
+    givenPrimary: null,
     attempt: null,
     checkedAbsentAt: null,
     appliedProviders: null,

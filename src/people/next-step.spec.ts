@@ -141,6 +141,14 @@ describe('on the way out', () => {
     expect(nextStep(mapped, around({ stillListedBy: 1 }))).toEqual(rest('deleting', 'clients-still-listed'));
   });
 
+  test('a client that was linked by its email alone, of unknown role, is not deleted by itself', () => {
+    const linked = client({ wanted: false, platformUserId: 'u9', roleKnown: false });
+    expect(nextStep(linked, around())).toEqual(rest('needs-review', 'delete-linked'));
+    expect(nextStep({ ...linked, roleKnown: true }, around())).toMatchObject({ operation: 'deleteUser' });
+    const clinician = provider({ wanted: false, platformUserId: 'u9', roleKnown: false });
+    expect(nextStep(clinician, around())).toMatchObject({ operation: 'deleteUser' });
+  });
+
   test('a review does not keep a person', () => {
     const step = nextStep({ ...mapped, review: 'platform-user-missing' }, around());
     expect(step).toMatchObject({ operation: 'deleteUser' });

@@ -70,12 +70,19 @@ function mirrored(person: Person, around: Surroundings): Step {
 }
 
 function towardsAbsence(person: Person, around: Surroundings): Step {
+  if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
+    if (isFoundByEmailAlone(person)) return review('delete-linked');
     if (around.stillListedBy > 0) return rest('deleting', 'clients-still-listed');
     return call(person, 'deleteUser', 'deleting');
   }
   if (person.attempt) return settleAttempt(person, around, 'deleting', 'delete-unknown');
   return rest('deleted', null);
+}
+
+/** Whether a client's user may be anybody's: it was found by an email, and the platform never told its role. */
+export function isFoundByEmailAlone(person: Person): boolean {
+  return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
 }
 
 function settleAttempt(person: Person, around: Surroundings, state: PersonState, code: Review): Step {

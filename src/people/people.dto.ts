@@ -7,13 +7,12 @@ import {
   IsArray,
   IsIn,
   IsOptional,
-  IsString,
-  MaxLength,
   ValidateBy,
   ValidateIf,
   type ValidationOptions,
 } from 'class-validator';
 import { PageQuery } from '../http/page.js';
+import { IsPlatformId } from '../platform/platform-id.js';
 import type { PersonKind, PersonState } from './person.js';
 import {
   EXTERNAL_ID_MAX,
@@ -23,7 +22,7 @@ import {
   NAME_MAX,
   PROVIDERS_MAX,
 } from './person-rules.js';
-import type { ResolveAction } from './resolve-rule.js';
+import { RESOLVE_ACTIONS, type ResolveAction } from './resolve-rule.js';
 
 const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
@@ -138,13 +137,12 @@ export class TraceDto {
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */
 export class ResolveDto {
-  @ApiProperty({ enum: ['link', 'create', 'retry', 'ignore'] })
-  @IsIn(['link', 'create', 'retry', 'ignore'])
+  @ApiProperty({ enum: RESOLVE_ACTIONS, description: '`delete`: for code delete-linked only' })
+  @IsIn(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
   @ApiPropertyOptional({ type: String, description: 'The user of the platform to link to; with `link` only' })
   @ValidateIf((dto: ResolveDto) => dto.action === 'link' || dto.platformUserId !== undefined)
-  @IsString()
-  @MaxLength(200)
+  @IsPlatformId()
   platformUserId?: string;
 }

@@ -60,6 +60,14 @@ export class PeopleRepository {
     return rows[0] ? this.load(tx, rows[0].id) : undefined;
   }
 
+  /** Finds who is mapped to a user of the platform, and locks it. */
+  async findByUser(tx: PoolClient, platformUserId: string): Promise<PersonRow | undefined> {
+    const { rows } = await tx.query<{ id: string }>('SELECT id FROM people WHERE platform_user_id = $1 FOR UPDATE', [
+      platformUserId,
+    ]);
+    return rows[0] && this.load(tx, rows[0].id);
+  }
+
   /** Stores what is known of a person; the wanted side is never written here. */
   async saveKnown(tx: PoolClient, row: PersonRow, person: Person): Promise<void> {
     const columns = Object.entries(toColumns(person, row.listed));

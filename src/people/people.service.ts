@@ -20,6 +20,8 @@ const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 
 const REFUSALS: Record<ResolveRefusal, string> = {
   'call-under-way': 'A call for this person is under way or not settled; wait until it needs a review or has failed.',
+  'has-platform-user':
+    'This person has a user on the platform, and create would make a second one; resolve with retry, or link to another user.',
   'nothing-to-resolve': 'Nothing is to be settled for this person; only one that needs a review or has failed can be.',
 };
 

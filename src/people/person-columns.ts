@@ -3,6 +3,8 @@ import type { Attempt, Operation, Person, Refusal } from './person.js';
 /** The columns of `people` that hold what is known of a person. */
 export interface KnownColumns {
   platform_user_id: string | null;
+  role_known: boolean;
+  given_primary: string | null;
   checked_absent_at: Date | null;
   /** A client's list on the platform as last known, also while `providers_known` says that it is not. */
   applied_providers: string[];
@@ -27,6 +29,8 @@ export function toColumns(known: Known, listed: string[]): KnownColumns {
   const { attempt } = known;
   return {
     platform_user_id: known.platformUserId,
+    role_known: known.roleKnown,
+    given_primary: known.givenPrimary,
     checked_absent_at: known.checkedAbsentAt,
     applied_providers: known.appliedProviders ?? listed,
     providers_known: known.appliedProviders !== null,
@@ -47,6 +51,8 @@ export function toColumns(known: Known, listed: string[]): KnownColumns {
 export function fromColumns(columns: KnownColumns): Known {
   return {
     platformUserId: columns.platform_user_id,
+    roleKnown: columns.role_known,
+    givenPrimary: columns.given_primary,
     attempt: attemptOf(columns),
     checkedAbsentAt: columns.checked_absent_at,
     appliedProviders: columns.providers_known ? columns.applied_providers : null,

@@ -17,6 +17,12 @@ const MESSAGES: Record<string, string> = {
     'The platform user with this email is linked to another person; resolve with "link" to the right user.',
   'platform-user-missing':
     'The platform no longer knows this user; resolve with "create" to make it again, or "link" to another.',
+  'role-mismatch':
+    'The platform user with this email has another role, so that it is somebody else; correct the email, or resolve with "link" to the right user.',
+  'delete-linked':
+    'This client was linked by its email alone, and the platform never told that the user is a client; look on the platform, then resolve with "delete", or with "ignore" to leave the user there.',
+  'second-user':
+    'The platform made a second user for this person, which /v1/people/unknown-to-ehr lists; delete one of the two there, then resolve with "retry", or with "link" to the other.',
   rejected: 'The platform refused this person; correct the data and PUT it again.',
   forbidden: 'The platform answers 403 for this person alone; ask its support, then resolve with "retry".',
   ignored: 'An administrator left this person out; a new PUT or resolve with "retry" takes it up again.',

@@ -17,6 +17,8 @@ export interface PersonRow {
   /** A client's list on the platform as last known, also while a change of it is under way. */
   listed: string[];
   wantedAt: Date;
+  /** Null while it has none. */
+  origin: Origin | null;
   /** Whether it holds the claim of an email that it neither wants nor may have given to the platform. */
   hasStrayClaims: boolean;
   leaseToken: string | null;
@@ -46,6 +48,10 @@ export const SELECT_PERSON = `
         AND c.state IN ('pending', 'waiting')) END AS still_listed_by
   FROM people p`;
 
+/** How a person came by its user: made here, found by the email, told by the platform, or linked by a human being. */
+export const ORIGINS = ['created', 'linked', 'event', 'resolved'] as const;
+export type Origin = (typeof ORIGINS)[number];
+
 /** A row as PostgreSQL gives it. */
 export interface RawPerson extends KnownColumns {
   id: string;
@@ -58,6 +64,7 @@ export interface RawPerson extends KnownColumns {
   email: string | null;
   has_stray_claims: boolean;
   wanted_at: Date;
+  origin: Origin | null;
   claim_holder: string | null;
   wanted_providers: WantedProvider[] | null;
   still_listed_by: number | null;
@@ -92,6 +99,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
     },
     listed: raw.applied_providers,
     wantedAt: raw.wanted_at,
+    origin: raw.platform_user_id === null ? null : raw.origin,
     hasStrayClaims: raw.has_stray_claims,
     leaseToken: raw.lease_token,
     sealed: {

@@ -1,8 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { PersonKind, PersonState } from './person.js';
 import { messageFor } from './person-messages.js';
-import type { PersonRow } from './person-row.js';
-import type { Profile, ProfileSeal } from './profile.js';
+import { ORIGINS, type Origin, type PersonRow } from './person-row.js';
+import { platformCopy } from './platform-copy.js';
+import type { ProfileSeal } from './profile.js';
 
 export class SyncErrorView {
   @ApiProperty({ type: String, example: 'email-taken' })
@@ -22,8 +23,17 @@ export class SyncView {
   @ApiProperty({ type: SyncErrorView, nullable: true })
   error!: SyncErrorView | null;
 
-  @ApiProperty({ type: [String], description: 'Changed fields that the platform has no operation for' })
+  @ApiProperty({
+    type: [String],
+    description: 'Changed fields that the platform has no operation for: email, firstName, lastName, primaryProvider',
+  })
   notPushable!: string[];
+
+  @ApiProperty({
+    type: [String],
+    description: 'Of these fields it is not known what the platform holds, since this service did not make the user',
+  })
+  unknownThere!: string[];
 
   @ApiProperty({ type: String, format: 'date-time' })
   updatedAt!: string;
@@ -52,17 +62,18 @@ export class PersonView {
   @ApiProperty({ type: String, nullable: true })
   platformUserId!: string | null;
 
+  @ApiProperty({
+    enum: ORIGINS,
+    nullable: true,
+    description: 'How the person came by this user: made here, found by its email, told by an event, or linked by hand',
+  })
+  origin!: Origin | null;
+
   @ApiProperty({ type: String, nullable: true })
   inviteUrl!: string | null;
 
   @ApiProperty({ type: SyncView })
   sync!: SyncView;
-}
-
-/** The fields that changed in the EHR after the platform was given the person: the spec shows no call to change them. */
-export function notPushable(wanted: Profile, applied: Profile | null): string[] {
-  if (!applied) return [];
-  return (['email', 'firstName', 'lastName'] as const).filter((field) => wanted[field] !== applied[field]);
 }
 
 /**
@@ -72,8 +83,7 @@ export function notPushable(wanted: Profile, applied: Profile | null): string[] 
  */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonView {
   const profile = seal.open(row, row.sealed.profile);
-  const applied =
-    row.sealed.appliedProfile && row.person.platformUserId ? seal.open(row, row.sealed.appliedProfile) : null;
+  const applied = row.sealed.appliedProfile && seal.open(row, row.sealed.appliedProfile);
   const stuck = !isConfigured && (row.state === 'pending' || row.state === 'deleting');
   const code = stuck ? 'not-configured' : row.state === 'synced' || row.state === 'deleted' ? null : row.errorCode;
   const text = row.sealed.errorText && !stuck ? seal.openErrorText(row, row.sealed.errorText) : undefined;
@@ -83,12 +93,13 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     ...profile,
     ...(row.kind === 'client' && { providers: row.around.providers.map((provider) => provider.externalId) }),
     platformUserId: row.person.platformUserId,
+    origin: row.origin,
     inviteUrl: row.sealed.inviteUrl && seal.openInviteUrl(row, row.sealed.inviteUrl),
     sync: {
       state: row.state,
       step: row.step,
       error: code === null ? null : { code, message: messageFor(code, text) },
-      notPushable: notPushable(profile, applied),
+      ...platformCopy(row, profile, applied),
       updatedAt: row.updatedAt.toISOString(),
     },
   };

@@ -17,7 +17,13 @@ export type Review =
   | 'create-unknown'
   | 'delete-unknown'
   | 'platform-user-taken'
-  | 'platform-user-missing';
+  | 'platform-user-missing'
+  | 'role-mismatch'
+  | 'delete-linked'
+  | 'second-user';
+
+/** Whether the role that the platform told of a user is the person's; null: it never told. */
+export type RoleFit = 'fits' | 'differs' | null;
 
 /** The keyed fingerprint of an email address, in hex. */
 export type Fingerprint = string;
@@ -46,6 +52,10 @@ export interface Person {
   wanted: boolean;
   email: Fingerprint | null;
   platformUserId: string | null;
+  /** Whether the user is known to be of this kind: made here, told by the platform, or vouched for by a human being. */
+  roleKnown: boolean;
+  /** The primary provider that the client's create named, as a platform user id; null: not known. */
+  givenPrimary: string | null;
   attempt: Attempt | null;
   /** When the platform last said that the wanted email is unknown to it. */
   checkedAbsentAt: Date | null;

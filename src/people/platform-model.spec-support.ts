@@ -53,7 +53,9 @@ export class PlatformModel {
     private readonly graceMs: number,
     existingEmails: string[],
   ) {
-    for (const email of existingEmails) this.make({ role: 'provider', email, partnerUserId: null, providers: [] });
+    for (const [n, email] of existingEmails.entries()) {
+      this.make({ role: n % 2 === 0 ? 'provider' : 'client', email, partnerUserId: null, providers: [] });
+    }
   }
 
   /** One call arrives. */
@@ -114,8 +116,11 @@ export class PlatformModel {
         user.providers = arrival.providerUserIds;
         return { kind: 'applied' };
       }
-      case 'deleteUser':
+      case 'deleteUser': {
+        const role = this.users.get(arrival.platformUserId ?? '')?.role;
+        law(arrival.role !== 'client' || role !== 'provider', 'the account of a provider was deleted as a client');
         return { kind: this.users.delete(arrival.platformUserId ?? '') ? 'deleted' : 'not-found' };
+      }
     }
   }
 

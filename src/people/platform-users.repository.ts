@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
+import type { UserRole } from '../platform/wire-types.js';
+import type { PersonKind, RoleFit } from './person.js';
 
 /** A user of the platform that nobody of the EHR is mapped to. */
 export interface UnknownPlatformUser {
@@ -8,6 +10,17 @@ export interface UnknownPlatformUser {
   role: string;
   externalUserId: string | null;
 }
+
+/** The kinds of people that the platform's roles mean (spec, User events); OrgAdmin is nobody of the EHR's. */
+const KINDS: Partial<Record<UserRole, PersonKind>> = { Client: 'client', HealthcareProvider: 'provider' };
+
+/** The kind of people that a role means. */
+export function kindOfRole(role: string): PersonKind | undefined {
+  return KINDS[role as UserRole];
+}
+
+/** The role that a kind of people has on the platform. */
+export const ROLES: Record<PersonKind, UserRole> = { client: 'Client', provider: 'HealthcareProvider' };
 
 /** Stands in place of a role for a user that was deleted through this service. */
 const DELETED = 'deleted';
@@ -17,14 +30,23 @@ const DELETED = 'deleted';
 export class PlatformUsersRepository {
   constructor(private readonly database: Database) {}
 
-  /** Whether a user is mapped to a person, or was and has been deleted: an old event must not link it again. */
-  async isKnown(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `SELECT 1 FROM people WHERE platform_user_id = $1
-       UNION ALL SELECT 1 FROM platform_users WHERE platform_user_id = $1 AND role = '${DELETED}'`,
-      [platformUserId],
-    );
-    return rowCount !== 0;
+  /** Whether a user was deleted through this service: an old event must not link it again. */
+  async isDeleted(tx: PoolClient, platformUserId: string): Promise<boolean> {
+    return (await this.roleOf(tx, platformUserId)) === DELETED;
+  }
+
+  /** Whether the role that the platform told of a user is that of this kind of person. */
+  async roleFit(tx: PoolClient, platformUserId: string, kind: PersonKind): Promise<RoleFit> {
+    const role = await this.roleOf(tx, platformUserId);
+    if (role === undefined || role === DELETED) return null;
+    return kindOfRole(role) === kind ? 'fits' : 'differs';
+  }
+
+  private async roleOf(tx: PoolClient, platformUserId: string): Promise<string | undefined> {
+    const { rows } = await tx.query<{ role: string }>('SELECT role FROM platform_users WHERE platform_user_id = $1', [
+      platformUserId,
+    ]);
+    return rows[0]?.role;
   }
 
   /** Remembers a user that was deleted. */

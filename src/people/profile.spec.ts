@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { Vault } from '../vault/vault.js';
-import { notPushable } from './person-view.js';
 import { normaliseEmail, type PersonKey, ProfileSeal } from './profile.js';
 
 const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], randomBytes(32), new Random());
@@ -32,10 +31,4 @@ test('a profile’s hash changes with each field, and no two fields run together
   }
   const together = seal.hash({ email: null, firstName: 'ab', lastName: 'c' });
   expect(seal.hash({ email: null, firstName: 'a', lastName: 'bc' })).not.toEqual(together);
-});
-
-test('what changed after the platform was given the person is told, never pushed (trap 8)', () => {
-  expect(notPushable(profile, profile)).toEqual([]);
-  expect(notPushable({ ...profile, email: null, lastName: 'Berg' }, profile)).toEqual(['email', 'lastName']);
-  expect(notPushable(profile, null)).toEqual([]);
 });

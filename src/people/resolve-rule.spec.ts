@@ -6,8 +6,29 @@ const somebody = newcomer('client');
 const mapped = { ...somebody, platformUserId: 'u-1' };
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 
-test.each<PersonState>(['needs-review', 'failed'])('a person that is %s may be resolved in every way', (state) => {
-  expect(ACTIONS.map((action) => resolveRefusal(action, state, mapped))).toEqual([null, null, null, null]);
+test.each<PersonState>(['needs-review', 'failed'])(
+  'a person without a user that is %s may be resolved in every way',
+  (state) => {
+    expect(ACTIONS.map((action) => resolveRefusal(action, state, somebody))).toEqual([null, null, null, null]);
+  },
+);
+
+test.each<PersonState>(['needs-review', 'failed'])(
+  'a person with a user that is %s is made again only when the platform has lost that user',
+  (state) => {
+    const refusals = ACTIONS.map((action) => resolveRefusal(action, state, mapped));
+    expect(refusals).toEqual([null, 'has-platform-user', null, null]);
+    const lost = { ...mapped, review: 'platform-user-missing' as const };
+    expect(resolveRefusal('create', state, lost)).toBeNull();
+  },
+);
+
+test('delete is for a client that was linked by its email alone', () => {
+  const linked = { ...mapped, roleKnown: false, wanted: false };
+  expect(resolveRefusal('delete', 'needs-review', linked)).toBeNull();
+  for (const other of [somebody, mapped, { ...linked, wanted: true }, { ...linked, roleKnown: true }]) {
+    expect(resolveRefusal('delete', 'needs-review', other)).toBe('nothing-to-resolve');
+  }
 });
 
 test('a synced person is never made again, linked elsewhere or left out', () => {

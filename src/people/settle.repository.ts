@@ -11,7 +11,7 @@ import { PeopleRepository } from './people.repository.js';
 import { becameListable, type Operation, type Person } from './person.js';
 import type { PersonRow } from './person-row.js';
 import { PlatformAddressRepository } from './platform-address.repository.js';
-import { PlatformUsersRepository } from './platform-users.repository.js';
+import { PlatformUsersRepository, ROLES } from './platform-users.repository.js';
 import { ProfileSeal } from './profile.js';
 import type { Turn } from './turn.repository.js';
 import { WakesRepository } from './wakes.repository.js';
@@ -68,6 +68,10 @@ export class SettleRepository {
       const person = this.merge(turn, row, answer);
       await this.people.saveKnown(tx, row, person);
       await this.keep(tx, turn, row, { ...result, errorCode }, person);
+      if (answer.kind === 'created' && person.review === 'second-user') {
+        const second = { platformUserId: answer.userId, role: ROLES[row.kind], externalUserId: row.externalId };
+        await this.users.keep(tx, second);
+      }
       if (person.platformUserId === null && row.person.platformUserId !== null) {
         await this.users.wasDeleted(tx, row.person.platformUserId);
       }
@@ -110,7 +114,9 @@ export class SettleRepository {
     if (isDone(answer) || answer.kind === 'rejected') await this.circuits.succeeded(tx, operation);
     if (answer.kind === 'exists' || answer.kind === 'created') {
       const heldByAnother = await this.people.isHeldByAnother(tx, row.id, answer.userId);
-      return { answer: { kind: answer.kind, userId: answer.userId, heldByAnother }, errorCode };
+      if (answer.kind === 'created') return { answer: { ...answer, heldByAnother }, errorCode };
+      const role = await this.users.roleFit(tx, answer.userId, row.kind);
+      return { answer: { ...answer, heldByAnother, role }, errorCode };
     }
     return { answer: answer as Answer, errorCode };
   }

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { PersonKey, Profile } from './profile.js';
 import { ProfileSeal } from './profile.js';
+import type { ResolveAction } from './resolve-rule.js';
 
 /** A provider that a client names. */
 export interface NamedProvider {
@@ -93,15 +94,17 @@ export class WishesRepository {
   }
 
   /** Settles by a human being's word what the service could not. */
-  async resolve(tx: PoolClient, id: string, action: 'create' | 'retry' | 'ignore'): Promise<void> {
+  async resolve(tx: PoolClient, id: string, action: Exclude<ResolveAction, 'link'>): Promise<void> {
     const changes = {
       create: `${NO_ATTEMPT},
-        platform_user_id = NULL, providers_known = false, checked_absent_at = NULL, fault = NULL`,
+        platform_user_id = NULL, role_known = true, providers_known = false, checked_absent_at = NULL, fault = NULL`,
       retry: 'fault = NULL, checked_absent_at = NULL',
       ignore: `attempt_look_up_at = CASE WHEN wanted THEN attempt_look_up_at END,
         attempt_call_id = CASE WHEN wanted THEN attempt_call_id END,
         attempt_operation = CASE WHEN wanted THEN attempt_operation END,
+        platform_user_id = CASE WHEN wanted OR role_known OR kind = 'provider' THEN platform_user_id END,
         fault = CASE WHEN wanted THEN 'ignored' END`,
+      delete: 'role_known = true',
     };
     await tx.query(
       `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, strikes = 0, lane = 'interactive', held_by = NULL WHERE id = $1`,
@@ -109,11 +112,30 @@ export class WishesRepository {
     );
   }
 
-  /** Links a person to a user of the platform; what the platform lists for it is not known then. */
+  /** Unlinks a person from a user who was found by the email, and is somebody else. */
+  async unlink(tx: PoolClient, id: string): Promise<void> {
+    await tx.query(
+      `UPDATE people SET platform_user_id = NULL, origin = NULL, applied_profile = NULL, role_known = true,
+         providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, fault = NULL,
+         review = 'role-mismatch' WHERE id = $1`,
+      [id],
+    );
+  }
+
+  /** The platform told that a person's user is of its kind. */
+  async confirmRole(tx: PoolClient, id: string): Promise<void> {
+    await tx.query('UPDATE people SET role_known = true WHERE id = $1', [id]);
+  }
+
+  /**
+   * Links a person to a user of the platform; what the platform lists for it is not known then, nor what it calls it,
+   * unless the user is whom a lost create made.
+   */
   async link(tx: PoolClient, id: string, platformUserId: string, origin: 'resolved' | 'event'): Promise<void> {
     await tx.query(
-      `UPDATE people SET platform_user_id = $2, origin = $3, applied_profile = coalesce(attempt_profile, profile),
-         providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
+      `UPDATE people SET platform_user_id = $2, origin = $3, role_known = true,
+         applied_profile = CASE WHEN attempt_operation LIKE 'create%' THEN attempt_profile END,
+         given_primary = CASE WHEN attempt_operation LIKE 'create%' THEN given_primary END, providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
          retry_at = NULL, strikes = 0
        WHERE id = $1`,
       [id, platformUserId, origin],
