@@ -315,6 +315,21 @@ describe('the HTTP edge', () => {
       },
     );
 
+    test('a body that stalls is answered 408, and its connection closed', async () => {
+      const { BODY_TIMEOUT_SECONDS: usual } = EDGE_ENV;
+      EDGE_ENV.BODY_TIMEOUT_SECONDS = 0.1;
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1');
+      socket.write(
+        'POST /edge/json HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+      );
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      EDGE_ENV.BODY_TIMEOUT_SECONDS = usual;
+      expect(answer).toMatch(/^HTTP\/1.1 408 /);
+      expect(answer).toContain('"urn:notebridge:problem:request-timeout"');
+    });
+
     test('who was refused with a short body may go on with the same connection', async () => {
       const { port } = app.getHttpServer().address() as AddressInfo;
       const socket = createConnection(port, '127.0.0.1');
