@@ -37,6 +37,8 @@ const session: Session = {
   ],
   analyticsSummary: { talkingRatio: { p1: { ratio: 0.5 } } },
 };
+/** Longer than an index of the database takes. */
+const UNSTORABLE = { userId: 'u'.repeat(3_000) };
 const unreadable = (place: string) =>
   expect.objectContaining({ kind: 'unknown-outcome', message: expect.stringContaining(place) });
 
@@ -92,7 +94,8 @@ describe('the platform client', () => {
         userId: 'u1',
         inviteUrl: 'https://invite',
       });
-      answering({ userId: 'u2' });
+      // The spec names an invite URL for providers alone.
+      answering({ userId: 'u2', inviteUrl: 'https://invite' });
       expect(await users.createClient({ ...person, therapistUserId: 'u1', partnerUserId: 'x' })).toEqual({
         userId: 'u2',
       });
@@ -101,7 +104,7 @@ describe('the platform client', () => {
       );
     });
 
-    it.each([{}, { userId: '' }, { userId: 7 }, 'u1', null])(
+    it.each([{}, { userId: '' }, { userId: 7 }, { userId: 'u\0' }, { userId: '\ud800' }, UNSTORABLE, 'u1', null])(
       'does not know what a create that says %j came to',
       async (answer) => {
         answering(answer);

@@ -33,7 +33,7 @@ export class ComplianceClient {
     options: CallOptions = {},
   ): Promise<SubmitComplianceJobResponse> {
     const answer = await this.http.call({ operation: 'submitComplianceJob', body, ...options });
-    return { jobId: answer.requiredText('jobId') };
+    return { jobId: answer.requiredId('jobId') };
   }
 
   /** Reads a job. */

@@ -62,7 +62,7 @@ export const OPERATION_FACTS = {
     ...usual,
     method: 'POST',
     path: '/users/clients',
-    response: { userId: '/userId', inviteUrl: '/inviteUrl' },
+    response: { userId: '/userId' },
     creates: true,
   },
   setClientProviders: { ...usual, method: 'POST', path: '/users/{userId}/providers', parameters: ['userId'] },

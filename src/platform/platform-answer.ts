@@ -1,6 +1,7 @@
 import { readPointer } from './json-pointer.js';
 import type { OperationName } from './operations.js';
 import { PlatformError, type PlatformErrorSubject } from './platform-errors.js';
+import { isPlatformId } from './platform-id.js';
 import { platformMessage } from './platform-message.js';
 import { retryAfterMs } from './retry-after.js';
 
@@ -37,6 +38,12 @@ export class PlatformAnswer {
     return typeof value === 'string' && value.trim() !== ''
       ? value
       : this.unreadable(`no text at ${this.placeOf(name)}`);
+  }
+
+  /** An id that has to be there: what no database keeps can't be one. */
+  requiredId(name: string): string {
+    const value = this.value(name);
+    return isPlatformId(value) && value.trim() !== '' ? value : this.unreadable(`no id at ${this.placeOf(name)}`);
   }
 
   /** A text that may be absent, null or blank. */

@@ -40,7 +40,7 @@ export class SessionsClient {
   /** Creates a session. An unreadable answer leaves the outcome unknown. */
   async createSession(body: CreateSessionRequest, options: CallOptions = {}): Promise<CreateSessionResponse> {
     const answer = await this.http.call({ operation: 'createSession', body, ...options });
-    return { sessionId: answer.requiredText('sessionId') };
+    return { sessionId: answer.requiredId('sessionId') };
   }
 
   /** Reads a session. */
@@ -76,7 +76,7 @@ export class SessionsClient {
     const answer = await this.http.call({ ...call, ...options });
     const { response } = this.contract.operations.getProcessingSession;
     const session = response.session === undefined ? undefined : this.sessionIn(answer);
-    const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredText('sessionId');
+    const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredId('sessionId');
     return { sessionId, session, raw: answer.body };
   }
 

@@ -8,7 +8,7 @@ import type {
 } from './wire-types.js';
 
 export type CheckedUser = { exists: true; userId: string } | { exists: false };
-export interface CreatedUser {
+export interface CreatedProvider {
   userId: string;
   inviteUrl?: string;
 }
@@ -25,19 +25,22 @@ export class UsersClient {
   async checkUser(body: CheckUserRequest, options: CallOptions = {}): Promise<CheckedUser> {
     const answer = await this.http.call({ operation: 'checkUser', body, ...options });
     const exists = answer.value('isUserExists');
-    if (exists === true) return { exists, userId: answer.requiredText('userId') };
+    if (exists === true) return { exists, userId: answer.requiredId('userId') };
     if (exists === false) return { exists };
     return answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
   }
 
   /** Creates a provider. An unreadable answer leaves the outcome unknown. */
-  async createProvider(body: CreateProviderRequest, options: CallOptions = {}): Promise<CreatedUser> {
-    return this.create('createProvider', body, options);
+  async createProvider(body: CreateProviderRequest, options: CallOptions = {}): Promise<CreatedProvider> {
+    const answer = await this.http.call({ operation: 'createProvider', body, ...options });
+    const inviteUrl = answer.optionalText('inviteUrl');
+    return { userId: answer.requiredId('userId'), ...(inviteUrl !== undefined && { inviteUrl }) };
   }
 
   /** Creates a client of the primary provider that it names. An unreadable answer leaves the outcome unknown. */
-  async createClient(body: CreateClientRequest, options: CallOptions = {}): Promise<CreatedUser> {
-    return this.create('createClient', body, options);
+  async createClient(body: CreateClientRequest, options: CallOptions = {}): Promise<{ userId: string }> {
+    const answer = await this.http.call({ operation: 'createClient', body, ...options });
+    return { userId: answer.requiredId('userId') };
   }
 
   /** Replaces the complete list of a client's providers. */
@@ -49,15 +52,5 @@ export class UsersClient {
   /** Deletes a user; `not-found` says that it is gone already. */
   async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
     await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options });
-  }
-
-  private async create(
-    operation: 'createProvider' | 'createClient',
-    body: object,
-    options: CallOptions,
-  ): Promise<CreatedUser> {
-    const answer = await this.http.call({ operation, body, ...options });
-    const inviteUrl = answer.optionalText('inviteUrl');
-    return { userId: answer.requiredText('userId'), ...(inviteUrl !== undefined && { inviteUrl }) };
   }
 }
