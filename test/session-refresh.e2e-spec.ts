@@ -1,10 +1,10 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
-import type { Page } from '../src/http/page.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import { SessionRefresher } from '../src/sessions/session-refresher.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { describeOnBothBackends } from './support/backends.js';
+import { readFeed } from './support/read-feed.js';
 import { callSimulator } from './support/simulator-call.js';
 
 describeOnBothBackends('sessions are looked up', (backend) => {
@@ -214,13 +214,13 @@ describeOnBothBackends('sessions are looked up', (backend) => {
 
   describe('the processing API', () => {
     it.each(['processingId', 'sessionId'] as const)(
-      'finds the session by a %s in a payload that the spec does not show',
+      'finds the session by a %s where the contract says that it stands in a payload that the spec does not show',
       async (notesFinishedPayload) => {
         const session = newSession();
         toEnd(session);
         await read(session, 1);
         const [before] = await sql('SELECT wanted_generation FROM sessions WHERE session_id = $1', [session.sessionId]);
-        const payload = { deep: [{ [notesFinishedPayload]: session[notesFinishedPayload] }] };
+        const payload = { [notesFinishedPayload]: session[notesFinishedPayload] };
         world.simulator.state.deliveries.sendRaw(
           JSON.stringify({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload }),
         );
@@ -285,7 +285,7 @@ describeOnBothBackends('sessions are looked up', (backend) => {
       }
       await heardAll();
       const told = async (kind: string) => {
-        const { items } = (await world.service.call('GET', '/v1/events?limit=200')).json<Page<{ type: string }>>();
+        const items = await readFeed(world.service);
         return items.map(({ type }) => type).filter((type) => type.startsWith(kind));
       };
       await until('the end is told', async () => (await told('compliance')).includes('compliance.completed'));

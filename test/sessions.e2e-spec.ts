@@ -65,14 +65,14 @@ describe('a session that arrives by webhooks', () => {
       return now.error ? now : null;
     });
     expect(view.error).toEqual({ code: 'low-content-transcript', message: expect.stringContaining('audio') });
-    const events = await until('the feed tells of both', async () => {
+    const events = await until('the feed tells of all', async () => {
       const { items } = (await world.service.call('GET', '/v1/events?limit=200')).json<
         Page<{ type: string; subject: string }>
       >();
       const types = items.filter(({ subject }) => subject === `sessions/${view.id}`).map(({ type }) => type);
-      return types.length >= 2 ? types : null;
+      return types.length >= 3 ? types : null;
     });
-    expect(events).toEqual(['session.created', 'session.failed']);
+    expect(events).toEqual(['session.created', 'session.processing-started', 'session.failed']);
   });
 
   it('is listed by provider, client, appointment, state and change, page by page', async () => {

@@ -10,13 +10,14 @@ import { JobsRepository } from './jobs.repository.js';
 import { JobsHeardRepository } from './jobs-heard.repository.js';
 import { ResultRefresher } from './result-refresher.js';
 import { ResultsRepository } from './results.repository.js';
+import { SmartEditController } from './smart-edit.controller.js';
 import { SubmissionOutcomes } from './submission-outcomes.js';
 import { Submissions } from './submissions.js';
 
 /** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events tell. */
 @Module({
   imports: [PlatformModule],
-  controllers: [ComplianceController],
+  controllers: [ComplianceController, SmartEditController],
   providers: [
     ComplianceService,
     Submissions,

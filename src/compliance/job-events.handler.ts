@@ -44,7 +44,7 @@ export class SmartEditEventsHandler implements EventHandler {
     const end = jobEndOf(eventType as ProcessingEventType);
     if (await this.jobs.hearSmartEdit(tx, jobId, end)) {
       const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
-      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${jobId}`, data: { jobId } });
+      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
     }
     return 'processed';
   }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
 import type { JobEnd } from './job-state.js';
 
 /**
@@ -8,6 +9,8 @@ import type { JobEnd } from './job-state.js';
  */
 @Injectable()
 export class JobsHeardRepository {
+  constructor(private readonly database: Database) {}
+
   /** Records the end of a compliance job, and makes its result due. */
   async hearCompliance(tx: PoolClient, jobId: string, end: JobEnd): Promise<void> {
     await tx.query(
@@ -31,5 +34,14 @@ export class JobsHeardRepository {
       [jobId, end],
     );
     return rowCount === 1;
+  }
+
+  /** The end of a smart edit job; undefined when none was told. */
+  async findSmartEdit(jobId: string): Promise<{ state: JobEnd; updatedAt: Date } | undefined> {
+    const { rows } = await this.database.pool.query<{ state: JobEnd; updatedAt: Date }>(
+      'SELECT state, updated_at AS "updatedAt" FROM smart_edit_jobs WHERE job_id = $1',
+      [jobId],
+    );
+    return rows[0];
   }
 }

@@ -50,7 +50,15 @@ export class FeedController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'The change feed, in order: a page, or a stream' })
+  @ApiOperation({
+    summary: 'The change feed, in order: a page, or a stream',
+    description: [
+      'Every event of the platform’s webhooks is told as it comes, whether its subject can be fetched or not: of sessions',
+      'session.created, session.processing-started, session.notes-completed, session.completed and session.failed, with',
+      'aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and user.created. What the',
+      'platform repeats may be told again. session.notes-ready follows when other notes were fetched.',
+    ].join(' '),
+  })
   @ApiOkResponse({ type: [FeedEventView], description: 'A page, or a stream for Accept: text/event-stream' })
   async read(
     @Query() query: FeedQuery,

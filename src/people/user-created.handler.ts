@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Feed } from '../feed/feed.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/event-handlers.js';
@@ -22,29 +23,36 @@ export class UserCreatedHandler implements EventHandler {
     private readonly wakes: WakesRepository,
     private readonly wishes: WishesRepository,
     private readonly users: PlatformUsersRepository,
+    private readonly feed: Feed,
     private readonly doorbell: Doorbell,
   ) {}
 
   async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
     const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
     const externalId = typeof externalUserId === 'string' ? externalUserId : null;
-    if (await this.users.isDeleted(tx, userId)) return 'processed';
+    const user = { platformUserId: userId, role, externalUserId: externalId };
+    if (!(await this.users.isDeleted(tx, userId))) await this.learn(tx, user);
+    await this.tell(tx, user);
+    return 'processed';
+  }
+
+  private async learn(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
+    const { platformUserId, role, externalUserId } = user;
     const kind = kindOfRole(role);
-    const holder = await this.people.findByUser(tx, userId);
-    if (holder) {
-      await this.judgeRole(tx, holder, { platformUserId: userId, role, externalUserId: externalId });
-      return 'processed';
-    }
-    const row = kind && externalId !== null ? await this.people.find(tx, kind, externalId, true) : undefined;
+    const holder = await this.people.findByUser(tx, platformUserId);
+    if (holder) return this.judgeRole(tx, holder, user);
+    const row = kind && externalUserId !== null ? await this.people.find(tx, kind, externalUserId, true) : undefined;
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
-    if (!isOpen) {
-      await this.users.keep(tx, { platformUserId: userId, role, externalUserId: externalId });
-      return 'processed';
-    }
-    await this.wishes.link(tx, row.id, userId, 'event');
+    if (!isOpen) return this.users.keep(tx, user);
+    await this.wishes.link(tx, row.id, platformUserId, 'event');
     await this.people.redecide(tx, row.id);
     if (kind === 'provider') await this.wakes.clientsOf(tx, row.id);
-    return 'processed';
+  }
+
+  private async tell(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
+    const person = await this.people.findByUser(tx, userId);
+    const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
+    await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
   }
 
   private async judgeRole(tx: PoolClient, { id, kind, person }: PersonRow, user: UnknownPlatformUser): Promise<void> {

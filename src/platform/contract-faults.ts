@@ -1,8 +1,11 @@
+import { EVENT_POINTERS, OPEN_EVENT_TYPES } from './contract.js';
 import { isJsonPointer } from './json-pointer.js';
 import { HTTP_METHODS, UPLOAD_METHODS } from './operation-rule.js';
 import { builtInRule, FILE_PARAMETERS, factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
 type Fields = Record<string, unknown>;
+
+const KNOWN = ['apiKey', 'operations', 'events'];
 
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -28,13 +31,12 @@ const OWN_HEADERS = [
  */
 export function contractFaults(file: unknown): string[] {
   if (!isFields(file)) return ['the file: must hold a JSON object'];
-  const key = apiKeyFaults(file.apiKey);
+  const key = [...apiKeyFaults(file.apiKey), ...eventsFaults(file.events)];
   const operations = file.operations ?? {};
-  if (!isFields(operations))
-    return [...unknownKeys('', file, ['apiKey', 'operations']), ...key, 'operations: must be an object'];
+  if (!isFields(operations)) return [...unknownKeys('', file, KNOWN), ...key, 'operations: must be an object'];
   const keyHeader = isFields(file.apiKey) && typeof file.apiKey.header === 'string' ? file.apiKey.header : undefined;
   return [
-    ...unknownKeys('', file, ['apiKey', 'operations']),
+    ...unknownKeys('', file, KNOWN),
     ...key,
     ...unknownKeys('operations', operations, OPERATION_NAMES),
     ...OPERATION_NAMES.filter((name) => operations[name] !== undefined).flatMap((name) =>
@@ -148,13 +150,26 @@ function bodyPlaceholderFaults(at: string, value: unknown, placeholders: readonl
 }
 
 function responseFaults(name: OperationName, response: unknown): string[] {
-  const at = `operations.${name}.response`;
   const facts = factsOf(name);
-  if (response === undefined) return [];
-  if (!isFields(response)) return [`${at}: must be an object of JSON Pointers`];
+  const known = [...Object.keys(facts.response), ...facts.needs, ...facts.mayRead];
+  return pointersFaults(`operations.${name}.response`, response, known);
+}
+
+function eventsFaults(events: unknown): string[] {
+  if (events === undefined) return [];
+  if (!isFields(events)) return ['events: must be an object of event types'];
   return [
-    ...unknownKeys(at, response, [...Object.keys(facts.response), ...facts.needs, ...facts.mayRead]),
-    ...Object.entries(response)
+    ...unknownKeys('events', events, OPEN_EVENT_TYPES),
+    ...OPEN_EVENT_TYPES.flatMap((type) => pointersFaults(`events.${type}`, events[type], EVENT_POINTERS)),
+  ];
+}
+
+function pointersFaults(at: string, pointers: unknown, known: readonly string[]): string[] {
+  if (pointers === undefined) return [];
+  if (!isFields(pointers)) return [`${at}: must be an object of JSON Pointers`];
+  return [
+    ...unknownKeys(at, pointers, known),
+    ...Object.entries(pointers)
       .filter(([, pointer]) => typeof pointer !== 'string' || !isJsonPointer(pointer))
       .map(([key]) => `${at}.${key}: must be a JSON Pointer such as /data/id, or "" for the whole answer`),
   ];

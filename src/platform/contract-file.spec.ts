@@ -31,6 +31,22 @@ describe('the contract file', () => {
     expect(operations.deleteUser).toMatchObject({ method: 'DELETE', path: '/users/{userId}' });
   });
 
+  it('says where ids stand in an event that the spec does not show; unless it does, nothing is read there', () => {
+    const events = { PROCESSING_SESSION_NOTES_FINISHED: { sessionId: '/payload/session' } };
+    expect(contractOf({ events }).events).toEqual(events);
+    expect(contractOf({}).events).toEqual({});
+    expect(
+      contractFaults({
+        events: { SESSION_CREATED: {}, PROCESSING_SESSION_NOTES_FINISHED: { sessionId: 'x', at: '' } },
+      }),
+    ).toEqual([
+      'events.SESSION_CREATED: is not known here, known: PROCESSING_SESSION_NOTES_FINISHED',
+      'events.PROCESSING_SESSION_NOTES_FINISHED.at: is not known here, known: sessionId, processingId',
+      'events.PROCESSING_SESSION_NOTES_FINISHED.sessionId: must be a JSON Pointer such as /data/id, or "" for the whole answer',
+    ]);
+    expect(contractFaults({ events: [] })).toEqual(['events: must be an object of event types']);
+  });
+
   it('is not needed for what the spec shows', () => {
     const { apiKey, operations } = readContract(undefined);
     const shown = OPERATION_NAMES.filter((name) => operations[name].path !== undefined);
@@ -65,7 +81,7 @@ describe('the contract file', () => {
     expect(() => parseContract(text, 'c.json')).toThrow(
       [
         'PLATFORM_CONTRACT c.json is not usable; mend these settings:',
-        'colour: is not known here, known: apiKey, operations',
+        'colour: is not known here, known: apiKey, operations, events',
         'apiKey.header: must be the name of an HTTP header',
         `operations.getSesion: is not known here, known: ${OPERATION_NAMES.join(', ')}`,
         'operations.deleteUser.headers.Host: is set by the connection itself, name another header',

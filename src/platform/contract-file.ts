@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type ApiKeyRule, Contract, type OperationRules } from './contract.js';
+import { type ApiKeyRule, Contract, type EventRules, type OperationRules } from './contract.js';
 import { contractFaults } from './contract-faults.js';
 import { jsonFault } from './json-syntax.js';
 import type { OperationRule } from './operation-rule.js';
@@ -10,6 +10,7 @@ import { codeOf } from './platform-errors.js';
 interface ContractFile {
   apiKey?: ApiKeyRule;
   operations?: Partial<Record<string, Partial<OperationRule>>>;
+  events?: EventRules;
 }
 
 /**
@@ -60,5 +61,5 @@ function merged(file: ContractFile): Contract {
     const response = { ...builtIn.response, ...own.response };
     return [name, { ...builtIn, ...own, response, ...(upload && { upload }) }] as const;
   });
-  return new Contract(file.apiKey, Object.fromEntries(rules) as OperationRules);
+  return new Contract(file.apiKey, Object.fromEntries(rules) as OperationRules, file.events);
 }

@@ -88,6 +88,21 @@ describe('the events of a session', () => {
     expect(naive([final, provisional]).aiNotesEnabled).toBe(true);
   });
 
+  test.each([true, false])(
+    'aiNotesEnabled %p on STARTED stands above its opposite on CREATED, in either order',
+    (on) => {
+      const created = event('SESSION_CREATED', !on);
+      const started = event('SESSION_PROCESSING_STARTED', on);
+      expect(merged([created, started])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+      expect(merged([started, created])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+    },
+  );
+
+  test('a STARTED that says null leaves what CREATED said', () => {
+    const events = [event('SESSION_CREATED', true), event('SESSION_PROCESSING_STARTED', null)];
+    expect(merged(events).aiNotesEnabled).toBe(true);
+  });
+
   test('CREATED after COMPLETED does not reopen a session (trap 11)', () => {
     const late = [event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)];
     expect(merged(late).state).toBe('Done');

@@ -6,6 +6,8 @@ export interface EventView {
   providerUserId: string | null;
   partnerAppointmentId: string | null;
   aiNotesEnabled: boolean | null;
+  /** True once an event said so that comes after the creation: the user may toggle AI in between. */
+  aiNotesStarted: boolean;
   /** True once an event said so whose value is authoritative (spec, aiNotesEnabled rules 2). */
   aiNotesFinal: boolean;
 }
@@ -16,6 +18,7 @@ export const NOTHING_HEARD: EventView = {
   providerUserId: null,
   partnerAppointmentId: null,
   aiNotesEnabled: null,
+  aiNotesStarted: false,
   aiNotesFinal: false,
 };
 
@@ -42,28 +45,40 @@ const FINAL: ReadonlySet<SessionEventType> = new Set([
  */
 export function applyEvent(view: EventView, event: SessionEvent): EventView {
   const state = STATE_OF[event.eventType];
+  const said = event.aiNotesEnabled !== null;
   const aiNotes = greaterAiNotes(
-    { enabled: view.aiNotesEnabled, final: view.aiNotesFinal },
-    { enabled: event.aiNotesEnabled, final: FINAL.has(event.eventType) && event.aiNotesEnabled !== null },
+    { enabled: view.aiNotesEnabled, started: view.aiNotesStarted, final: view.aiNotesFinal },
+    {
+      enabled: event.aiNotesEnabled,
+      started: said && event.eventType !== 'SESSION_CREATED',
+      final: said && FINAL.has(event.eventType),
+    },
   );
   return {
-    state: view.state !== null && STATE_RANK[view.state] >= STATE_RANK[state] ? view.state : state,
+    state: view.state === null ? state : laterState(view.state, state),
     providerUserId: greaterText(view.providerUserId, event.providerUserId),
     partnerAppointmentId: greaterText(view.partnerAppointmentId, event.partnerAppointmentId ?? null),
     aiNotesEnabled: aiNotes.enabled,
+    aiNotesStarted: aiNotes.started,
     aiNotesFinal: aiNotes.final,
   };
 }
 
+/** Of two states that a session was said to have, the one that it reaches later. */
+export function laterState(left: SessionState, right: SessionState): SessionState {
+  return STATE_RANK[left] >= STATE_RANK[right] ? left : right;
+}
+
 interface AiNotes {
   enabled: boolean | null;
+  started: boolean;
   final: boolean;
 }
 
-/** Null < false < true, and whatever is final stands above whatever is provisional. */
-function rank({ enabled, final }: AiNotes): number {
+/** Null < false < true; whatever is final stands above whatever is provisional, and the start above the creation. */
+function rank({ enabled, started, final }: AiNotes): number {
   if (enabled === null) return 0;
-  return (final ? 3 : 1) + (enabled ? 1 : 0);
+  return 1 + 2 * (Number(started) + Number(final)) + Number(enabled);
 }
 
 function greaterAiNotes(left: AiNotes, right: AiNotes): AiNotes {

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { SessionEvent } from '../platform/wire-types.js';
+import type { SessionEvent, SessionEventType } from '../platform/wire-types.js';
 import { applyEvent, type EventView } from './apply-event.js';
+import { PlatformSessions } from './platform-sessions.js';
 import { SETTLE_MS } from './refresh-timing.js';
+import { newsOfEvent } from './session-event-news.js';
 import { SessionNews } from './session-news.js';
-import { type SessionColumns, type SessionRow, shownFromEvents, toSessionRow } from './session-row.js';
+import { type SessionColumns, type SessionRow, shownAfterEvent, toSessionRow } from './session-row.js';
 
 /**
  * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was heard means
@@ -23,18 +25,25 @@ const HEAR = `
 /** Stores what the platform's events say of sessions. */
 @Injectable()
 export class HeardRepository {
-  constructor(private readonly news: SessionNews) {}
+  constructor(
+    private readonly platform: PlatformSessions,
+    private readonly news: SessionNews,
+  ) {}
 
   /** Merges an event into its session's row, which is made when there is none. @returns our id */
   async hearEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
     const { row, isNew } = await this.hear(tx, event.sessionId);
-    return this.store(tx, row, applyEvent(row.events, event), isNew);
+    await this.store(tx, row, { events: applyEvent(row.events, event), eventType: event.eventType });
+    await this.news.note(tx, row.id, newsOfEvent(event, { isNew, before: row.events }));
+    return row.id;
   }
 
   /** Notes that something was said about a session of which only the id was told. @returns our id */
   async hearOf(tx: PoolClient, sessionId: string): Promise<string> {
     const { row, isNew } = await this.hear(tx, sessionId);
-    return this.store(tx, row, row.events, isNew);
+    await this.store(tx, row, { events: row.events });
+    if (isNew) await this.news.note(tx, row.id, [{ type: 'session.created' }]);
+    return row.id;
   }
 
   private async hear(tx: PoolClient, sessionId: string): Promise<{ row: SessionRow; isNew: boolean }> {
@@ -44,38 +53,32 @@ export class HeardRepository {
     return { row: toSessionRow(columns), isNew: columns.is_new };
   }
 
-  private async store(tx: PoolClient, row: SessionRow, events: EventView, isNew: boolean): Promise<string> {
-    const shown = row.fetchedAt === null ? shownFromEvents(events) : row;
-    const seen = isNew || shown.state !== row.state || events.aiNotesEnabled !== row.events.aiNotesEnabled;
-    if (isNew || !sameView(events, row.events)) {
-      await tx.query(
-        `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
-           ai_notes_enabled = $5, ai_notes_final = $6, state = $7, provider_user_id = $8, partner_appointment_id = $9,
-           updated_at = CASE WHEN $10 THEN clock_timestamp() ELSE updated_at END
-         WHERE id = $1`,
-        [
-          row.id,
-          events.state,
-          events.providerUserId,
-          events.partnerAppointmentId,
-          events.aiNotesEnabled,
-          events.aiNotesFinal,
-          shown.state,
-          shown.providerUserId ?? row.providerUserId,
-          shown.partnerAppointmentId ?? row.partnerAppointmentId,
-          seen,
-        ],
-      );
-    }
-    const failed = shown.state === 'Error' && row.state !== 'Error';
-    await this.news.note(tx, row.id, [
-      ...(isNew ? (['session.created'] as const) : []),
-      ...(failed ? (['session.failed'] as const) : []),
-    ]);
-    return row.id;
+  /** Each event of its own is a change to whoever reads the session: it is shown when the last one came. */
+  private async store(
+    tx: PoolClient,
+    row: SessionRow,
+    { events, eventType }: { events: EventView; eventType?: SessionEventType },
+  ): Promise<void> {
+    const shown = shownAfterEvent(row, events, { eventType, canFetch: this.platform.canFetchSession });
+    await tx.query(
+      `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
+         ai_notes_enabled = $5, ai_notes_started = $6, ai_notes_final = $7, state = $8, provider_user_id = $9,
+         partner_appointment_id = $10, state_from_events = state_from_events OR state <> $8,
+         updated_at = CASE WHEN $11 OR state <> $8 THEN clock_timestamp() ELSE updated_at END
+       WHERE id = $1`,
+      [
+        row.id,
+        events.state,
+        events.providerUserId,
+        events.partnerAppointmentId,
+        events.aiNotesEnabled,
+        events.aiNotesStarted,
+        events.aiNotesFinal,
+        shown.state,
+        shown.providerUserId ?? row.providerUserId,
+        shown.partnerAppointmentId ?? row.partnerAppointmentId,
+        eventType !== undefined,
+      ],
+    );
   }
-}
-
-function sameView(left: EventView, right: EventView): boolean {
-  return (Object.keys(left) as (keyof EventView)[]).every((field) => left[field] === right[field]);
 }

@@ -46,9 +46,10 @@ describe('documents of a session', () => {
     expect(changes).toEqual({ writes: [], superseded: [], readable: false });
   });
 
-  test('a document that incomplete notes lack is not superseded', () => {
-    const changes = records.store([document('soap', 'two')], false);
+  test('a document that incomplete notes lack is not superseded, and none takes its place', () => {
+    const changes = records.store([document('dap', 'two')], false);
     expect([changes.superseded, changes.writes.length, changes.readable]).toEqual([[], 1, true]);
+    expect(changes.writes[0]?.position).toBe(1);
   });
 
   test('other content is the next revision of that document alone', () => {

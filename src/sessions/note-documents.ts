@@ -55,7 +55,7 @@ export function noteLine(note: Note): NoteLine {
  * the answer lacks is superseded, not erased, and comes back when a later answer holds it again.
  *
  * @param known all documents of the session, superseded ones too
- * @param fetched the answer's documents; when they are not complete, nothing is superseded
+ * @param fetched the answer's documents; when they are not complete, nothing is superseded and nothing moves
  * @param fingerprintOf of notes in a fixed order of fields, in hex
  */
 export function compareDocuments(
@@ -73,7 +73,8 @@ export function compareDocuments(
     const place = placeOf(document.noteTemplateId, ordinal);
     const before = places.get(place);
     places.delete(place);
-    const write = writeOf(document, { before, ordinal, position, fingerprintOf });
+    const where = complete ? position : (before?.position ?? position);
+    const write = writeOf(document, { before, ordinal, position: where, fingerprintOf });
     if (!before || differs(before, write)) writes.push(write);
     readable ||= write.notes !== null || (before?.superseded ?? false);
   }

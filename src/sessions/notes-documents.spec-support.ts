@@ -32,6 +32,8 @@ export function sessionOf(more: Partial<SessionView> = {}): SessionView {
     providerUserId: 'u-1',
     clientUserIds: ['u-2'],
     noteTemplateIds: ['soap'],
+    stateFrom: 'platform',
+    lastEventAt: null,
     state: 'Done',
     aiNotesEnabled: true,
     aiNotesFinal: true,

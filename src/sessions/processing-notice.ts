@@ -1,39 +1,25 @@
-/** What a payload of unknown shape names. */
+import type { EventRule } from '../platform/contract.js';
+import { readPointer } from '../platform/json-pointer.js';
+import { isPlatformId } from '../platform/platform-id.js';
+
+/** What an event names whose payload the spec does not show. */
 export interface NamedIds {
   processingId: string | null;
   sessionId: string | null;
 }
 
-/** Levels of nesting that are looked through. */
-const DEEPEST = 8;
-
-/** What no database keeps: NULs, and halves of characters. */
-const UNFIT = /[\0\p{Cs}]/u;
-
-/** Longer texts are no ids. */
-const LONGEST_ID = 200;
-
 /**
- * Looks for a `processingId` and a `sessionId` in a payload of which the spec shows nothing, nearest to its root first.
+ * Reads the ids of an event where the contract file says that they stand, and nowhere else: a field of the same name
+ * may mean something else.
  *
- * @param payload any JSON value
+ * @param body any JSON value
+ * @param rule undefined: nothing is known of the event, so that it names nothing
  */
-export function namedIds(payload: unknown): NamedIds {
-  const found: NamedIds = { processingId: null, sessionId: null };
-  let level: unknown[] = [payload];
-  for (let depth = 0; depth <= DEEPEST && level.length > 0; depth++) {
-    for (const value of level) {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) continue;
-      found.processingId ??= idUnder(value, 'processingId');
-      found.sessionId ??= idUnder(value, 'sessionId');
-    }
-    if (found.processingId !== null && found.sessionId !== null) break;
-    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
-  }
-  return found;
+export function namedIds(body: unknown, rule: EventRule = {}): NamedIds {
+  return { processingId: idAt(body, rule.processingId), sessionId: idAt(body, rule.sessionId) };
 }
 
-function idUnder(holder: object, key: string): string | null {
-  const value: unknown = Object.hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && !UNFIT.test(value) ? value : null;
+function idAt(body: unknown, pointer: string | undefined): string | null {
+  const value = pointer === undefined ? undefined : readPointer(body, pointer);
+  return isPlatformId(value) ? value : null;
 }

@@ -142,8 +142,8 @@ export class RefreshRepository {
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
          session_duration_ms = $11, recording_duration_ms = $12, notes_revision = notes_revision + $13,
-         fetched_generation = $14, answers = $15, fetched_at = $16, gone_at = NULL, fault = NULL, strikes = 0,
-         refused_at = NULL, due_at = $17, reopened_at = $18,
+         fetched_generation = $14, answers = $15, fetched_at = $16, state_from_events = false, gone_at = NULL,
+         fault = NULL, strikes = 0, refused_at = NULL, due_at = $17, reopened_at = $18,
          updated_at = CASE WHEN $13 = 0 AND gone_at IS NULL AND fetched_at IS NOT NULL AND (state, provider_user_id,
              client_user_ids, note_template_ids, partner_appointment_id, error_code, date, session_created_at,
              session_duration_ms, recording_duration_ms)
@@ -172,8 +172,8 @@ export class RefreshRepository {
       ],
     );
     await this.news.note(tx, id, [
-      ...(notesChanged ? (['session.notes-ready'] as const) : []),
-      ...(session.state === 'Error' && row.state !== 'Error' ? (['session.failed'] as const) : []),
+      ...(notesChanged ? [{ type: 'session.notes-ready' } as const] : []),
+      ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
     ]);
     return { kept: true, notesChanged };
   }

@@ -53,7 +53,7 @@ export class RequestOutcomesRepository {
       if (!(await this.lockOpen(tx, attempt))) return;
       await this.close(tx, attempt.session, 'Rejected');
       await this.showRejected(tx, attempt.session, 'platform-rejected', message);
-      await this.news.note(tx, attempt.session, ['session.failed']);
+      await this.news.note(tx, attempt.session, [{ type: 'session.failed' }]);
     });
   }
 
@@ -141,7 +141,7 @@ export class RequestOutcomesRepository {
        WHERE id = $1`,
       [session, sessionId, SETTLE_MS],
     );
-    await this.news.note(tx, session, ['session.created']);
+    await this.news.note(tx, session, [{ type: 'session.created' }]);
   }
 
   /** Plan and text are erased: nothing will be sent any more. */

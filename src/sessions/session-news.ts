@@ -20,10 +20,18 @@ interface Untold {
   state: string;
   error_code: string | null;
   notes_revision: number;
-  news: SessionNewsType[];
+  ai_notes_enabled: boolean | null;
+  news: string[];
 }
 
 export type SessionNewsType = FeedNews['type'] & `session.${string}`;
+
+/** News as it is noted on a session's row. */
+export interface NotedNews {
+  type: SessionNewsType;
+  /** As the event said it; what was not told by an event shows what the session's row says. */
+  aiNotesEnabled?: boolean | null;
+}
 
 /**
  * Tells the EHR what happened to sessions. What changes a session only notes that there is news, for it may be told
@@ -37,11 +45,11 @@ export class SessionNews {
   ) {}
 
   /** Notes news on a session's row, which must be locked. @param id ours */
-  async note(tx: PoolClient, id: string, news: SessionNewsType[]): Promise<void> {
+  async note(tx: PoolClient, id: string, news: readonly NotedNews[]): Promise<void> {
     if (news.length === 0) return;
     await tx.query(
       `UPDATE sessions SET news = news || $2::text[], news_at = coalesce(news_at, clock_timestamp()) WHERE id = $1`,
-      [id, news],
+      [id, news.map((noted) => JSON.stringify(noted))],
     );
   }
 
@@ -52,7 +60,8 @@ export class SessionNews {
 
   private async tellBatch(tx: PoolClient): Promise<number> {
     const { rows } = await tx.query<Untold>(
-      `SELECT id, session_id, partner_appointment_id, state, error_code, notes_revision, news FROM sessions
+      `SELECT id, session_id, partner_appointment_id, state, error_code, notes_revision,
+         ai_notes_enabled, news FROM sessions
        WHERE news_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
        ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
       [BATCH],
@@ -62,18 +71,23 @@ export class SessionNews {
       rows.map((row) => row.id),
     ]);
     for (const row of rows) {
-      for (const type of row.news) await this.feed.append(tx, newsOf(row, type));
+      for (const noted of row.news) await this.feed.append(tx, newsOf(row, readNoted(noted)));
     }
     return rows.length;
   }
 }
 
-function newsOf(row: Untold, type: SessionNewsType): FeedNews {
-  const more: Record<SessionNewsType, FeedNews['data']> = {
-    'session.created': {},
+/** A bare type was noted by an earlier version of the service. */
+function readNoted(text: string): NotedNews {
+  return text.startsWith('{') ? (JSON.parse(text) as NotedNews) : { type: text as SessionNewsType };
+}
+
+function newsOf(row: Untold, { type, aiNotesEnabled = row.ai_notes_enabled }: NotedNews): FeedNews {
+  const more: Partial<Record<SessionNewsType, FeedNews['data']>> = {
     'session.notes-ready': { notesRevision: row.notes_revision },
     'session.failed': { code: row.error_code },
   };
   const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
-  return { type, subject: `sessions/${row.id}`, data: { sessionId, partnerAppointmentId, state, ...more[type] } };
+  const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type] };
+  return { type, subject: `sessions/${row.id}`, data };
 }

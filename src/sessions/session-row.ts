@@ -1,11 +1,24 @@
-import type { SessionState } from '../platform/wire-types.js';
+import type { SessionEventType, SessionState } from '../platform/wire-types.js';
 import type { OptionalFacts } from './answer-parts.js';
-import type { EventView } from './apply-event.js';
+import { type EventView, laterState } from './apply-event.js';
 import type { Freshness } from './apply-fetch.js';
 import { shownAppointment } from './correlation-id.js';
 
 /** The state that is shown: the platform's, or a word of ours before the platform has one. */
 export type ShownState = SessionState | 'Requested' | 'Unknown' | 'Rejected';
+
+/** Where a shown state comes from: the platform's newest answer, or events alone. */
+export type StateSource = 'platform' | 'events';
+
+const OWN_STATES: ReadonlySet<ShownState> = new Set(['Requested', 'Unknown', 'Rejected']);
+
+/** Where the state of a session's row comes from; null while it is a word of ours. */
+export function stateSource(
+  row: Pick<SessionColumns, 'state' | 'fetched_at' | 'state_from_events'>,
+): StateSource | null {
+  if (OWN_STATES.has(row.state)) return null;
+  return row.fetched_at !== null && !row.state_from_events ? 'platform' : 'events';
+}
 
 /** What a session's row holds that decides on its further life. */
 export interface SessionRow extends Freshness {
@@ -36,12 +49,14 @@ export interface SessionColumns {
   event_provider_user_id: string | null;
   event_appointment_id: string | null;
   ai_notes_enabled: boolean | null;
+  ai_notes_started: boolean;
   ai_notes_final: boolean;
   heard_at: Date | null;
   wanted_generation: number;
   fetched_generation: number;
   answers: number;
   fetched_at: Date | null;
+  state_from_events: boolean;
   gone_at: Date | null;
   strikes: number;
   refused_at: Date | null;
@@ -69,6 +84,7 @@ export function toSessionRow(columns: SessionColumns): SessionRow {
       providerUserId: columns.event_provider_user_id,
       partnerAppointmentId: columns.event_appointment_id,
       aiNotesEnabled: columns.ai_notes_enabled,
+      aiNotesStarted: columns.ai_notes_started,
       aiNotesFinal: columns.ai_notes_final,
     },
     heardAt: columns.heard_at,
@@ -99,12 +115,35 @@ function msOf(text: string | null): number | null {
   return text === null ? null : Number(text);
 }
 
+/** What events may change of what is shown of a session. */
+export type Shown = Pick<SessionRow, 'state' | 'providerUserId' | 'partnerAppointmentId'>;
+
+/** Events that end the processing, or the making of some notes. */
+const ENDINGS: ReadonlySet<SessionEventType> = new Set([
+  'SESSION_PROCESSING_NOTES_COMPLETED',
+  'SESSION_PROCESSING_COMPLETED',
+  'SESSION_PROCESSING_FAILED',
+]);
+
+/**
+ * What is shown of a session after an event. The newest answer of the platform stands, for a fetch follows; where
+ * sessions can't be fetched none follows, so that a state in which an update left the session ends by an event.
+ *
+ * @param events with the event merged in
+ */
+export function shownAfterEvent(
+  row: SessionRow,
+  events: EventView,
+  { eventType, canFetch }: { eventType: SessionEventType | undefined; canFetch: boolean },
+): Shown {
+  if (row.fetchedAt === null) return shownFromEvents(events);
+  const isEnding = eventType !== undefined && ENDINGS.has(eventType);
+  if (canFetch || !isEnding || events.state === null || OWN_STATES.has(row.state)) return row;
+  return { ...row, state: laterState(row.state as SessionState, events.state) };
+}
+
 /** What is shown of a session of which nothing was fetched: what its events say. */
-export function shownFromEvents(events: EventView): {
-  state: SessionState;
-  providerUserId: string | null;
-  partnerAppointmentId: string | null;
-} {
+function shownFromEvents(events: EventView): Shown {
   // Only the processing API named it so far, and that speaks of sessions that are being processed.
   const state = events.state ?? 'Processing';
   const partnerAppointmentId = shownAppointment(events.partnerAppointmentId);

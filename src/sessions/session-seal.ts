@@ -47,10 +47,11 @@ export class SessionSeal {
   }
 
   sealProcessingAnswer(processingId: string, answer: unknown): Buffer {
-    return this.vault.seal(
-      { table: 'processing_sessions', column: 'answer', row: processingId },
-      JSON.stringify(answer ?? null),
-    );
+    return this.vault.seal(processingPlace(processingId), JSON.stringify(answer ?? null));
+  }
+
+  openProcessingAnswer(processingId: string, sealed: Buffer | null): unknown {
+    return sealed === null ? null : JSON.parse(this.vault.open(processingPlace(processingId), sealed));
   }
 
   sealRequest(session: string, body: CreateSessionRequest): Buffer {
@@ -62,11 +63,20 @@ export class SessionSeal {
   }
 
   sealNotice(deliveryId: string, payload: unknown): Buffer {
-    return this.vault.seal(
-      { table: 'processing_notices', column: 'payload', row: deliveryId },
-      JSON.stringify(payload ?? null),
-    );
+    return this.vault.seal(noticePlace(deliveryId), JSON.stringify(payload ?? null));
   }
+
+  openNotice(deliveryId: string, sealed: Buffer): unknown {
+    return JSON.parse(this.vault.open(noticePlace(deliveryId), sealed));
+  }
+}
+
+function processingPlace(processingId: string) {
+  return { table: 'processing_sessions', column: 'answer', row: processingId };
+}
+
+function noticePlace(deliveryId: string) {
+  return { table: 'processing_notices', column: 'payload', row: deliveryId };
 }
 
 function notesPlace(document: string, revision: number) {

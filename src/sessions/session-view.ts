@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { factsOf, type SessionColumns, type ShownState } from './session-row.js';
+import { factsOf, type SessionColumns, type ShownState, type StateSource, stateSource } from './session-row.js';
 import type { SessionSeal } from './session-seal.js';
 
 /** A session's row with what the EHR calls its people. */
@@ -49,6 +49,13 @@ export class SessionView {
   @ApiProperty({ enum: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'] })
   state!: ShownState;
 
+  @ApiProperty({
+    enum: ['platform', 'events'],
+    nullable: true,
+    description: "Whether the state is that of the platform's newest answer, or what its events say; else null",
+  })
+  stateFrom!: StateSource | null;
+
   @ApiProperty({ type: Boolean, nullable: true })
   aiNotesEnabled!: boolean | null;
 
@@ -73,6 +80,9 @@ export class SessionView {
   @ApiProperty({ type: Number, description: 'Rises whenever the notes change' })
   notesRevision!: number;
 
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When the platform last told of it' })
+  lastEventAt!: string | null;
+
   @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it was last fetched' })
   fetchedAt!: string | null;
 
@@ -94,6 +104,7 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
     clientUserIds: row.client_user_ids,
     noteTemplateIds: row.note_template_ids,
     state: row.state,
+    stateFrom: stateSource(row),
     aiNotesEnabled: row.ai_notes_enabled,
     aiNotesFinal: row.ai_notes_final,
     error:
@@ -102,6 +113,7 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
         : { code: row.error_code, message: seal.openErrorMessage(row.id, row.error_message) ?? '' },
     ...factsOf(row),
     notesRevision: row.notes_revision,
+    lastEventAt: row.heard_at?.toISOString() ?? null,
     fetchedAt: row.fetched_at?.toISOString() ?? null,
     goneAt: row.gone_at?.toISOString() ?? null,
     updatedAt: row.updated_at.toISOString(),

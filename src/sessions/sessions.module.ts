@@ -5,8 +5,11 @@ import { HeardRepository } from './heard.repository.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
 import { PlatformSessions } from './platform-sessions.js';
+import { ProcessingController } from './processing.controller.js';
 import { ProcessingRepository } from './processing.repository.js';
 import { ProcessingEventsHandler } from './processing-events.handler.js';
+import { ProcessingReader } from './processing-reader.js';
+import { ProcessingReadsRepository } from './processing-reads.repository.js';
 import { ProcessingRefresher } from './processing-refresher.js';
 import { RecordingUrl } from './recording-url.js';
 import { RefreshRepository } from './refresh.repository.js';
@@ -43,6 +46,7 @@ import { WantedRefreshes } from './wanted-refreshes.repository.js';
     RefreshesController,
     SessionRequestsController,
     SessionUpdatesController,
+    ProcessingController,
     SessionsController,
     SessionNotesController,
   ],
@@ -56,6 +60,8 @@ import { WantedRefreshes } from './wanted-refreshes.repository.js';
     WantedRefreshes,
     ProcessingRepository,
     SessionReadsRepository,
+    ProcessingReadsRepository,
+    ProcessingReader,
     PlatformSessions,
     RefreshBell,
     SessionEventsHandler,

@@ -5,6 +5,9 @@ import { Database } from '../database/database.js';
 import type { FetchTicket } from './apply-fetch.js';
 import { SETTLE_MS } from './refresh-timing.js';
 
+/** The moment that the fourth parameter is from now, in milliseconds. */
+const SOON = `clock_timestamp() + $4 * interval '1 millisecond'`;
+
 /** An update that may leave now: it is on record that the session must be fetched once it has ended. */
 export interface PendingUpdate {
   /** Our id of the session. */
@@ -58,8 +61,9 @@ export class UpdatesRepository {
   async end(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
-         lane = 0, due_at = CASE WHEN strikes > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, clock_timestamp() + $4 * interval '1 millisecond')
-                       ELSE least(due_at, clock_timestamp() + $4 * interval '1 millisecond') END
+         lane = 0,
+         due_at = CASE WHEN strikes > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, ${SOON})
+                       ELSE least(due_at, ${SOON}) END
        WHERE id = $1`,
       [id, until, before, SETTLE_MS],
     );
