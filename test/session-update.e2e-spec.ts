@@ -109,6 +109,25 @@ describe('an update', () => {
     expect(simulated(session.sessionId)?.externalTreatmentPlan).toBe('A plan.');
   });
 
+  it.each<[string, object, object, object]>([
+    ['noteTemplateIds', TEXT, { noteTemplateIds: '' }, { externalTreatmentPlan: 'A plan.' }],
+    ['externalTreatmentPlan', TEXT, { externalTreatmentPlan: '\n ' }, { noteTemplateIds: [SOAP] }],
+    ['speakerMapping', TEXT, { speakerMapping: '' }, { externalTreatmentPlan: 'A plan.' }],
+    ['input', RECORDING, { input: ' ' }, { externalTreatmentPlan: 'A plan.' }],
+  ])('takes a blank text for %s as left out', async (_field, input, blank, change) => {
+    const session = await unchanged(input);
+    const seen = jest
+      .spyOn(app.service.app.get(SessionsClient), 'updateSession')
+      .mockRejectedValue(new PlatformError('rejected', 'updateSession', { status: 400 }));
+    try {
+      expect((await update(session.id, { ...change, ...blank })).body.type).toContain('platform-rejected');
+      expect(seen.mock.calls).toEqual([[session.sessionId, change]]);
+      expect((await update(session.id, blank)).body).toMatchObject({ status: 400, pointer: '' });
+    } finally {
+      seen.mockRestore();
+    }
+  });
+
   it('leaves out what is omitted, null or blank', async () => {
     const session = await done(RECORDING);
     const speakerMapping = { A: app.client, B: app.provider };
@@ -130,6 +149,12 @@ describe('an update', () => {
     ['an input text for a recording', RECORDING, { input: { text: 'x' } }, '/input'],
     ['a template id that is no UUID', TEXT, { noteTemplateIds: ['soap'] }, '/noteTemplateIds'],
     ['a user that is no UUID', RECORDING, { speakerMapping: { A: 'ada' } }, '/speakerMapping/A'],
+    [
+      'a plan that is too long by what is not seen',
+      TEXT,
+      { externalTreatmentPlan: '\uFE0F'.repeat(100_001) },
+      '/externalTreatmentPlan',
+    ],
     ['a plan that is too long', TEXT, { externalTreatmentPlan: 'x'.repeat(100_001) }, '/externalTreatmentPlan'],
     ['the text where a create has it', TEXT, { input: { text: { text: 'x' } } }, '/input/text'],
     ['an unknown field', TEXT, { date: '2026-01-01' }, '/date'],

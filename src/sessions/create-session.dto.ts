@@ -8,7 +8,6 @@ import {
   IsOptional,
   IsString,
   Matches,
-  MaxLength,
   ValidateBy,
   ValidateIf,
   ValidateNested,
@@ -24,7 +23,8 @@ import {
   type SessionType,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../platform/wire-types.js';
-import { isSessionDate } from './session-date.js';
+import { MaxCharacters } from './max-characters.js';
+import { isSessionDateTime } from './session-date.js';
 
 /** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
@@ -33,7 +33,7 @@ const SOMETHING = { message: 'must not be blank' };
 
 function IsSessionDate(): PropertyDecorator {
   const defaultMessage = () => 'must be an ISO 8601 date and time such as 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDate, defaultMessage } });
+  return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDateTime, defaultMessage } });
 }
 
 export class RecordingInputDto {
@@ -112,7 +112,7 @@ export class CreateSessionDto {
   @Type(() => SessionInputDto)
   input!: SessionInputDto;
 
-  @ApiPropertyOptional({ type: String, nullable: true, description: 'ISO 8601; now unless said' })
+  @ApiPropertyOptional({ type: String, nullable: true, description: 'ISO 8601, with its time of day; now unless said' })
   @IsOptional()
   @IsSessionDate()
   date?: string | null;
@@ -128,7 +128,7 @@ export class CreateSessionDto {
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
   @IsOptional()
   @IsString()
-  @MaxLength(TREATMENT_PLAN_MAX_LENGTH)
+  @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
   externalTreatmentPlan?: string | null;
 }
 

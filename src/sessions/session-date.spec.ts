@@ -1,4 +1,4 @@
-import { isSessionDate } from './session-date.js';
+import { isSessionDate, isSessionDateTime } from './session-date.js';
 
 it.each([
   '2026-01-31',
@@ -30,4 +30,10 @@ it.each([
   null,
 ])('%j is none', (text) => {
   expect(isSessionDate(text)).toBe(false);
+});
+
+it('the date of a session has a time of day: a day alone would be its midnight somewhere', () => {
+  expect(isSessionDateTime('2026-01-31T08:00:00Z')).toBe(true);
+  expect(isSessionDateTime('2026-01-31T08:00')).toBe(true);
+  for (const text of ['2026-01-31', '2026-02-31T08:00:00Z', 'T', null]) expect(isSessionDateTime(text)).toBe(false);
 });

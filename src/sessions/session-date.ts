@@ -1,5 +1,10 @@
 const DATE = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
+/** Answers whether a text is an ISO 8601 date with its time of day (spec, `date`: session date and time, ISO 8601). */
+export function isSessionDateTime(text: unknown): boolean {
+  return isSessionDate(text) && String(text).includes('T');
+}
+
 /** Answers whether a text is an ISO 8601 calendar date, with or without a time of day (spec, `date`: ISO 8601). */
 export function isSessionDate(text: unknown): boolean {
   const match = typeof text === 'string' ? DATE.exec(text) : null;

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
+import { Transform, Type } from 'class-transformer';
 import {
   ArrayNotEmpty,
   IsArray,
@@ -8,11 +8,11 @@ import {
   IsOptional,
   IsString,
   Matches,
-  MaxLength,
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
 import { TREATMENT_PLAN_MAX_LENGTH } from '../platform/wire-types.js';
+import { MaxCharacters } from './max-characters.js';
 import { UUID } from './uuid.js';
 
 const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
@@ -24,18 +24,25 @@ export class UpdateInputDto {
   text!: string | null;
 }
 
+/** A blank text in the place of any field says nothing (spec, Update an existing session). */
+function BlankIsAbsent(): PropertyDecorator {
+  return Transform(({ value }) => (typeof value === 'string' && value.trim() === '' ? null : value));
+}
+
 /** `PATCH /v1/sessions/{id}` (spec, Update an existing session): what is absent, null or blank stays as it is. */
 export class UpdateSessionDto {
   @ApiPropertyOptional({ type: [String], format: 'uuid', nullable: true, description: 'To add or to reprocess' })
+  @BlankIsAbsent()
   @IsOptional()
   @IsArray({ message: 'must be a list of note template ids' })
   @Matches(UUID, TEMPLATE_IDS)
   noteTemplateIds?: string[] | null;
 
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
+  @BlankIsAbsent()
   @IsOptional()
   @IsString()
-  @MaxLength(TREATMENT_PLAN_MAX_LENGTH)
+  @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
   externalTreatmentPlan?: string | null;
 
   @ApiPropertyOptional({
@@ -45,11 +52,13 @@ export class UpdateSessionDto {
     example: { A: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
     description: "Speaker label to the platform's user UUID; recording sessions only",
   })
+  @BlankIsAbsent()
   @IsOptional()
   @IsObject({ message: 'must be a map from speaker labels to user UUIDs' })
   speakerMapping?: Record<string, unknown> | null;
 
   @ApiPropertyOptional({ type: UpdateInputDto, nullable: true, description: 'Text-to-note sessions only' })
+  @BlankIsAbsent()
   @IsOptional()
   @IsObject()
   @ValidateNested()

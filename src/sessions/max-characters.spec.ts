@@ -1,0 +1,26 @@
+import 'reflect-metadata';
+import { validateSync } from 'class-validator';
+import { charactersIn, MaxCharacters } from './max-characters.js';
+
+class Plan {
+  @MaxCharacters(4)
+  readonly text: unknown;
+
+  constructor(text: unknown) {
+    this.text = text;
+  }
+}
+
+test.each([['four'], ['👩👩👩👩'], ['❤\uFE0F❤\uFE0F'], ['']])('%j is at most four characters', (text) => {
+  expect(validateSync(new Plan(text))).toEqual([]);
+});
+
+test.each([['fives'], [`❤${'\uFE0F'.repeat(4)}`], ['\uFE0E'.repeat(5)], [4], [null]])('%j is not', (text) => {
+  expect(validateSync(new Plan(text))).toMatchObject([
+    { constraints: { maxCharacters: 'must hold at most 4 characters' } },
+  ]);
+});
+
+test('a character beyond the basic plane counts once, a variation selector as any other', () => {
+  expect([charactersIn('👩'), charactersIn('❤\uFE0F')]).toEqual([1, 2]);
+});
