@@ -3,6 +3,8 @@ import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
+import { PlatformError } from '../src/platform/platform-errors.js';
+import { SessionsClient } from '../src/platform/sessions-client.js';
 import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
 import { RequestOutcomesRepository } from '../src/sessions/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
@@ -251,7 +253,7 @@ describe('a session that is asked for', () => {
     expect(second.body).toEqual(first.body);
     expect(second.headers.get('location')).toBe(first.headers.get('location'));
     expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
-    expect((await create({ ...wish, date: '2026-01-01' }, { idempotencyKey: 'key-1' })).status).toBe(422);
+    expect((await create({ ...wish, date: '2026-01-01T08:00:00Z' }, { idempotencyKey: 'key-1' })).status).toBe(422);
   });
 
   it('plan and text are sealed while they wait, and erased once the request is settled', async () => {
@@ -292,6 +294,7 @@ describe('what is refused before any call', () => {
     ['client together with clientPronouns', { clientPronouns: 'FeminineHer' }, 400, '/clientPronouns'],
     ['noteTemplateIds together with sessionType', { sessionType: 'Soap' }, 400, '/sessionType'],
     ['a Couple type', { noteTemplateIds: null, sessionType: 'CoupleSoap' }, 400, '/sessionType'],
+    ['a date without its time of day', { date: '2026-03-01' }, 400, '/date'],
     ['neither form', { noteTemplateIds: undefined }, 400, '/noteTemplateIds'],
     ['no input', { input: {} }, 400, '/input'],
     ['a plan that is too long', { externalTreatmentPlan: 'x'.repeat(100_001) }, 400, '/externalTreatmentPlan'],
@@ -438,6 +441,78 @@ describe('an answer that is lost', () => {
       status: 409,
       type: 'urn:notebridge:problem:session-taken',
     });
+  });
+});
+
+describe('evidence', () => {
+  /** The platform takes the next request, and somebody between answers 413 once `before` is done. */
+  function refusedAfterCommit(before: (sessionId: string) => Promise<unknown>) {
+    const client = app.service.app.get(SessionsClient);
+    const call = client.createSession.bind(client);
+    return jest.spyOn(client, 'createSession').mockImplementationOnce(async (body) => {
+      await before((await call(body)).sessionId);
+      throw new PlatformError('rejected', 'createSession', { status: 413 });
+    });
+  }
+
+  it('an event that came stands above a 4xx that came after it', async () => {
+    const wish = usual();
+    const refused = refusedAfterCommit(handled);
+    const { status, body } = await create(wish);
+    refused.mockRestore();
+    expect([status, body.state]).toEqual([201, 'InProgress']);
+    expect(app.sessionsOf(wish.partnerAppointmentId).map(({ sessionId }) => sessionId)).toEqual([body.sessionId]);
+  });
+
+  it('an event that comes later stands above a 4xx: what was shown as Rejected is the session', async () => {
+    const wish = usual();
+    app.webhooks(false);
+    const refused = refusedAfterCommit(async () => undefined);
+    const { status, body } = await create(wish);
+    refused.mockRestore();
+    app.webhooks(true);
+    expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    if (session) takeStep(app.simulator.state, session);
+    const settled = await shownAs(body.session ?? '', 'Processing');
+    expect(settled).toMatchObject({ sessionId: session?.sessionId, error: null });
+  });
+
+  it('after a 4xx and another request for the appointment no event tells which of the two it is about', async () => {
+    const wish = usual();
+    const first = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
+    const second = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
+    const sessionId = `late-${wish.partnerAppointmentId}`;
+    tell(sessionId, wish.partnerAppointmentId);
+    const heard = await handled(sessionId);
+    const ids = [first.body.session, second.body.session];
+    expect(ids).not.toContain(heard.id);
+    for (const id of ids) expect((await app.show(id ?? '')).state).toBe('Rejected');
+  });
+
+  it('a late event of an abandoned attempt does not settle its successor', async () => {
+    const wish = usual();
+    const former = await lost(wish);
+    await resolve(former.id, { action: 'abandon' });
+    const successor = await lost(wish, 'refuse');
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    const heard = await handled(session?.sessionId ?? '');
+    expect([former.id, successor.id]).not.toContain(heard.id);
+    expect((await app.show(successor.id)).state).toBe('Unknown');
+    const { body } = await resolve(successor.id, { action: 'link', sessionId: session?.sessionId });
+    expect([body.id, body.sessionId]).toEqual([successor.id, session?.sessionId]);
+  });
+
+  it('a late event of an attempt does not settle the one that a person had sent after it', async () => {
+    const wish = usual();
+    const unknown = await lost(wish);
+    app.trouble({ kind: 'refuse' });
+    expect((await resolve(unknown.id, { action: 'create' })).body.state).toBe('Unknown');
+    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    expect((await handled(session?.sessionId ?? '')).id).not.toBe(unknown.id);
+    expect((await app.show(unknown.id)).state).toBe('Unknown');
   });
 });
 

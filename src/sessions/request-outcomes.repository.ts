@@ -25,7 +25,14 @@ interface LockedRequest {
   session: string;
   state: RequestState;
   heard: string[];
+  /** What became of an attempt before this one was never known: it may have made a session, too. */
+  earlier_unknown: boolean;
 }
+
+/** What a request needs for an event to speak of it; the parameters are those of `heardOf`. */
+const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
+  AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
+  AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)`;
 
 /** What became of requests: each is settled once, by its answer, by an event or by a person's word. */
 @Injectable()
@@ -47,10 +54,16 @@ export class RequestOutcomesRepository {
     });
   }
 
-  /** Stores that the platform has certainly not taken a request. @param message what it said */
+  /**
+   * Stores that the platform has not taken a request, unless a session that fits it was heard of: such an answer may be
+   * an intermediary's, after the platform had taken it.
+   *
+   * @param message what it said
+   */
   async rejected(attempt: Attempt, message: string): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      if (!(await this.lockOpen(tx, attempt))) return;
+    await this.settling(async (tx) => {
+      const request = await this.lockOpen(tx, attempt);
+      if (!request || (await this.settleByHeard(tx, request))) return;
       await this.close(tx, attempt.session, 'Rejected');
       await this.showRejected(tx, attempt.session, 'platform-rejected', message);
       await this.news.note(tx, attempt.session, [{ type: 'session.failed' }]);
@@ -70,19 +83,18 @@ export class RequestOutcomesRepository {
   /**
    * Keeps what an event tells for the one open request that it fits, by appointment id and provider, if the session was
    * first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
-   * of; one whose answer may still come waits for it.
+   * of; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
    */
   async heardOf(tx: PoolClient, heard: HeardSession): Promise<void> {
     const { rows } = await tx.query<LockedRequest>(
-      `UPDATE session_requests SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
-       WHERE correlation_id = $1 AND provider_user_id = $2 AND state IN ('Requested', 'Unknown')
-         AND attempted_at IS NOT NULL AND requested_at <= $3
-         AND requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
-         AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)
-       RETURNING session, state, heard`,
+      `UPDATE session_requests r SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
+       WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
+         SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
+           AND other.session <> r.session))
+       RETURNING r.session, r.state, r.heard, r.earlier_unknown`,
       [heard.partnerAppointmentId, heard.providerUserId, heard.receivedAt, heard.sessionId, heard.id],
     );
-    if (rows[0]?.state === 'Unknown') await this.settleByHeard(tx, rows[0]);
+    if (rows[0] && rows[0].state !== 'Requested') await this.settleByHeard(tx, rows[0]);
   }
 
   /** Settles an unknown request by a person's word. */
@@ -117,18 +129,24 @@ export class RequestOutcomesRepository {
 
   private async lockOpen(tx: PoolClient, { session, token }: Attempt): Promise<LockedRequest | undefined> {
     const { rows } = await tx.query<LockedRequest>(
-      `SELECT session, state, heard FROM session_requests
+      `SELECT session, state, heard, earlier_unknown FROM session_requests
        WHERE session = $1 AND lease_token = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
       [session, token],
     );
     return rows[0];
   }
 
-  private async settleByHeard(tx: PoolClient, { session, heard }: LockedRequest): Promise<void> {
+  /** Nobody can tell whose the only session is that was heard of when an earlier attempt may have made one, too. */
+  private async settleByHeard(
+    tx: PoolClient,
+    { session, heard, earlier_unknown: earlierUnknown }: LockedRequest,
+  ): Promise<boolean> {
     const [sessionId] = heard;
-    if (sessionId === undefined || heard.length > 1) return;
+    if (sessionId === undefined || heard.length > 1 || earlierUnknown) return false;
     const row = await this.merge.lock(tx, sessionId);
-    if (!row?.requested) await this.settle(tx, session, sessionId);
+    if (row?.requested) return false;
+    await this.settle(tx, session, sessionId);
+    return true;
   }
 
   private async settle(tx: PoolClient, session: string, sessionId: string): Promise<void> {

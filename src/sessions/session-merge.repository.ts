@@ -61,7 +61,8 @@ export class SessionMerge {
          ai_notes_final = h.ai_notes_final, state_from_events = h.state_from_events, heard_at = h.heard_at,
          news = h.news, news_at = h.news_at, wanted_generation = h.wanted_generation + 1,
          fetched_generation = h.fetched_generation, answers = h.answers, fetched_at = h.fetched_at,
-         gone_at = h.gone_at, due_at = clock_timestamp() + $5 * interval '1 millisecond',
+         update_until = h.update_until, gone_at = h.gone_at,
+         due_at = clock_timestamp() + $5 * interval '1 millisecond',
          updated_at = clock_timestamp()
        FROM sessions h WHERE s.id = $1 AND h.id = $2`,
       [

@@ -114,8 +114,10 @@ export class SessionRequestsRepository {
   private async insert(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<boolean> {
     const { rowCount } = await tx.query(
       `INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
-         due_at)
-       VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp()) ON CONFLICT DO NOTHING`,
+         due_at, earlier_unknown)
+       VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
+         SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
+           AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING`,
       [id, body.providerUserId, body.partnerAppointmentId, inputKind, this.seal.sealRequest(id, body)],
     );
     return rowCount !== 0;
@@ -169,7 +171,7 @@ export class SessionRequestsRepository {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_token = NULL, lease_until = NULL,
-           fault = NULL, strikes = 0, due_at = clock_timestamp()
+           earlier_unknown = true, fault = NULL, strikes = 0, due_at = clock_timestamp()
          WHERE session = $1 AND state = 'Unknown'`,
         [session],
       );
