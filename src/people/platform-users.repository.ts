@@ -49,12 +49,12 @@ export class PlatformUsersRepository {
     return rows[0]?.role;
   }
 
-  /** Remembers a user that was deleted. */
-  async wasDeleted(tx: PoolClient, platformUserId: string): Promise<void> {
+  /** Remembers a user that was deleted, and whose it was: sessions go on naming it. @param person our id */
+  async wasDeleted(tx: PoolClient, platformUserId: string, person: string): Promise<void> {
     await tx.query(
-      `INSERT INTO platform_users (platform_user_id, role) VALUES ($1, '${DELETED}')
-       ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role`,
-      [platformUserId],
+      `INSERT INTO platform_users (platform_user_id, role, person_id) VALUES ($1, '${DELETED}', $2)
+       ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role, person_id = excluded.person_id`,
+      [platformUserId, person],
     );
   }
 

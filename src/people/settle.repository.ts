@@ -73,7 +73,7 @@ export class SettleRepository {
         await this.users.keep(tx, second);
       }
       if (person.platformUserId === null && row.person.platformUserId !== null) {
-        await this.users.wasDeleted(tx, row.person.platformUserId);
+        await this.users.wasDeleted(tx, row.person.platformUserId, row.id);
       }
       const settled = await this.people.load(tx, row.id);
       if (!settled) return { state: 'gone', code: null };

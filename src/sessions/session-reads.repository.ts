@@ -14,6 +14,12 @@ export interface SessionFilter {
   updatedSince?: Date | undefined;
 }
 
+/** A filter whose people are told by their users of the platform. */
+interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
+  providerUsers?: string[];
+  clientUsers?: string[];
+}
+
 /** Where a page of the list ended. */
 export type SessionCursor = readonly [updatedAt: string, id: string];
 
@@ -39,15 +45,23 @@ export interface ReadRevision {
 
 type Reader = Pick<PoolClient, 'query'>;
 
-/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
-const SHOWN = `s.*,
-  (SELECT p.external_id FROM people p WHERE p.platform_user_id = s.provider_user_id) AS provider,
-  ARRAY(SELECT c.external_id FROM people c WHERE c.platform_user_id = ANY(s.client_user_ids)
-    ORDER BY array_position(s.client_user_ids, c.platform_user_id)) AS clients`;
+/** The external id of whoever a user of the platform is, or was until the EHR had it deleted; null: nobody it named. */
+const nameOf = (user: string): string => `coalesce(
+    (SELECT external_id FROM people WHERE platform_user_id = ${user}),
+    (SELECT p.external_id FROM people p WHERE p.id = (
+      SELECT person_id FROM platform_users WHERE platform_user_id = ${user})))`;
 
-/** The platform's id of a person whose external id is a parameter. */
-const platformUser = (kind: 'provider' | 'client', externalId: string): string =>
-  `(SELECT platform_user_id FROM people WHERE kind = '${kind}' AND external_id = ${externalId})`;
+/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
+const SHOWN = `s.*, ${nameOf('s.provider_user_id')} AS provider,
+  ARRAY(SELECT name FROM (SELECT ${nameOf('taking_part.user_id')} AS name, place
+      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS named
+    WHERE name IS NOT NULL ORDER BY place) AS clients`;
+
+/** All users of the platform that a person of the EHR is or was; a person who was deleted and came back has several. */
+const USERS_OF = `
+  WITH person AS (SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
+  SELECT platform_user_id AS "user" FROM person WHERE platform_user_id IS NOT NULL
+  UNION SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
 
 /** Sessions and their contents as the EHR reads them. */
 @Injectable()
@@ -67,9 +81,19 @@ export class SessionReadsRepository {
 
   /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
   async list(filter: SessionFilter, limit: number, after: SessionCursor | undefined): Promise<ReadSession[]> {
-    const { text, values } = listStatement(filter, limit, after);
+    const { provider, client, ...rest } = filter;
+    const users = {
+      ...(provider !== undefined && { providerUsers: await this.usersOf('provider', provider) }),
+      ...(client !== undefined && { clientUsers: await this.usersOf('client', client) }),
+    };
+    const { text, values } = listStatement({ ...rest, ...users }, limit, after);
     const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return rows;
+  }
+
+  private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ user: string }>(USERS_OF, [kind, externalId]);
+    return rows.map(({ user }) => user);
   }
 
   /**
@@ -127,7 +151,7 @@ export class SessionReadsRepository {
 
 /** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
 function listStatement(
-  { provider, client, appointment, state, updatedSince }: SessionFilter,
+  { providerUsers, clientUsers, appointment, state, updatedSince }: UserFilter,
   limit: number,
   after: SessionCursor | undefined,
 ): { text: string; values: unknown[] } {
@@ -135,9 +159,10 @@ function listStatement(
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const conditions = ['true'];
   // Materialised: read through the client's index, never through all sessions in the order of the pages.
-  const from = client === undefined ? 'sessions' : 'of_client';
-  const ofClient = client === undefined ? '' : `client_user_ids @> ARRAY[${platformUser('client', parameter(client))}]`;
-  if (provider !== undefined) conditions.push(`provider_user_id = ${platformUser('provider', parameter(provider))}`);
+  const from = clientUsers === undefined ? 'sessions' : 'of_client';
+  const ofClient = clientUsers === undefined ? '' : `client_user_ids && ${parameter(clientUsers)}::text[]`;
+  if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
+  else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
   if (appointment !== undefined) conditions.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
