@@ -86,7 +86,7 @@ export class ReferencesRepository {
 
   /** Rejects clients who have no provider since the references to theirs lead to nobody, and tells how those are written. */
   async rejectUnresolved(tx: PoolClient, record: Resolvable): Promise<void> {
-    if (!(await this.refers(tx, record.id))) return;
+    if (!(await this.refers(tx, record.id)) || !(await this.leavesSomebody(tx, record.id))) return;
     const rejections = FORMS.map((form) => rejection('unresolved-provider', { field: 'providers', expected: form }));
     await tx.query(
       `WITH ${KEYS},
@@ -138,6 +138,15 @@ export class ReferencesRepository {
   private async refers(tx: PoolClient, importId: string): Promise<boolean> {
     const { rowCount } = await tx.query(
       `SELECT 1 FROM import_facts WHERE import_id = $1 AND type IN ('link', 'role') LIMIT 1`,
+      [importId],
+    );
+    return rowCount !== 0;
+  }
+
+  private async leavesSomebody(tx: PoolClient, importId: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `SELECT 1 FROM import_rows WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
+         AND coalesce(providers, '{}') = '{}' LIMIT 1`,
       [importId],
     );
     return rowCount !== 0;

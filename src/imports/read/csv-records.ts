@@ -1,5 +1,5 @@
 import { PiledText } from './piled-text.js';
-import { WorkMeter } from './work-meter.js';
+import { LINE_COST, WorkMeter } from './work-meter.js';
 
 /** How a CSV file is written; both are single characters. */
 export interface CsvDialect {
@@ -113,7 +113,7 @@ export class CsvRecords {
   ): { is: CsvRecord | BrokenLine; next: number } | undefined {
     const next = Math.min(end + 1, buffer.length);
     if (end - at > this.rowLimit) return { is: this.broken('row-too-large', ''), next };
-    this.meter.spend(end - at);
+    this.meter.spend(end - at + LINE_COST);
     if (!quoted) {
       const cells = withoutReturn(buffer, at, end).split(this.dialect.delimiter, CELLS_MAX + 1);
       if (cells.length > CELLS_MAX) return { is: this.broken('cell-count', withoutReturn(buffer, at, end)), next };

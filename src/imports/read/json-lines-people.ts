@@ -41,26 +41,33 @@ function asCell(value: unknown): string {
 
 /** The cells of a record: numbers as they are written, since 12345678901234567890 is another one once it was parsed. */
 function cellsOf(text: string, record: JsonObject): string[] {
-  const isText = CSV_COLUMNS.every((column) => typeof record[column] === 'string' || isTextList(record[column]));
-  const written = isText ? record : (parseObject(withNumbersQuoted(text)) ?? record);
+  const hasNumbers = CSV_COLUMNS.some((column) => isOrHoldsNumber(record[column]));
+  const written = hasNumbers ? (parseObject(withNumbersQuoted(text)) ?? record) : record;
   return CSV_COLUMNS.map((column) => asCell(written[column]));
 }
+
+function isOrHoldsNumber(value: unknown): boolean {
+  return typeof value === 'number' || (Array.isArray(value) && value.some((item) => typeof item === 'number'));
+}
+
+const DIGITS = '0123456789';
 
 /** @param json sound JSON */
 function withNumbersQuoted(json: string): string {
   const parts: string[] = [];
-  for (let at = 0, from = 0; at < json.length; from = at) {
-    if (json[at] === '"') {
+  let told = 0;
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at] ?? '';
+    if (character === '"') {
       for (at++; json[at] !== '"' && at < json.length; at++) if (json[at] === '\\') at++;
-      parts.push(json.slice(from, ++at));
-    } else if (/[-\d]/.test(json[at] ?? '')) {
-      while (/[-+.\deE]/.test(json[at] ?? '')) at++;
-      parts.push(`"${json.slice(from, at)}"`);
-    } else {
-      parts.push(json[at++] ?? '');
+    } else if (character === '-' || DIGITS.includes(character)) {
+      const from = at;
+      while (`${DIGITS}.+-eE`.includes(json[at + 1] ?? ' ')) at++;
+      parts.push(json.slice(told, from), `"${json.slice(from, at + 1)}"`);
+      told = at + 1;
     }
   }
-  return parts.join('');
+  return parts.join('') + json.slice(told);
 }
 
 /** The person that a record of the right shape is. */

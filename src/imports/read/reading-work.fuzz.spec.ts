@@ -12,7 +12,7 @@ const SEED = Number(process.env.SEED);
 const INPUTS = 120;
 
 /** How often a character may be looked at, and what any file costs. */
-const TIMES = 12;
+const TIMES = 24;
 const BASE = 1024 * 1024;
 
 const KINDS: { beginning: string; options: Options }[] = [

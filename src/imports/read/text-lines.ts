@@ -1,6 +1,6 @@
 import { PiledText } from './piled-text.js';
 import { ResourceScan } from './resource-scan.js';
-import type { WorkMeter } from './work-meter.js';
+import { LINE_COST, type WorkMeter } from './work-meter.js';
 
 /** One physical line without its line end; `text` is undefined where it is longer than the limit. */
 export interface TextLine {
@@ -45,6 +45,7 @@ export class TextLines {
 
   private take(buffer: string, from: number, to: number): TextLine {
     const line = this.line++;
+    this.meter?.spend(LINE_COST);
     if (!this.skipped && to - from <= this.limit) return { line, text: buffer.slice(from, to) };
     const scan = this.skip(buffer.slice(from, to));
     this.skipped = undefined;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { UnreadableFile } from './unreadable-file.js';
 
 /** Bytes that are decoded together: few steps for a large file, and each takes no more than a few milliseconds. */
-const PIECE = 32 * 1024;
+const PIECE = 8 * 1024;
 
 const NEWLINE = 0x0a;
 

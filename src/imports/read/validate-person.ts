@@ -70,6 +70,11 @@ function providersFault(providers: readonly string[]): Rejection | undefined {
   return undefined;
 }
 
+/** Each once; a list that is too long in any case stays as it is. */
+function distinct(ids: string[]): string[] {
+  return ids.length > 10 * PROVIDERS_MAX ? ids : [...new Set(ids)];
+}
+
 /**
  * A person to import, or the first thing that is wrong with it. Names and the email are trimmed, the external id is
  * taken as it is; a provider needs an email, a client does not (spec, User management); repeated providers count once.
@@ -79,7 +84,7 @@ export function validatePerson(candidate: PersonCandidate): Validated {
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
   const email = (candidate.email ?? '').trim();
-  const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
+  const providers = kind === 'client' && candidate.providers ? distinct(candidate.providers) : undefined;
 
   const fault =
     idFault('externalId', externalId) ??

@@ -6,6 +6,9 @@ export const PAUSE_EVERY = 64 * 1024;
 /** What an event costs beside its characters, in characters: short rows are checked and stored as long ones are. */
 export const EVENT_COST = 64;
 
+/** What a line costs beside its characters, in characters, also one that is blank. */
+export const LINE_COST = 8;
+
 /** Counts what reading a file costs, in characters that were looked at, and lets others have their turn meanwhile. */
 export class WorkMeter {
   /** Since the beginning. */
