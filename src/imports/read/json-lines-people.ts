@@ -9,6 +9,9 @@ import type { WorkMeter } from './work-meter.js';
 
 const TEXT_FIELDS = ['externalId', 'email', 'firstName', 'lastName'] as const;
 
+/** A record is no longer than so many of the largest cells: reading one takes less than a turn's time. */
+const CELLS_IN_RECORD = 4;
+
 function isTextList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
@@ -96,7 +99,8 @@ export async function* readJsonLinesPeople(
 ): AsyncGenerator<ReadEvent> {
   const account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   yield { type: 'columns', columns: [...CSV_COLUMNS] };
-  for await (const { line, text } of linesOf(source, limits.row, meter)) {
+  const limit = Math.min(limits.row, CELLS_IN_RECORD * limits.cell);
+  for await (const { line, text } of linesOf(source, limit, meter)) {
     account.units++;
     if (text?.trim() === '') {
       account.blank++;
@@ -107,7 +111,7 @@ export async function* readJsonLinesPeople(
       yield readRecord(text, record, kind, line, limits.cell);
       continue;
     }
-    const why = text === undefined ? rejection('row-too-large', { limit: limits.row }) : rejection('bad-json');
+    const why = text === undefined ? rejection('row-too-large', { limit }) : rejection('bad-json');
     yield { type: 'row', ok: false, line, span: 1, raw: rawText(text ?? ''), ...why };
   }
   yield account;
