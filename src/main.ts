@@ -4,13 +4,13 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
 import { AppModule } from './app.module.js';
 import { type Env, readEnv } from './config/env.js';
+import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
 import { listenFault } from './http/listen-fault.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
+import { calledAddresses, doubledWarnings } from './platform/called-addresses.js';
+import { Contract } from './platform/contract.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
-
-/** Milliseconds that a shutdown may take before the process leaves; BullMQ's own close never times out. */
-const SHUTDOWN_DEADLINE_MS = 15_000;
 
 async function main(): Promise<void> {
   const { env, notes, release } = await prepare(readEnv());
@@ -23,7 +23,8 @@ async function main(): Promise<void> {
       abortOnError: false,
     });
     await setupApp(app);
-    stopOnSignal(logger, () => app.close().then(release));
+    sayAddresses(logger, app.get(Contract), env);
+    stopOnSignal(logger, shutdownDeadlineMs(env), () => stop(app).then(release));
     await listen(app, env);
     logger.info({ address: await app.getUrl(), roles: env.ROLES, ready: true }, 'notebridge is ready');
   } catch (error) {
@@ -37,20 +38,34 @@ async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: E
   try {
     await app.listen(port, host);
   } catch (error) {
-    await app.close();
+    await stop(app);
     const sentence = listenFault(error, { host, port });
     throw sentence ? new Error(sentence, { cause: error }) : error;
   }
 }
 
+/** Ends what is under way; nothing new begins. */
+async function stop(app: NestFastifyApplication): Promise<void> {
+  app.get(Stopping).begin();
+  await app.close();
+}
+
+/** A wrong base URL is seen at once where the whole addresses stand. */
+function sayAddresses(logger: Logger, contract: Contract, { PLATFORM_BASE_URL: base }: Env): void {
+  const addresses = calledAddresses(contract, base);
+  const operations = Object.fromEntries(addresses.map(({ operation, method, url }) => [operation, `${method} ${url}`]));
+  logger.info({ operations }, 'the platform is called at these addresses');
+  for (const warning of doubledWarnings(addresses)) logger.warn(warning);
+}
+
 /** Stops once, however often the signal comes: a group of processes gets it twice from a terminal. */
-function stopOnSignal(logger: Logger, stop: () => Promise<void>): void {
+function stopOnSignal(logger: Logger, deadlineMs: number, stop: () => Promise<void>): void {
   let stopping = false;
   const begin = (signal: NodeJS.Signals) => {
     if (stopping) return;
     stopping = true;
     logger.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
+    setTimeout(() => process.exit(1), deadlineMs).unref();
     void stop().then(() => process.exit(0));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, begin);

@@ -264,6 +264,28 @@ test('the doctor finds everything well without spending a call of the limit', as
   expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('✓ Service')]);
   expect(program.output()).toContain('✓ Keys');
   expect(mirror.arrivals()).toBe(before);
+  expect(program.output()).toContain('✓ Addresses');
+  expect(program.output()).toContain(`checkUser: POST ${mirror.simulator.url}/users/check`);
+});
+
+test('the doctor and the start warn about a prefix that stands twice in an address', async () => {
+  const settings = {
+    PLATFORM_BASE_URL: `${mirror.simulator.url}/api/v2`,
+    PLATFORM_API_KEY: 'simulator-api-key',
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    PLATFORM_CONTRACT: 'simulator/contract.json',
+    ADMIN_API_KEY: ADMIN_KEY,
+    DATABASE_URL: mirror.database.url,
+    DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+  };
+  const warning = `createSession is called at POST ${mirror.simulator.url}/api/v2/api/v2/therapy-session, where /api/v2 stands twice`;
+  const doctor = await start(['doctor'], settings);
+  expect([await doctor.ended(), doctor.output()]).toEqual([0, expect.stringContaining(warning)]);
+  expect(doctor.output()).toContain('– Addresses');
+  const service = await mirror.start({ PLATFORM_BASE_URL: settings.PLATFORM_BASE_URL, ROLES: 'api' });
+  expect(service.output()).toContain(`"checkUser":"POST ${mirror.simulator.url}/api/v2/users/check"`);
+  expect(service.output()).toContain(warning);
+  await service.kill();
 });
 
 test('the doctor names the data key that the database needs and the settings lack', async () => {

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
 import { findRedisServer, startRedis } from '../harness/redis-server.js';
 import { validateEnv } from '../src/config/env.js';
+import { shutdownDeadlineMs } from '../src/config/stopping.js';
 import { composeFault } from './support/compose-rules.js';
 import { useMirrors } from './support/service.js';
 
@@ -16,6 +17,7 @@ interface Service {
   command?: string[];
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: string[] };
+  stop_grace_period?: string;
 }
 
 const read = (file: string): string => readFileSync(path.resolve(__dirname, '..', file), 'utf8');
@@ -60,6 +62,12 @@ describe('the production set', () => {
       expect(service(name).environment?.ROLES).toBe(name);
     }
     expect(service('redis').command).toEqual(expect.arrayContaining(['--appendonly', 'yes', 'noeviction']));
+  });
+
+  it.each(['api', 'worker'])('gives the %s as long to stop as the longest call that can be set takes', (name) => {
+    const longest = Number(/@Max\((\d+)\)\s+PLATFORM_TIMEOUT_SECONDS/.exec(read('src/config/env.ts'))?.[1]);
+    const graceMs = Number(/^(\d+)s$/.exec(service(name).stop_grace_period ?? '')?.[1]) * 1_000;
+    expect(graceMs).toBeGreaterThan(shutdownDeadlineMs({ PLATFORM_TIMEOUT_SECONDS: longest }));
   });
 
   it('is a docker-compose.yml that the Compose specification allows', () => {

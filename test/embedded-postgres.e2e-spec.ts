@@ -170,6 +170,26 @@ describe('the embedded PostgreSQL', () => {
     await letGo(second);
   });
 
+  it('says so when its server refuses the login, whether it runs already or is started for it', async () => {
+    const running = await hold(dataRoot);
+    const file = path.join(running.home, 'cluster', 'password');
+    const password = readFileSync(file, 'utf8');
+    writeFileSync(file, 'another');
+    const refusal = /The embedded PostgreSQL refuses its own login \(28P01\): put the file password back into (\S+) /;
+    for (const isRunning of [true, false]) {
+      if (!isRunning) await letGo(running);
+      const refused = await run({ file: 'test/support/hold-postgres.mjs', args: [dataRoot] });
+      const [, folder] = await refused.printed(refusal);
+      expect(folder).toBe(path.dirname(file));
+      expect(await refused.ended()).not.toBe(0);
+      expect(refused.output()).not.toContain(password);
+    }
+    writeFileSync(file, password);
+    const again = await hold(dataRoot);
+    expect(await query(again.url, 'SELECT answer FROM kept')).toEqual([[42]]);
+    await letGo(again);
+  });
+
   it('is made and started once when three processes start it at the same time, in spite of a dead one that held the lock and had made half of it', async () => {
     const fresh = newFolder();
     const draft = path.join(fresh, 'postgres', 'cluster.new', 'data');

@@ -53,6 +53,18 @@ describeOnBothBackends('a bell', (backend) => {
     expect(await queue.getDelayedCount()).toBe(1);
   });
 
+  test('that is to ring after a while rings then, whatever this process takes for the time', async () => {
+    const before = await queue.getDelayedCount();
+    const ahead = new Doorbell(new Map([[USER_MANAGEMENT_QUEUE, queue]]), {
+      now: () => new Date(Date.now() + 7_200_000),
+      monotonicMs: () => 0,
+    });
+    ahead.ring(USER_MANAGEMENT_QUEUE, 'test', 3_600_000);
+    await ahead.onModuleDestroy();
+    await until('it is to ring', async () => (await queue.getDelayedCount()) > before);
+    expect(await queue.getWaitingCount()).toBe(0);
+  });
+
   test('that a killed worker took with it rings again', async () => {
     doorbell.ring(USER_MANAGEMENT_QUEUE, 'test');
     await until('somebody takes it, and dies before it answers', heard);

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
+import { Clock } from '../src/config/clock.js';
 import { Database } from '../src/database/database.js';
 import { DuePeopleRepository } from '../src/people/due-people.repository.js';
 import { TurnRepository } from '../src/people/turn.repository.js';
@@ -181,6 +182,16 @@ test('nothing is asked between a grant and its commit', async () => {
   const grant = said.findIndex((text) => text.startsWith('INSERT INTO platform_calls'));
   expect(grant).toBeGreaterThan(0);
   expect(said.slice(grant + 1).filter((text) => !text.startsWith('UPDATE'))).toEqual([]);
+});
+
+test('when the next turn can be had is told by the database’s clock alone', async () => {
+  await newcomer();
+  await db.pool.query("UPDATE people SET due_at = now() + interval '1 hour'");
+  const ahead = jest.spyOn(service.app.get(Clock), 'now').mockReturnValue(new Date(Date.now() + 7_200_000));
+  const inMs = await service.app.get(TurnRepository).nextInMs();
+  ahead.mockRestore();
+  expect(inMs).toBeGreaterThan(3_500_000);
+  expect(inMs).toBeLessThanOrEqual(3_600_000);
 });
 
 test('who waits for a provider is woken after its transaction, in batches that each read a few hundred people', async () => {

@@ -3,6 +3,7 @@ import { ConfigModule as NestConfigModule } from '@nestjs/config';
 import { Clock } from './clock.js';
 import { Env } from './env.js';
 import { Random } from './random.js';
+import { Stopping } from './stopping.js';
 
 /** Hands out the environment that the process read once, the clock and the randomness. */
 @Global()
@@ -20,8 +21,8 @@ export class ConfigModule {
           load: [() => ({ ...env })],
         }),
       ],
-      providers: [{ provide: Env, useValue: env }, Clock, Random],
-      exports: [Env, Clock, Random],
+      providers: [{ provide: Env, useValue: env }, Clock, Random, Stopping],
+      exports: [Env, Clock, Random, Stopping],
     };
   }
 }

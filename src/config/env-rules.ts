@@ -51,3 +51,12 @@ export function HoldsAtLeast(other: string): PropertyDecorator {
   const defaultMessage = () => `must be a size such as 64 MiB or a number of bytes, at least ${other}`;
   return ValidateBy({ name: 'holdsAtLeast', validator: { validate, defaultMessage } });
 }
+
+/** A value that stands for the real platform; another is for rehearsals against the simulator, on a loopback host. */
+export function IsForRehearsal(real: number, options?: ValidationOptions): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) => {
+    const { PLATFORM_BASE_URL: base } = (args?.object ?? {}) as { PLATFORM_BASE_URL?: unknown };
+    return value === real || isLoopbackHost(parseUrl(base)?.hostname ?? '');
+  };
+  return ValidateBy({ name: 'isForRehearsal', validator: { validate } }, options);
+}

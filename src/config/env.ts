@@ -14,7 +14,7 @@ import {
   MinLength,
   validateSync,
 } from 'class-validator';
-import { HoldsAtLeast, IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
+import { HoldsAtLeast, IsForRehearsal, IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
 import { isLoopbackHost, normaliseBaseUrl, parseByteSize, splitList, splitSecrets } from './env-values.js';
 
 export type Role = 'api' | 'worker';
@@ -25,6 +25,7 @@ const flag = ({ value }: { value: unknown }) =>
   typeof value === 'string'
     ? ({ true: true, '1': true, false: false, '0': false }[value.trim().toLowerCase()] ?? value)
     : value;
+const trimmed = ({ value }: { value: unknown }) => (typeof value === 'string' ? value.trim() : value);
 const THRESHOLD = /^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/;
 const DATA_KEY = /^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/;
 
@@ -34,7 +35,10 @@ export class Env {
   @Transform(({ value }) => normaliseBaseUrl(value))
   PLATFORM_BASE_URL!: string;
 
-  @IsString({ message: 'must hold the API key that the platform gave you' })
+  @Transform(trimmed)
+  @Matches(/^[\x20-\x7e]+$/, {
+    message: 'must hold the API key that the platform gave you, in one line of printable ASCII',
+  })
   PLATFORM_API_KEY!: string;
 
   @Transform(secrets)
@@ -106,6 +110,7 @@ export class Env {
   @IsNumber()
   @Min(0.5)
   @Max(60)
+  @IsForRehearsal(60, { message: 'must be 60: only against a platform on a loopback host may it be less' })
   USER_MANAGEMENT_WINDOW_SECONDS: number = 60;
 
   /** Seconds to wait before a create without an answer is looked up: the platform may commit late. */

@@ -19,6 +19,8 @@ const HOST = '127.0.0.1';
  * away nobody's connection sits on its port.
  */
 const PORTS = { from: 20_000, below: 32_000 };
+/** SQLSTATEs of a login that will not be taken later either: a wrong password, a role or rule that is missing. */
+const REFUSED_LOGINS = ['28P01', '28000'];
 const POLL_MS = 25;
 /** How long the processes that a killed server left behind may take to notice and go. */
 const ORPHANS_MS = 30_000;
@@ -54,11 +56,11 @@ export async function connectOrStart(
 ): Promise<{ session: pg.Client; port: number; adopted: boolean }> {
   let lastPort = formerPort;
   for (let running = readPostmaster(cluster); running; running = readPostmaster(cluster)) {
-    const session = running.port ? await connect(cluster, running.port, applicationName) : null;
+    const isOurs = runsWithArgument(running.pid, cluster.data);
+    const session = running.port ? await connect(cluster, running.port, applicationName, isOurs) : null;
     if (session) return { session, port: running.port, adopted: true };
     lastPort = running.port || lastPort;
-    if (!runsWithArgument(running.pid, cluster.data))
-      rmSync(path.join(cluster.data, 'postmaster.pid'), { force: true });
+    if (!isOurs) rmSync(path.join(cluster.data, 'postmaster.pid'), { force: true });
     else await delay(POLL_MS); // it is starting, recovering or stopping
   }
   const giveUpAt = Date.now() + ORPHANS_MS;
@@ -107,7 +109,7 @@ async function start(
     ended = true;
   });
   while (!ended) {
-    const session = await connect(cluster, port, applicationName);
+    const session = await connect(cluster, port, applicationName, true);
     if (session) return session;
     await delay(POLL_MS);
   }
@@ -145,15 +147,19 @@ function spawnServer(cluster: Cluster, settings: ServerSettings, port: number): 
   }
 }
 
-/** A session, or null when no server of this cluster takes one at `port`: only it knows the random password. */
-export async function connect(
+/**
+ * A session, or null when no server of this cluster takes one at `port`: only it knows the random password.
+ *
+ * @param isOurs whether that server surely is this cluster's: then a refused login is told, for waiting mends nothing
+ */
+async function connect(
   cluster: Cluster,
   port: number,
   applicationName: string,
-  database = 'postgres',
+  isOurs: boolean,
 ): Promise<pg.Client | null> {
   const client = new pg.Client({
-    connectionString: clusterUrl(cluster, port, database),
+    connectionString: clusterUrl(cluster, port, 'postgres'),
     application_name: applicationName,
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
@@ -162,8 +168,12 @@ export async function connect(
   try {
     await client.connect();
     return client;
-  } catch {
-    return null;
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (!isOurs || !code || !REFUSED_LOGINS.includes(code)) return null;
+    throw new Error(
+      `The embedded PostgreSQL refuses its own login (${code}): put the file password back into ${path.dirname(cluster.data)} as it was made with the data, or set DATABASE_URL to use another PostgreSQL.`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
+import { Stopping } from '../config/stopping.js';
 import { Database } from '../database/database.js';
 import { holdOn } from '../database/hold-on.js';
 import { Doorbell } from '../queue/doorbell.js';
@@ -33,6 +34,7 @@ export class MirrorService {
     private readonly database: Database,
     private readonly doorbell: Doorbell,
     private readonly clock: Clock,
+    private readonly stopping: Stopping,
   ) {}
 
   /** Answers a bell: takes a turn if one can be had. */
@@ -43,7 +45,7 @@ export class MirrorService {
 
   /** Takes a turn, makes its call, stores what it came to, and rings for the next. @returns whether one could be had */
   private async takeTurn(): Promise<boolean> {
-    if (!this.platform.isConfigured) return false;
+    if (!this.platform.isConfigured || this.stopping.begun) return false;
     const offer = await this.ask().catch((error) => this.notGranted(error));
     if (!offer) return false;
     const { turn, nobody } = offer;
@@ -84,11 +86,12 @@ export class MirrorService {
    * process is at it leaves it to them.
    */
   async wakeClients(): Promise<void> {
-    if (this.isWaking) return;
+    if (this.isWaking || this.stopping.begun) return;
     this.isWaking = true;
     try {
       for (let woken = await this.wakes.wakeSome(); woken !== undefined; woken = await this.wakes.wakeSome()) {
         if (woken > 0) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'clients-woken');
+        if (this.stopping.begun) return;
       }
     } finally {
       this.isWaking = false;
@@ -116,6 +119,7 @@ export class MirrorService {
     this.someoneWaits = true;
     await this.asking;
     this.someoneWaits = false;
+    if (this.stopping.begun) return undefined;
     const offer = this.turns.next();
     this.asking = offer.catch(() => undefined);
     return offer;

@@ -1,15 +1,21 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
 import { Metrics } from '../http/metrics.js';
 import { type PeopleCount, StuckRepository } from './stuck.repository.js';
+
+/** A count is used for so many times what it took: reading the metrics never costs more than a hundredth of that. */
+const TIMES_WHAT_IT_TOOK = 100;
 
 /** People by kind and state, and how many of them do not get on. */
 @Injectable()
 export class PeopleMetrics {
-  private counting: Promise<PeopleCount[]> | undefined;
+  private counts: Promise<PeopleCount[]> | undefined;
+  private freshUntilMs = 0;
 
   constructor(
     metrics: Metrics,
     private readonly stuck: StuckRepository,
+    private readonly clock: Clock,
   ) {
     this.declare(metrics, 'people', 'People by kind and state', ({ people }) => people);
     this.declare(metrics, 'people_stuck', 'People in a state for longer than they should be', ({ stuck }) => stuck);
@@ -23,11 +29,16 @@ export class PeopleMetrics {
     });
   }
 
-  /** Both gauges are read at once: people are counted once for both. */
+  /** Everybody is counted, which takes long when there are many: once for both gauges, and for readings that follow. */
   private count(): Promise<PeopleCount[]> {
-    this.counting ??= this.stuck.count().finally(() => {
-      this.counting = undefined;
-    });
-    return this.counting;
+    if (!this.counts || this.clock.monotonicMs() >= this.freshUntilMs) {
+      const begunMs = this.clock.monotonicMs();
+      this.freshUntilMs = Number.POSITIVE_INFINITY;
+      this.counts = this.stuck.count().finally(() => {
+        const endedMs = this.clock.monotonicMs();
+        this.freshUntilMs = endedMs + TIMES_WHAT_IT_TOOK * (endedMs - begunMs);
+      });
+    }
+    return this.counts;
   }
 }

@@ -32,7 +32,7 @@ const OWN_HEADERS = [
 export function contractFaults(file: unknown): string[] {
   if (!isFields(file)) return ['the file: must hold a JSON object'];
   const key = [...apiKeyFaults(file.apiKey), ...eventsFaults(file.events)];
-  const operations = file.operations ?? {};
+  const operations = file.operations === undefined ? {} : file.operations;
   if (!isFields(operations)) return [...unknownKeys('', file, KNOWN), ...key, 'operations: must be an object'];
   const keyHeader = isFields(file.apiKey) && typeof file.apiKey.header === 'string' ? file.apiKey.header : undefined;
   return [
@@ -85,7 +85,7 @@ function operationFaults(name: OperationName, rule: unknown, keyHeader: string |
 function pathFaults(name: OperationName, rule: Fields): string[] {
   const at = `operations.${name}.path`;
   const { parameters } = factsOf(name);
-  const path = rule.path ?? builtInRule(name).path;
+  const path = rule.path === undefined ? builtInRule(name).path : rule.path;
   if (path === undefined) return [];
   if (typeof path !== 'string' || !isPlainPath(path)) {
     return [`${at}: must begin with one / and hold neither blanks, ?, #, nor . and .. as segments`];

@@ -121,6 +121,17 @@ describe('the contract file', () => {
     expect(operation(name, rule)).toEqual([expect.stringContaining(expected)]);
   });
 
+  it.each([
+    ['"operations": { "checkUser": { "path": null } }', 'operations.checkUser.path'],
+    ['"operations": { "getSession": { "path": null } }', 'operations.getSession.path'],
+    ['"operations": { "checkUser": { "method": null } }', 'operations.checkUser.method'],
+    ['"operations": { "checkUser": null }', 'operations.checkUser'],
+    ['"operations": null', 'operations'],
+    ['"apiKey": null', 'apiKey'],
+  ])('takes null for nothing that is left out: { %s }', (text, place) => {
+    expect(() => parseContract(`{ ${text} }`, 'contract.json')).toThrow(`${place}: must `);
+  });
+
   it('takes a parameter in the query, too', () => {
     expect(operation('getProcessingSession', { path: '/processing', query: { id: '{processingId}' } })).toEqual([]);
   });

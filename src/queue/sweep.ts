@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
+import { Stopping } from '../config/stopping.js';
 import { errorTrace } from '../http/error-trace.js';
 
 interface Round {
@@ -28,6 +29,7 @@ export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly env: Env,
     private readonly random: Random,
+    private readonly stopping: Stopping,
   ) {}
 
   /** Declares a round; call it from a feature's `onModuleInit`. @param everyMs milliseconds between two rounds */
@@ -50,6 +52,7 @@ export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
     if (this.stopped) return;
     const delay = round.everyMs * (0.9 + 0.2 * this.random.fraction());
     round.timer = setTimeout(() => {
+      if (this.stopping.begun) return;
       round.running = round
         .work()
         .catch((error: unknown) => this.complain(round, error))

@@ -1,4 +1,5 @@
 import type { Env } from '../../config/env.js';
+import { calledAddresses, doubledWarnings } from '../../platform/called-addresses.js';
 import { capabilitiesOf } from '../../platform/capabilities.js';
 import { readContract } from '../../platform/contract-file.js';
 import type { Check, Finding } from './finding.js';
@@ -13,6 +14,7 @@ const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 export function platformChecks(env: Env, serviceUrl: string): Check[] {
   return [
     { name: 'Contract', look: () => contractFinding(env) },
+    { name: 'Addresses', look: () => addressesFinding(env) },
     { name: 'Platform', look: () => platformFinding(env.PLATFORM_BASE_URL) },
     { name: 'Service', look: () => serviceFinding(serviceUrl) },
   ];
@@ -29,6 +31,19 @@ function contractFinding(env: Env): Finding {
     advice.push('What begins with operations or apiKey belongs in the contract file, PLATFORM_CONTRACT.');
   }
   return { state: off.some(({ name }) => name === 'user-mirroring') ? 'faulty' : 'ok', what, advice };
+}
+
+/** Which addresses will be called, each whole: a wrong base URL is seen there at once. */
+function addressesFinding(env: Env): Finding {
+  const addresses = calledAddresses(readContract(env.PLATFORM_CONTRACT), env.PLATFORM_BASE_URL);
+  const warnings = doubledWarnings(addresses);
+  const calls = addresses.map(({ operation, method, url }) => `${operation}: ${method} ${url}`);
+  return {
+    // Only the platform knows whether it really is so: a warning, and no fault.
+    state: warnings.length > 0 ? 'unknown' : 'ok',
+    what: `${addresses.length} operations can be called`,
+    advice: [...warnings, ...calls],
+  };
 }
 
 /** Any answer shows that the way is open; the address itself is no operation, so that no call of the limit is spent. */

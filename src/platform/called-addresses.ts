@@ -1,0 +1,57 @@
+import type { Contract } from './contract.js';
+import { OPERATION_NAMES, type OperationName } from './operations.js';
+
+/** An operation as it will be called. */
+export interface CalledAddress {
+  operation: OperationName;
+  method: string;
+  url: string;
+  /** What its path repeats of the end of the base URL, such as `/api/v2`; undefined: nothing. */
+  doubled: string | undefined;
+}
+
+/** A path's segment that names a version: two of them, though different, are one too many. */
+const VERSION = /^v\d{1,9}$/i;
+
+/**
+ * The address of every operation that can be called. A path is appended to the base URL whole, so a base URL that ends
+ * in what a path begins with doubles it.
+ *
+ * @param base `PLATFORM_BASE_URL`
+ */
+export function calledAddresses(contract: Contract, base: string): CalledAddress[] {
+  return OPERATION_NAMES.flatMap((operation) => {
+    const { method, path } = contract.operations[operation];
+    if (!method || !path || contract.missingFor(operation).length > 0) return [];
+    return [{ operation, method, url: base + path, doubled: doubledPrefix(new URL(base).pathname, path) }];
+  });
+}
+
+/** One sentence about each prefix that stands twice. */
+export function doubledWarnings(addresses: readonly CalledAddress[]): string[] {
+  const prefixes = new Set(addresses.flatMap(({ doubled }) => doubled ?? []));
+  return [...prefixes].map((prefix) => {
+    const [{ operation, method, url } = { operation: '', method: '', url: '' }] = addresses.filter(
+      ({ doubled }) => doubled === prefix,
+    );
+    return `${operation} is called at ${method} ${url}, where ${prefix} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`;
+  });
+}
+
+function doubledPrefix(basePath: string, path: string): string | undefined {
+  const base = segmentsOf(basePath);
+  const begun = segmentsOf(path);
+  for (let length = Math.min(base.length, begun.length); length > 0; length--) {
+    const isRepeated = base.slice(-length).every((segment, place) => means(segment, begun[place] ?? ''));
+    if (isRepeated) return `/${begun.slice(0, length).join('/')}`;
+  }
+  return undefined;
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '');
+}
+
+function means(left: string, right: string): boolean {
+  return left === right || (VERSION.test(left) && VERSION.test(right));
+}
