@@ -114,6 +114,6 @@ describe('what was kept long enough', () => {
   });
 
   it('finds nothing more', async () => {
-    expect(Object.values(await drop())).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
+    expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });
 });
