@@ -157,18 +157,20 @@ function listStatement(
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
+  // What is true of few sessions is found first: never by reading all of them in the order of the pages.
+  const few: string[] = [];
   const conditions = ['true'];
-  // Materialised: read through the client's index, never through all sessions in the order of the pages.
-  const from = clientUsers === undefined ? 'sessions' : 'of_client';
-  const ofClient = clientUsers === undefined ? '' : `client_user_ids && ${parameter(clientUsers)}::text[]`;
+  if (clientUsers !== undefined) few.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
+  if (appointment !== undefined) few.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
   else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
-  if (appointment !== undefined) conditions.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
   if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
+  const from = few.length === 0 ? 'sessions' : 'found';
   const text = `
-    WITH ${ofClient && `of_client AS MATERIALIZED (SELECT * FROM sessions WHERE ${ofClient}),`}
+    WITH ${found}
     s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
     SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
   return { text, values };

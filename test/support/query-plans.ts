@@ -16,6 +16,8 @@ interface PlanNode {
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
+  'Shared Hit Blocks'?: number;
+  'Shared Read Blocks'?: number;
   Plans?: PlanNode[];
 }
 
@@ -25,6 +27,8 @@ export interface PlanView {
   readonly fullReads: string[];
   /** Rows of large tables that were looked at; 0 unless the statement was executed. */
   readonly rowsRead: number;
+  /** Pages of tables and indexes that were looked at, however little of them was wanted; 0 unless it was executed. */
+  readonly pagesRead: number;
 }
 
 /** What `planOf` is told beside the statement. */
@@ -67,13 +71,17 @@ export async function planOf(
 ): Promise<PlanView> {
   await client.query('BEGIN');
   try {
-    const { rows } = await client.query(`EXPLAIN (FORMAT JSON${execute ? ', ANALYZE' : ''}) ${text}`, [...values]);
-    const nodes = flat(rows[0]['QUERY PLAN'][0].Plan);
+    const { rows } = await client.query(`EXPLAIN (FORMAT JSON${execute ? ', ANALYZE, BUFFERS' : ''}) ${text}`, [
+      ...values,
+    ]);
+    const whole: PlanNode = rows[0]['QUERY PLAN'][0].Plan;
+    const nodes = flat(whole);
     const tables = await indexedTables(client);
     const reads = nodes.filter((node) => large.includes(tableOf(node, tables)));
     return {
       fullReads: reads.filter((node) => isFullRead(node, [...small])).map(nameOf),
       rowsRead: reads.reduce((sum, node) => sum + rowsOf(node), 0),
+      pagesRead: (whole['Shared Hit Blocks'] ?? 0) + (whole['Shared Read Blocks'] ?? 0),
     };
   } finally {
     await client.query('ROLLBACK');
@@ -88,14 +96,21 @@ export async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table:
 /**
  * Lets the planner believe that a table, which holds some thousands of rows, holds so many of the same kind. Autovacuum
  * leaves it alone from now on.
+ *
+ * @param analysed whether it knows what their values are like; otherwise only how many they are
  */
-export async function asIfThereWere(rows: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+export async function asIfThereWere(
+  rows: number,
+  client: Pick<pg.ClientBase, 'query'>,
+  { table, analysed }: { table: string; analysed: boolean },
+): Promise<void> {
   await neverAnalysed(client, table);
-  await client.query(`ANALYZE ${table}`);
+  if (analysed) await client.query(`ANALYZE ${table}`);
   await client.query(
-    `UPDATE pg_class SET reltuples = reltuples * ($2::float8 / (SELECT count(*) FROM ${table}))
-     WHERE oid = $1::regclass OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = $1::regclass)`,
-    [table, rows],
+    `UPDATE pg_class SET reltuples = CASE WHEN oid = $1::regclass THEN $2::float8 ELSE reltuples * $2::float8 / (SELECT count(*) FROM ${table}) END,
+       relpages = pg_relation_size(oid) / current_setting('block_size')::int
+     WHERE oid = $1::regclass OR $3 AND oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = $1::regclass)`,
+    [table, rows, analysed],
   );
 }
 
