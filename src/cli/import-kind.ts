@@ -33,5 +33,5 @@ function kindsOfBeginning(name: string, beginning: string): ImportKind[] {
   const [firstLine = ''] = /^[^\r\n]*/.exec(beginning) ?? [];
   if (!/^[{[]/.test(firstLine)) return kindsOfHeader(beginning);
   if (firstLine.includes('"resourceType"') || name.toLowerCase().endsWith('.json')) return ['fhir'];
-  return /"providers"\s{0,99}:/.test(firstLine) ? ['clients'] : [];
+  return /"providers" ?:/.test(firstLine) ? ['clients'] : [];
 }

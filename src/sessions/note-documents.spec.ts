@@ -52,6 +52,14 @@ describe('documents of a session', () => {
     expect(changes.writes[0]?.position).toBe(1);
   });
 
+  test('documents keep their order when an answer lacks one that can not be read; what is new comes after them', () => {
+    const { writes } = records.store([document('dap', 'two'), document('girp', 'one')], false);
+    expect(writes.map(({ noteTemplateId, position }) => [noteTemplateId, position])).toEqual([
+      ['dap', 1],
+      ['girp', 3],
+    ]);
+  });
+
   test('other content is the next revision of that document alone', () => {
     const changes = records.store([document('soap', 'two'), document('dap', 'one')]);
     expect(changes.writes).toMatchObject([{ noteTemplateId: 'soap', revision: 2 }]);

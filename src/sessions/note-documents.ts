@@ -73,8 +73,9 @@ export function compareDocuments(
     const place = placeOf(document.noteTemplateId, ordinal);
     const before = places.get(place);
     places.delete(place);
-    const where = complete ? position : (before?.position ?? position);
-    const write = writeOf(document, { before, ordinal, position: where, fingerprintOf });
+    // Of an answer with gaps the order alone says nothing: who is known stays in its place.
+    const inOrder = complete ? position : (before?.position ?? known.length + position);
+    const write = writeOf(document, { before, ordinal, position: inOrder, fingerprintOf });
     if (!before || differs(before, write)) writes.push(write);
     readable ||= write.notes !== null || (before?.superseded ?? false);
   }
