@@ -23,6 +23,7 @@ const LARGE = [
   'session_insights',
   'processing_sessions',
   'people',
+  'platform_users',
 ];
 
 /** Partial indexes over what waits: they are read whole where it is counted. */
@@ -37,8 +38,8 @@ const SMALL = [
 const SESSIONS = 50_000;
 
 /** Rows that one statement may look at, and pages: most, of a list, whose sessions name people. */
-const FEW = 200;
-const FEW_PAGES = { list: 500, other: 100 };
+const FEW = 300;
+const FEW_PAGES = { list: 700, other: 100 };
 
 let app: RequestsApp;
 let sql: pg.Client;
@@ -50,6 +51,7 @@ const FILL = [
    SELECT gen_random_uuid(), CASE WHEN n <= 500 THEN 'provider' ELSE 'client' END::person_kind,
      CASE WHEN n <= 500 THEN 'many-p-' ELSE 'many-c-' END || n, '', '', 'user-' || n, 'synced'
    FROM generate_series(1, 10500) n`,
+  `INSERT INTO platform_users (platform_user_id, role) SELECT 'former-' || n, 'CLIENT' FROM generate_series(1, 50000) n`,
   // All done years ago, but for one in a thousand; a few are due, and the next ones tomorrow.
   `INSERT INTO sessions (id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, heard_at,
      wanted_generation, fetched_generation, answers, fetched_at, fault, due_at, created_at, updated_at)
