@@ -362,6 +362,19 @@ describe('a submission without an answer', () => {
     expect(await ended(job.id)).toMatchObject({ state: 'Completed', result: { jobId: onPlatform.jobId } });
   });
 
+  it('the id under which the feed told of its end finds it after link', async () => {
+    const [job, onPlatform] = await unknownJob();
+    finishJob(mirror.simulator.state, onPlatform);
+    await told(onPlatform.jobId);
+    const [first] = await news(onPlatform.jobId);
+    const alias = first?.subject.replace('compliance/jobs/', '') ?? '';
+    expect(alias).not.toBe(job.id);
+    await resolve(job.id, { action: 'link', jobId: onPlatform.jobId });
+    const shown = await ended(job.id);
+    expect(await show(alias)).toEqual(shown);
+    expect(shown.id).toBe(job.id);
+  });
+
   it('that was linked to a job that the platform does not know can be linked again', async () => {
     const [job, onPlatform] = await unknownJob();
     await resolve(job.id, { action: 'link', jobId: 'mistyped' });
@@ -408,7 +421,7 @@ describe('a submission without an answer', () => {
     await second.kill();
     expect(await answering).toBe('cut');
     const { rows } = await sql.query(
-      `UPDATE compliance_jobs SET lease_until = now() - interval '1 second', due_at = now() - interval '1 second'
+      `UPDATE compliance_jobs SET lease_until = now() - interval '1 second'
        WHERE state = 'Requested' RETURNING id`,
     );
     expect(rows).toHaveLength(1);
@@ -453,7 +466,7 @@ it('the end of a job that nobody submitted here is told and its result is there'
   });
 });
 
-it('without states in the contract nothing is polled, and the answer after the webhook is the result', async () => {
+it('without states in the contract the answer after the webhook is the result; before it, or when it is lost, each other answer is shown and told', async () => {
   const PLATFORM_CONTRACT = await contractFile(['getComplianceJob']);
   const env = { PLATFORM_CONTRACT, PLATFORM_TIMEOUT_SECONDS: '60', COMPLIANCE_REFRESH_AFTER_SECONDS: '0.2' };
   const other = await newMirror({ platform: PLATFORM, env });
@@ -462,12 +475,67 @@ it('without states in the contract nothing is polled, and the answer after the w
   state.settings = { ...state.settings, webhookUrl: `${stateless.url}/webhooks/platform` };
   const { body } = await post([file()], {}, stateless);
   const look = async () => (await stateless.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${body.id}`)).body;
-  await until('it was looked at once', () => other.arrivals('getComplianceJob') === 1);
-  expect(await look()).toMatchObject({ state: 'Submitted', result: null });
-  finishJob(state, state.complianceJobs.get(body.jobId ?? '') ?? fail('no such job'));
-  await until('the result is there', async () => (await look()).result);
-  expect(await look()).toMatchObject({ state: 'Completed', result: { status: 'completed' } });
-  expect(other.arrivals('getComplianceJob')).toBe(2);
+  const answered = async () => {
+    const { body: page } = await stateless.call<Page<FeedEvent>>('GET', '/v1/events?limit=200');
+    return page.items.filter(({ data }) => data.jobId === body.jobId).map(({ type }) => type);
+  };
+  const running = await until('it is looked at', async () => {
+    const shown = await look();
+    return shown.result === null ? undefined : shown;
+  });
+  expect(running).toMatchObject({ state: 'Submitted', result: { status: 'processing' } });
+  await until('it is told', async () => (await answered()).length === 1);
+
+  // Its event is lost: what the platform answers is there all the same.
+  state.settings = { ...state.settings, webhookUrl: '' };
+  const job = state.complianceJobs.get(body.jobId ?? '') ?? fail('no such job');
+  finishJob(state, job);
+  await until('the other answer is shown', async () => {
+    const { result } = await look();
+    return (result as { status: string }).status === 'completed';
+  });
+  expect((await look()).state).toBe('Submitted');
+  await until('it is told', async () => (await answered()).length === 2);
+  expect(await answered()).toEqual(['compliance.answered', 'compliance.answered']);
+
+  // The event comes at last.
+  state.settings = { ...state.settings, webhookUrl: `${stateless.url}/webhooks/platform` };
+  state.deliveries.send({ eventType: 'COMPLIANCE_JOB_COMPLETED', payload: { jobId: job.jobId } });
+  await until('its end is known', async () => {
+    const shown = await look();
+    return shown.state === 'Completed' && shown.result !== null;
+  });
+  await until('it is told', async () => (await answered()).includes('compliance.completed'));
+});
+
+it('nothing Completed stays without its result: a 404 is asked again, and can be resolved meanwhile', async () => {
+  const gone = (jobId: string | null) =>
+    mirror.trouble({
+      operation: 'getComplianceJob',
+      kind: 'status',
+      status: 404,
+      count: null,
+      match: { jobId: jobId ?? '' },
+    });
+  const [{ body: comes }, { body: never }] = [await post([file()]), await post([file()])];
+  gone(comes.jobId);
+  gone(never.jobId);
+  for (const { jobId } of [comes, never]) finishJob(mirror.simulator.state, platformJob(jobId));
+  for (const { id } of [comes, never]) {
+    const lost = await until('it is not there', async () => {
+      const shown = await show(id);
+      return shown.error ? shown : undefined;
+    });
+    expect([lost.state, lost.result, lost.error?.code]).toEqual(['Completed', null, 'gone']);
+  }
+  const { rows } = await sql.query('SELECT due_at > now() AS due FROM compliance_jobs WHERE id = ANY ($1)', [
+    [comes.id, never.id],
+  ]);
+  expect(rows).toEqual([{ due: true }, { due: true }]);
+  expect((await resolve(never.id, { action: 'abandon' })).body).toMatchObject({ state: 'Abandoned' });
+  mirror.simulator.state.faults.clear();
+  await hurry();
+  expect((await ended(comes.id)).state).toBe('Completed');
 });
 
 it('a 403 for one job alone strikes that job, and keeps no other from its look-up (trap 15)', async () => {
@@ -518,7 +586,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     running = await other.start();
   }
   await sending;
-  await client.query("UPDATE compliance_jobs SET lease_until = now(), due_at = now() WHERE state = 'Requested'");
+  await client.query("UPDATE compliance_jobs SET lease_until = now() WHERE state = 'Requested'");
   const stateOf = async (id: string) =>
     (await running.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${id}`)).body.state;
   await until('every request is settled', async () => {

@@ -7,6 +7,9 @@ import type { FeedNews } from '../feed/feed-event.js';
 /** Jobs of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
 
+/** What each end is called; of a job that has not ended the platform gave another answer than before. */
+const NEWS: Record<string, FeedNews['type']> = { Completed: 'compliance.completed', Failed: 'compliance.failed' };
+
 /**
  * Tells the EHR how compliance jobs ended. It is noted on their rows first, for an event may come before the answer to
  * its job's submission, which says under which id the EHR knows the job: while one is under way, the end of a job that
@@ -35,7 +38,7 @@ export class JobNews {
       [BATCH],
     );
     for (const { id, job_id: jobId, state } of rows) {
-      const type = state === 'Completed' ? 'compliance.completed' : 'compliance.failed';
+      const type = NEWS[state] ?? 'compliance.answered';
       await this.feed.append(tx, { type, subject: `compliance/jobs/${id}`, data: { jobId } } satisfies FeedNews);
     }
     return rows.length;

@@ -37,13 +37,13 @@ export function hasEnded(state: JobState): state is JobEnd {
   return state === 'Completed' || state === 'Failed';
 }
 
-/** Answers whether a person has to say what became of a submission: no answer came, or the platform knows no such job. */
-export function isUnsettled({ state, fault }: Pick<JobRow, 'state' | 'fault'>): boolean {
-  return state === 'Unknown' || (state === 'Submitted' && fault === 'gone');
+/** Answers whether a person may say what became of a job: no answer came, or the platform knows no such job (now). */
+export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
+  return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && fault === 'gone' && result === null);
 }
 
 /** Answers whether nothing more changes by itself: a result is there, or somebody has to act. */
 export function isSettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
   if (hasEnded(state)) return result !== null || fault === 'gone';
-  return state === 'Rejected' || state === 'Abandoned' || isUnsettled({ state, fault });
+  return state === 'Rejected' || state === 'Abandoned' || isUnsettled({ state, result, fault });
 }

@@ -23,7 +23,13 @@ export class ComplianceJobView {
   @ApiProperty({ enum: JOB_STATES })
   state!: JobState;
 
-  @ApiProperty({ nullable: true, description: 'As the platform gave it', type: 'object', additionalProperties: true })
+  @ApiProperty({
+    nullable: true,
+    description:
+      'As the platform gave it. Of a job that is Submitted it is the answer so far, where the contract does not say which answers mean an end',
+    type: 'object',
+    additionalProperties: true,
+  })
   result!: unknown;
 
   @ApiProperty({ type: JobErrorView, nullable: true })
@@ -54,7 +60,7 @@ const MESSAGES: Record<string, string> = {
   'submission-unknown':
     'The platform did not answer the submission; look there, then resolve with "link", "create" or "abandon".',
   abandoned: 'A person decided that nothing more is done; submit the files again if they are to be checked.',
-  gone: 'The platform does not know this job; resolve it with "link" to another, "create" or "abandon".',
+  gone: 'The platform does not know this job now, and is asked again by itself; if it never will, resolve it with "link" to another, "create" or "abandon".',
   rejected: 'The platform refused this job; correct it and submit it again.',
   'not-found': 'The platform did not know what the submission names; correct it and submit it again.',
   'not-configured': 'The submission is not set up; GET /v1/capabilities says what is missing.',

@@ -11,7 +11,7 @@ import type { JobEnd } from './job-state.js';
 export class JobsHeardRepository {
   constructor(private readonly database: Database) {}
 
-  /** Records the end of a compliance job, and makes its result due. */
+  /** Records the end of a compliance job, and makes its result due: a look-up that left before has lost its lease. */
   async hearCompliance(tx: PoolClient, jobId: string, end: JobEnd): Promise<void> {
     await tx.query(
       `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, news_at)
@@ -20,7 +20,8 @@ export class JobsHeardRepository {
          state = CASE WHEN known.state = 'Completed' THEN 'Completed' ELSE excluded.state END,
          news_at = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.news_at ELSE excluded.news_at END,
          ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
-         lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp()`,
+         result = CASE WHEN known.state IN ('Completed', 'Failed') THEN known.result END,
+         lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()`,
       [jobId, end],
     );
   }

@@ -15,7 +15,8 @@ const COLUMNS = `id, job_id AS "jobId", state, request, result, fault, ended_at 
   updated_at AS "updatedAt"`;
 
 /** As `isUnsettled` says. */
-const UNSETTLED = `(state = 'Unknown' OR state = 'Submitted' AND fault = 'gone')`;
+const UNSETTLED = `(state = 'Unknown'
+  OR state IN ('Submitted', 'Completed', 'Failed') AND fault = 'gone' AND result IS NULL)`;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -46,10 +47,11 @@ export class JobsRepository {
     private readonly env: Env,
   ) {}
 
-  /** Finds a job by its id here or on the platform. */
+  /** Finds a job by its id here or on the platform, or by the id under which its end was told before it was linked. */
   async find(id: string): Promise<JobRow | undefined> {
     const { rows } = await this.database.pool.query<JobRow>(
-      `SELECT ${COLUMNS} FROM compliance_jobs WHERE id = $1::uuid OR job_id = $2
+      `SELECT ${COLUMNS} FROM compliance_jobs
+       WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
        ORDER BY id = $1::uuid DESC NULLS LAST LIMIT 1`,
       [UUID.test(id) ? id : null, id],
     );
@@ -83,11 +85,11 @@ export class JobsRepository {
    */
   async begin(id: string, token: string, request: Buffer): Promise<Attempt | undefined> {
     const { rows } = await this.database.pool.query<Attempt>(
-      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_token, lease_until, due_at)
-       VALUES ($1, 'Requested', $2, clock_timestamp(), $4, ${afterAttempt('$3')}, ${afterAttempt('$3')})
+      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_token, lease_until)
+       VALUES ($1, 'Requested', $2, clock_timestamp(), $4, ${afterAttempt('$3')})
        ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
          submitted_at = excluded.submitted_at, lease_token = excluded.lease_token, lease_until = excluded.lease_until,
-         due_at = excluded.due_at, updated_at = clock_timestamp()
+         updated_at = clock_timestamp()
        WHERE known.state = 'Rejected' OR known.lease_token = excluded.lease_token
        RETURNING id, lease_token AS token`,
       [id, request, this.attemptMs, token],
@@ -99,7 +101,8 @@ export class JobsRepository {
   async beginAgain(id: string): Promise<Attempt | undefined> {
     const { rows } = await this.database.pool.query<Attempt>(
       `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), lease_token = gen_random_uuid(),
-         lease_until = ${afterAttempt('$2')}, due_at = ${afterAttempt('$2')}, job_id = NULL, fault = NULL,
+         lease_until = ${afterAttempt('$2')}, due_at = NULL, lease_owner = NULL, job_id = NULL, ended_at = NULL,
+         news_at = NULL, fault = NULL, strikes = 0,
          updated_at = clock_timestamp()
        WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING id, lease_token AS token`,
       [id, this.attemptMs],
@@ -134,7 +137,8 @@ export class JobsRepository {
   /** @returns false when the job's outcome is not unknown */
   async abandon(id: string): Promise<boolean> {
     const { rowCount } = await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = 'Abandoned', job_id = NULL, fault = NULL, due_at = NULL,
+      `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
+         job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
          updated_at = clock_timestamp()
        WHERE id = $1 AND ${UNSETTLED}`,
       [id],
@@ -145,8 +149,8 @@ export class JobsRepository {
   /** Marks submissions whose process died before it stored an outcome. */
   async expire(): Promise<void> {
     await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = 'Unknown', due_at = NULL, updated_at = clock_timestamp()
-       WHERE state = 'Requested' AND due_at < clock_timestamp() AND lease_until < clock_timestamp()`,
+      `UPDATE compliance_jobs SET state = 'Unknown', updated_at = clock_timestamp()
+       WHERE state = 'Requested' AND lease_until < clock_timestamp()`,
     );
   }
 
@@ -174,15 +178,17 @@ export class JobsRepository {
       [id, token],
     );
     if (rowCount === 0) return 'settled';
-    const { rows } = await tx.query<{ state: string; ended_at: Date; news_at: Date | null }>(
+    const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; news_at: Date | null }>(
       `DELETE FROM compliance_jobs WHERE job_id = $1 AND id <> $2 AND submitted_at IS NULL
-       RETURNING state, ended_at, news_at`,
+       RETURNING id, state, ended_at, news_at`,
       [jobId, id],
     );
     const [heard] = rows;
+    // The feed may have told of it already.
+    if (heard) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [heard.id, id]);
     await tx.query(
       `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, strikes = 0,
-         lease_token = NULL, lease_until = NULL, updated_at = clock_timestamp(),
+         lease_token = NULL, lease_until = NULL, lease_owner = NULL, result = NULL, updated_at = clock_timestamp(),
          due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
        WHERE id = $1`,
       [
@@ -199,7 +205,7 @@ export class JobsRepository {
 
   private async end(id: string, token: string, state: string, fault: string | null): Promise<void> {
     await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = $3, fault = $4, lease_token = NULL, lease_until = NULL, due_at = NULL,
+      `UPDATE compliance_jobs SET state = $3, fault = $4, lease_token = NULL, lease_until = NULL,
          updated_at = clock_timestamp()
        WHERE id = $1 AND lease_token = $2 AND job_id IS NULL`,
       [id, token, state, fault],

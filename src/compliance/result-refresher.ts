@@ -6,6 +6,7 @@ import { Metrics } from '../http/metrics.js';
 import { ComplianceClient, type ComplianceJob } from '../platform/compliance-client.js';
 import { Contract } from '../platform/contract.js';
 import { Doorbell } from '../queue/doorbell.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { COMPLIANCE_QUEUE } from '../queue/queue-names.js';
 import { FetchLoop } from '../sessions/fetch-loop.js';
 import { resultOf } from '../sessions/platform-sessions.js';
@@ -27,6 +28,7 @@ export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
     clock: Clock,
     random: Random,
     metrics: Metrics,
+    worker: WorkerProcess,
   ) {
     const fetches = metrics.counter('compliance_fetches_total', 'Look-ups of compliance jobs by what they came to', [
       'outcome',
@@ -42,8 +44,10 @@ export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
           await database.transaction((tx) => results.storeAnswer(tx, turn, answer));
           await news.tell();
         },
-        keepGone: (turn) => results.storeGone(turn),
+        mayWork: () => worker.mayWork(),
+        keepGone: (turn, waitMs) => results.storeGone(turn, waitMs),
         keepFault: (turn, fault) => results.storeFault(turn, fault),
+        endTurn: (turn) => results.endTurn(turn),
         ringAt: (moment) => doorbell.ring(COMPLIANCE_QUEUE, 'due', new Date(moment)),
         count: (outcome) => fetches.inc({ outcome }),
       },

@@ -14,6 +14,7 @@ export const FEED_TYPES = [
   'processing.finished',
   'compliance.completed',
   'compliance.failed',
+  'compliance.answered',
   'smart-edit.completed',
   'smart-edit.failed',
   'import.finished',
