@@ -144,7 +144,7 @@ export class ApplyRepository {
          ORDER BY array_position($2::int[], r.row_no)) AS r
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = excluded.wanted_at,
+         fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, wanted_at = excluded.wanted_at,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          held_by = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN excluded.held_by END,
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,

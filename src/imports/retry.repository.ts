@@ -24,7 +24,7 @@ export class RetryRepository {
     const people = await this.takeUp(tx, record.id);
     if (!skipped && people.length === 0) return false;
     await tx.query(
-      `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, checked_absent_at = NULL, held_by = NULL,
+      `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, checked_absent_at = NULL, held_by = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,

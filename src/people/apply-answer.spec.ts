@@ -1,4 +1,4 @@
-import { type Answer, type AnsweredCall, applyAnswer, applyGrant } from './apply-answer.js';
+import { type Answer, type AnsweredCall, applyAnswer, applyGrant, LOST_CREATES_MAX } from './apply-answer.js';
 import { newcomer } from './newcomer.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';
@@ -6,6 +6,7 @@ import { listableUser, type Operation, type Person } from './person.js';
 const now = new Date('2026-11-21T05:00:00Z');
 const lookUpAt = new Date(now.getTime() + 60_000);
 const retryAt = new Date(now.getTime() + 1_000);
+const createAgainAt = new Date(now.getTime() + 2_000);
 
 const nobody: Person = { ...newcomer('client'), email: 'a1' };
 const mirrored: Person = { ...nobody, platformUserId: 'u9', appliedProviders: ['u1'] };
@@ -23,7 +24,7 @@ const remove = step('deleteUser');
 
 const granted = (person: Person, call: CallStep, callId = '1') => applyGrant(person, call, { callId, now, lookUpAt });
 const answered = (person: Person, call: CallStep, answer: Answer, more: Partial<AnsweredCall> = {}) =>
-  applyAnswer(person, call, answer, { callId: '1', now, lookUpAt, retryAt, outdated: false, ...more });
+  applyAnswer(person, call, answer, { callId: '1', now, lookUpAt, retryAt, createAgainAt, outdated: false, ...more });
 
 describe('before a call leaves', () => {
   test('a create is on record with the email that it sends, and its check is used up', () => {
@@ -176,4 +177,29 @@ test('a create that made another user than the one that an event linked meanwhil
   const answer: Answer = { kind: 'created', userId: 'u2', heldByAnother: false };
   expect(answered(linked, create, answer)).toMatchObject({ platformUserId: 'u1', review: 'second-user' });
   expect(answered(linked, create, { ...answer, userId: 'u1' })).toMatchObject({ platformUserId: 'u1', review: null });
+});
+
+test('a create that is lost again and again is tried ever more rarely, up to an hour, and then is a human being’s', () => {
+  const lookUp = step('checkUser', { subject: 'attempted' });
+  let person = nobody;
+  for (let lost = 1; lost <= LOST_CREATES_MAX; lost++) {
+    expect(person.review).toBeNull();
+    person = answered(granted(person, create), create, { kind: 'unknown' });
+    expect(person.lostCreates).toBe(lost);
+    person = answered(person, lookUp, { kind: 'absent' });
+    if (lost < LOST_CREATES_MAX) expect(person.retryAt).toEqual(createAgainAt);
+    // A further check, since that one is too old by then, ends nothing.
+    person = answered(person, check, { kind: 'absent' });
+  }
+  expect(person.review).toBe('create-unanswered');
+});
+
+test('a 409 to a create is followed by one more check, and a second one is the platform’s last word', () => {
+  const conflict: Answer = { kind: 'conflict' };
+  const once = answered(granted(nobody, create), create, conflict);
+  expect(once).toMatchObject({ fault: null, conflicted: true, attempt: null, checkedAbsentAt: null });
+  const found: Answer = { kind: 'exists', userId: 'u9', heldByAnother: false, role: null };
+  expect(answered(once, check, found)).toMatchObject({ platformUserId: 'u9', conflicted: false, roleKnown: false });
+  const absent = answered(once, check, { kind: 'absent' });
+  expect(answered(granted(absent, create), create, conflict)).toMatchObject({ fault: 'rejected' });
 });

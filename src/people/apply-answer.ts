@@ -11,6 +11,8 @@ export type Answer =
   /** The user is gone: a 404 that could as well tell of a wrong address is refused for all instead. */
   | { kind: 'not-found' }
   | { kind: 'rejected' }
+  /** 409 to a create with an email: somebody has it, whatever the check said. */
+  | { kind: 'conflict' }
   | { kind: 'forbidden' }
   | { kind: 'refused-for-all' }
   | { kind: 'rate-limited' }
@@ -31,7 +33,12 @@ export interface AnsweredCall extends GrantedCall {
   retryAt: Date;
   /** Whether the EHR wanted something since the call left: what it found or was refused may not be meant any more. */
   outdated: boolean;
+  /** Not before this moment is a person created again whose creates got no answer so often. */
+  createAgainAt: Date;
 }
+
+/** Creates without an answer in a row after which a human being must look: the last waits of an hour are over then. */
+export const LOST_CREATES_MAX = 13;
 
 /**
  * What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost.
@@ -73,9 +80,12 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
-      return { ...calm, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+      if (step.subject === 'primary') return calm;
+      const absent: Person = { ...calm, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+      return step.subject === 'attempted' && person.wanted ? heldBack(absent, call) : absent;
     }
     case 'exists':
+      if (step.subject === 'primary') return calm;
       // By an email that may be another's by now, or linked meanwhile: a user of somebody else is neither linked nor
       // deleted.
       if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
@@ -97,6 +107,9 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
     case 'not-found':
       if (step.operation === 'deleteUser') return unmapped(calm);
       return { ...calm, attempt: null, review: 'platform-user-missing' };
+    case 'conflict':
+      if (!person.conflicted) return { ...calm, lostCreates: 0, conflicted: true };
+      return call.outdated ? calm : { ...calm, lostCreates: 0, conflicted: false, fault: 'rejected' };
     case 'rejected':
     case 'forbidden':
       return call.outdated ? calm : { ...calm, fault: answer.kind };
@@ -109,6 +122,13 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
     case 'unknown':
       return unknown(person, step, call);
   }
+}
+
+/** A create that is lost again and again is tried ever more rarely, and in the end it is a human being's. */
+function heldBack(person: Person, { createAgainAt }: AnsweredCall): Person {
+  if (person.lostCreates === 0) return person;
+  if (person.lostCreates < LOST_CREATES_MAX) return { ...person, retryAt: createAgainAt };
+  return { ...person, review: 'create-unanswered' };
 }
 
 /** A fault tells nothing of who may call; any other answer of the operation ends an earlier refusal. */
@@ -137,7 +157,12 @@ function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpA
   }
   if (person.attempt.callId !== callId) return person;
   // Without an email no check can tell: a person decides, and has nothing to wait for.
-  return { ...person, attempt: { ...person.attempt, lookUpAt: person.attempt.email === null ? now : lookUpAt } };
+  const lostCreates = person.lostCreates + 1;
+  return {
+    ...person,
+    lostCreates,
+    attempt: { ...person.attempt, lookUpAt: person.attempt.email === null ? now : lookUpAt },
+  };
 }
 
 function mapped(
@@ -146,7 +171,8 @@ function mapped(
   appliedProviders: string[] | null,
 ): Person {
   if (heldByAnother) return { ...person, attempt: null, review: 'platform-user-taken' };
-  return { ...person, platformUserId: userId, attempt: null, checkedAbsentAt: null, appliedProviders };
+  const known = { lostCreates: 0, conflicted: false };
+  return { ...person, ...known, platformUserId: userId, attempt: null, checkedAbsentAt: null, appliedProviders };
 }
 
 function unmapped(person: Person): Person {

@@ -10,6 +10,7 @@ const REVIEWS = [
   'platform-user-missing',
   'role-mismatch',
   'delete-linked',
+  'create-unanswered',
 ];
 
 /** What holds at any moment, whatever is under way. */

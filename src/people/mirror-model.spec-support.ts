@@ -1,5 +1,5 @@
 import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
-import { isCreate, type Row } from './mirror-tables.spec-support.js';
+import { isCreate, type MirrorTables, type Row } from './mirror-tables.spec-support.js';
 import { MirrorWishes } from './mirror-wishes.spec-support.js';
 import { isAnswered, RIGHT_ADDRESS } from './mirror-witness.spec-support.js';
 import type { CallStep } from './next-step.js';
@@ -153,7 +153,7 @@ export class MirrorModel extends MirrorWishes {
     this.calls++;
     law(this.calls <= this.grants, 'a call left without a grant');
     const { row, left, step } = flight;
-    const email = step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
+    const email = emailOf(flight, this.tables);
     const { kind: role, id: partnerUserId } = row;
     const { platformUserId } = left;
     const providerUserIds = step.providerUserIds ?? [];
@@ -168,6 +168,8 @@ export class MirrorModel extends MirrorWishes {
     if (flight.reply === null) this.reach(flight);
     const { row, step, reply } = flight;
     if (reply === null) return;
+    const isAbout = reply.kind !== 'unreachable' && reply.kind !== 'not-sent';
+    if (isAbout) this.tables.lately = [reply.kind, ...this.tables.lately].slice(0, 3);
     if (reply.kind === 'rate-limited') this.pausedUntil = Math.max(this.pausedUntil, this.now + PAUSE_MS);
     const stillOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
     if (!stillOurs) return;
@@ -178,6 +180,7 @@ export class MirrorModel extends MirrorWishes {
       callId: flight.id,
       now: this.moment(0),
       retryAt: this.moment(RETRY_MS),
+      createAgainAt: this.moment(RETRY_MS * row.person.lostCreates),
       lookUpAt: this.moment(GRACE_MS),
     };
     const person = applyAnswer(row.person, step, answer, { outdated, ...times });
@@ -210,4 +213,10 @@ export class MirrorModel extends MirrorWishes {
   private moment(inMs: number): Date {
     return new Date(this.now + inMs);
   }
+}
+
+/** The email that a check asks for. */
+function emailOf({ row, left, step }: Flight, tables: MirrorTables): string | null {
+  if (step.subject === 'primary') return tables.row(row.wantedProviders[0] ?? '').person.email;
+  return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
 }

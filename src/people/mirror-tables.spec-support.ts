@@ -66,6 +66,8 @@ const PROBE_ANSWER_MS = 30_000;
 export class MirrorTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
+  /** The newest answers in `platform_calls`. */
+  lately: string[] = [];
   /** `platform_users` */
   readonly toldRoles = new Map<string, PersonKind>();
   private readonly circuits = new Map<Operation, Circuit>();
@@ -160,6 +162,7 @@ export class MirrorTables {
         externalId: id,
         platformUserId: listableUser(this.row(id).person),
       })),
+      answersMissing: this.lately.length === 3 && this.lately.every((kind) => kind === 'unknown'),
       stillListedBy: mapped === null ? 0 : this.all('client').filter((client) => isChangingList(client, mapped)).length,
     };
   }

@@ -57,6 +57,8 @@ export class MirrorWitness {
       law(!person.wanted || memory.maybeDeleted.size > 0, 'somebody is deleted who is wanted, and was not deleted');
       memory.maybeDeleted.add(call);
     }
+    const isBlind = isCreate(step) && person.email === null && this.tables.around(row).answersMissing;
+    law(!isBlind, 'somebody without an email was created while the platform gave no answers');
     const isMeant = person.wanted || memory.maybeMade || step.operation !== 'checkUser';
     law(isMeant, 'somebody is checked and deleted who was never attempted');
   }
@@ -66,6 +68,7 @@ export class MirrorWitness {
     const memory = this.memory(row.id);
     if (answer.kind === 'deleted' || answer.kind === 'not-found') memory.maybeDeleted.clear();
     else if (answer.kind !== 'unknown') memory.maybeDeleted.delete(flight.id);
+    if (step.subject === 'primary') return;
     if (answer.kind === 'absent') {
       const email = step.subject === 'attempted' ? (flight.left.attempt?.email ?? null) : flight.left.email;
       memory.absent = { email, at: this.tables.now };
@@ -80,6 +83,8 @@ export class MirrorWitness {
     law(after.fault === null || row.wantedAt < flight.grantedAt, 'somebody failed for what is not wanted any more');
     if (answer.kind !== 'exists' || after.platformUserId === null) return;
     const user = this.platform.users.get(answer.userId);
+    // Who signs up with the email of a create that is under way can't be told from whom it made.
+    if (step.subject === 'attempted' && this.platform.newcomers.has(answer.userId)) return;
     const isOwn = user?.partnerUserId === row.id || this.platform.removedByOthers.has(answer.userId);
     law(isOwn || (after.wanted && user?.email === after.email), 'somebody was linked to a user who is not meant');
   }

@@ -80,6 +80,7 @@ const anything = fc.oneof(
     weight: 1,
     arbitrary: happening(fc.boolean(), 'move to the right address', (m, isRight) => m.moveTo(isRight)),
   },
+  { weight: 1, arbitrary: happening(email, 'sign up', (m, address) => m.platform.signUp(address)) },
   {
     weight: 1,
     arbitrary: happening(fc.nat({ max: 9 }), 'remove by others', (m, n) => m.removeByOthers(n)),

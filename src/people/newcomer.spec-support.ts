@@ -10,6 +10,8 @@ export function newcomer(kind: PersonKind): Person {
     roleKnown: true,
     givenPrimary: null,
     attempt: null,
+    lostCreates: 0,
+    conflicted: false,
     checkedAbsentAt: null,
     appliedProviders: null,
     fault: null,

@@ -19,6 +19,7 @@ const around = (more: Partial<Surroundings> = {}): Surroundings => ({
   now,
   claim: 'held',
   providers: [],
+  answersMissing: false,
   stillListedBy: 0,
   ...more,
 });
@@ -54,6 +55,13 @@ describe('on the way to the platform', () => {
   test('a client without an email is created at once, by its primary alone', () => {
     const step = nextStep(client(), around(named('u1', 'u2')));
     expect(step).toMatchObject({ operation: 'createClient', providerUserIds: ['u1'] });
+  });
+
+  test('while the platform gives no answers, a create without an email waits for a check that is answered', () => {
+    const silent = around({ ...named('u1'), answersMissing: true });
+    expect(nextStep(client(), silent)).toMatchObject({ operation: 'checkUser', subject: 'primary' });
+    const findable = client({ email: 'a1', checkedAbsentAt: now });
+    expect(nextStep(findable, silent)).toMatchObject({ operation: 'createClient' });
   });
 
   test('a client waits until each of its providers is mirrored', () => {

@@ -6,8 +6,8 @@ export interface CallStep {
   operation: Operation;
   state: PersonState;
   notBefore: Date | null;
-  /** For a check: the email that is wanted now, or the one that an unsettled create sent. */
-  subject?: 'wanted' | 'attempted';
+  /** For a check: the email that is wanted now, the one that an unsettled create sent, or the primary provider's. */
+  subject?: 'wanted' | 'attempted' | 'primary';
   /** For a client's create, the primary alone; for its list, all. Platform user ids. */
   providerUserIds?: string[];
 }
@@ -52,6 +52,10 @@ function towardsPresence(person: Person, around: Surroundings): Step {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
+  // A lost create without an email costs a human being's time: first it is asked whether the platform answers at all.
+  if (person.email === null && around.answersMissing) {
+    return call(person, 'checkUser', 'pending', { subject: 'primary' });
+  }
   return call(person, 'createClient', 'pending', { providerUserIds: wantedList(around).slice(0, 1) });
 }
 

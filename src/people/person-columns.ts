@@ -5,6 +5,8 @@ export interface KnownColumns {
   platform_user_id: string | null;
   role_known: boolean;
   given_primary: string | null;
+  lost_creates: number;
+  conflicted: boolean;
   checked_absent_at: Date | null;
   /** A client's list on the platform as last known, also while `providers_known` says that it is not. */
   applied_providers: string[];
@@ -31,6 +33,8 @@ export function toColumns(known: Known, listed: string[]): KnownColumns {
     platform_user_id: known.platformUserId,
     role_known: known.roleKnown,
     given_primary: known.givenPrimary,
+    lost_creates: known.lostCreates,
+    conflicted: known.conflicted,
     checked_absent_at: known.checkedAbsentAt,
     applied_providers: known.appliedProviders ?? listed,
     providers_known: known.appliedProviders !== null,
@@ -54,6 +58,8 @@ export function fromColumns(columns: KnownColumns): Known {
     roleKnown: columns.role_known,
     givenPrimary: columns.given_primary,
     attempt: attemptOf(columns),
+    lostCreates: columns.lost_creates,
+    conflicted: columns.conflicted,
     checkedAbsentAt: columns.checked_absent_at,
     appliedProviders: columns.providers_known ? columns.applied_providers : null,
     fault: columns.fault,

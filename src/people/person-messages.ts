@@ -17,6 +17,8 @@ const MESSAGES: Record<string, string> = {
     'The platform user with this email is linked to another person; resolve with "link" to the right user.',
   'platform-user-missing':
     'The platform no longer knows this user; resolve with "create" to make it again, or "link" to another.',
+  'create-unanswered':
+    'The platform gave no readable answer to any create of this person for hours, and did not make it; ask its support, then resolve with "retry".',
   'role-mismatch':
     'The platform user with this email has another role, so that it is somebody else; correct the email, or resolve with "link" to the right user.',
   'delete-linked':

@@ -27,9 +27,14 @@ export interface PersonRow {
     appliedProfile: Buffer | null;
     attemptProfile: Buffer | null;
     inviteUrl: Buffer | null;
+    /** Of a client without an email and a user: its primary provider's. */
+    primaryProfile: Buffer | null;
     errorText: Buffer | null;
   };
 }
+
+/** Calls in a row without an answer after which the platform counts as not answering. */
+const UNANSWERED = 3;
 
 /** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
 export const SELECT_PERSON = `
@@ -37,6 +42,13 @@ export const SELECT_PERSON = `
     (SELECT c.person_id FROM email_claims c WHERE c.fingerprint = p.email_fingerprint) AS claim_holder,
     p.platform_user_id IS NULL AND EXISTS (SELECT 1 FROM email_claims c WHERE c.person_id = p.id
       AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
+    p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
+      SELECT count(*) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') FROM (
+        SELECT outcome FROM platform_calls WHERE status IS NOT NULL OR outcome = 'unknown-outcome'
+        ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest) AS answers_missing,
+    CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
+      SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+      WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS primary_profile,
     CASE WHEN p.kind = 'client' THEN (
       SELECT json_agg(json_build_object(
           'externalId', q.external_id,
@@ -68,6 +80,8 @@ export interface RawPerson extends KnownColumns {
   claim_holder: string | null;
   wanted_providers: WantedProvider[] | null;
   still_listed_by: number | null;
+  answers_missing: boolean | null;
+  primary_profile: Buffer | null;
   step: string | null;
   error_code: string | null;
   updated_at: Date;
@@ -96,6 +110,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
       claim: raw.claim_holder === null ? 'free' : raw.claim_holder === raw.id ? 'held' : 'taken',
       providers: raw.wanted_providers ?? [],
       stillListedBy: raw.still_listed_by ?? 0,
+      answersMissing: raw.answers_missing ?? false,
     },
     listed: raw.applied_providers,
     wantedAt: raw.wanted_at,
@@ -107,6 +122,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
       appliedProfile: raw.applied_profile,
       attemptProfile: raw.attempt_profile,
       inviteUrl: raw.invite_url,
+      primaryProfile: raw.primary_profile,
       errorText: raw.error_text,
     },
   };

@@ -19,6 +19,7 @@ export type Review =
   | 'platform-user-taken'
   | 'platform-user-missing'
   | 'role-mismatch'
+  | 'create-unanswered'
   | 'delete-linked'
   | 'second-user';
 
@@ -57,6 +58,10 @@ export interface Person {
   /** The primary provider that the client's create named, as a platform user id; null: not known. */
   givenPrimary: string | null;
   attempt: Attempt | null;
+  /** Creates in a row that got no answer; a check that finds nobody does not end the row. */
+  lostCreates: number;
+  /** Whether the last create was answered that somebody is there already, and the email was not found since. */
+  conflicted: boolean;
   /** When the platform last said that the wanted email is unknown to it. */
   checkedAbsentAt: Date | null;
   /** A client's list on the platform as last applied; null: not known. */
@@ -85,6 +90,8 @@ export interface Surroundings {
   claim: 'held' | 'free' | 'taken';
   /** A client's wanted providers. */
   providers: WantedProvider[];
+  /** Whether the platform's last answers were all none: what is sent now may be done unseen. */
+  answersMissing: boolean;
   /** For a provider: clients whose list on the platform still holds it and is about to change. */
   stillListedBy: number;
 }

@@ -21,7 +21,7 @@ export interface Arrival {
 /** What the platform answers, or that it does not. */
 export type Reply =
   | { kind: 'exists' | 'created'; userId: string }
-  | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' }
+  | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict' }
   | { kind: 'unauthorized' | 'wrong-address' | 'rate-limited' | 'unreachable' | 'not-sent' | 'unknown' };
 
 export interface ModelUser {
@@ -46,6 +46,8 @@ export class PlatformModel {
   readonly users = new Map<string, ModelUser>();
   /** Users whom somebody removed in the platform's own application. */
   readonly removedByOthers = new Set<string>();
+  /** Users who signed up by themselves meanwhile: no check could tell of them beforehand. */
+  readonly newcomers = new Set<string>();
   private commits: { at: number; commit: () => void }[] = [];
   private made = 0;
 
@@ -95,6 +97,12 @@ export class PlatformModel {
     return [...this.users.values()].find((user) => user.partnerUserId === partnerUserId);
   }
 
+  /** Somebody signs up in the platform's own application. */
+  signUp(email: string): void {
+    if ([...this.users.values()].some((user) => user.email === email)) return;
+    this.newcomers.add(this.make({ role: 'client', email, partnerUserId: null, providers: [] }));
+  }
+
   /** Somebody removes a user in the platform's own application. */
   removeByOthers(id: string): void {
     if (this.users.delete(id)) this.removedByOthers.add(id);
@@ -127,8 +135,9 @@ export class PlatformModel {
   private create({ role, email, partnerUserId, providerUserIds }: Arrival): Reply {
     if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
     law(!this.userOf(partnerUserId), `a second user was made for ${partnerUserId}`);
-    const known = email !== null && [...this.users.values()].some((user) => user.email === email);
-    law(!known, `${partnerUserId} was created although the platform knew the email`);
+    const holder = email === null ? undefined : [...this.users.values()].find((user) => user.email === email);
+    if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict' };
+    law(!holder, `${partnerUserId} was created although the platform knew the email`);
     return { kind: 'created', userId: this.make({ role, email, partnerUserId, providers: providerUserIds }) };
   }
 

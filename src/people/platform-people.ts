@@ -43,7 +43,7 @@ export class PlatformPeople {
         inviteUrl: inviteUrl ?? null,
       };
     } catch (error) {
-      return failed(error, this.clock.monotonicMs() - started);
+      return failed(step, error, this.clock.monotonicMs() - started);
     }
   }
 
@@ -57,6 +57,10 @@ export class PlatformPeople {
   private opened(row: PersonRow, step: CallStep): Profile | undefined {
     const sealed = step.subject === 'attempted' ? row.sealed.attemptProfile : row.sealed.profile;
     try {
+      const [primary] = row.around.providers;
+      if (step.subject === 'primary' && primary && row.sealed.primaryProfile) {
+        return this.seal.open({ kind: 'provider', externalId: primary.externalId }, row.sealed.primaryProfile);
+      }
       return this.seal.open(row, sealed ?? row.sealed.profile);
     } catch (error) {
       this.log.warn({ msg: 'a person could not be read; nothing was sent', person: row.id, ...errorTrace(error) });
@@ -109,7 +113,7 @@ const UNREADABLE: CallResult = {
 };
 
 /** Names what an error means for a person. What is no platform error is a fault of ours after sending: unknown. */
-function failed(error: unknown, durationMs: number): CallResult {
+function failed(step: CallStep, error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
   const base = { errorText: null, inviteUrl: null };
@@ -117,6 +121,8 @@ function failed(error: unknown, durationMs: number): CallResult {
   if (fault?.isWrongAddress) {
     return { ...base, answer: { kind: 'wrong-address' }, outcome, errorCode: 'platform-address' };
   }
+  const isConflict =
+    fault?.status === 409 && (step.operation === 'createProvider' || step.operation === 'createClient');
   switch (kind) {
     case 'rate-limited':
       return {
@@ -132,7 +138,7 @@ function failed(error: unknown, durationMs: number): CallResult {
     case 'rejected':
       return {
         ...base,
-        answer: { kind: 'rejected' },
+        answer: { kind: isConflict ? 'conflict' : 'rejected' },
         outcome,
         errorCode: 'rejected',
         errorText: fault?.platformMessage ?? null,

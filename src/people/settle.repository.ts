@@ -38,6 +38,9 @@ export type CallAnswer =
 /** Bounds of the wait after a transient fault of one person's call, in milliseconds. */
 const RETRY = { baseMs: 1_000, maxMs: 300_000 };
 
+/** Bounds of the wait before a create that got no answer, and was not done, is made again, in milliseconds. */
+const CREATE_AGAIN = { baseMs: 2_000, maxMs: 3_600_000 };
+
 /** Stores what a call came to, in one transaction: the log's row, the person, and whoever depended on it. */
 @Injectable()
 export class SettleRepository {
@@ -111,7 +114,8 @@ export class SettleRepository {
       return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
     }
     if (isDone(answer)) await this.addresses.worked(tx, operation);
-    if (isDone(answer) || answer.kind === 'rejected') await this.circuits.succeeded(tx, operation);
+    if (isDone(answer) || answer.kind === 'rejected' || answer.kind === 'conflict')
+      await this.circuits.succeeded(tx, operation);
     if (answer.kind === 'exists' || answer.kind === 'created') {
       const heldByAnother = await this.people.isHeldByAnother(tx, row.id, answer.userId);
       if (answer.kind === 'created') return { answer: { ...answer, heldByAnother }, errorCode };
@@ -137,6 +141,7 @@ export class SettleRepository {
       callId: turn.grant.id,
       outdated: row.wantedAt >= turn.grant.grantedAt,
       now,
+      createAgainAt: new Date(now.getTime() + backoffMs(row.person.lostCreates, this.random.fraction(), CREATE_AGAIN)),
       retryAt: new Date(now.getTime() + retryMs),
       lookUpAt: new Date(now.getTime() + this.env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000),
     });

@@ -101,7 +101,9 @@ function explain(step: Step, person: Person): Trace['nextStep'] {
     checkUser:
       step.subject === 'attempted'
         ? 'A create got no answer; the email tells whether it was done.'
-        : 'Nobody is created before a check.',
+        : step.subject === 'primary'
+          ? 'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.'
+          : 'Nobody is created before a check.',
     createProvider: 'The platform does not know this email.',
     createClient:
       person.email === null ? 'Without an email there is nothing to check.' : 'The platform does not know this email.',

@@ -32,7 +32,7 @@ export class WishesRepository {
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint, lane = 'interactive', held_by = NULL,
-         fault = NULL, retry_at = NULL, strikes = 0, wanted_at = clock_timestamp(),
+         fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, wanted_at = clock_timestamp(),
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END
@@ -55,7 +55,7 @@ export class WishesRepository {
   async wantAbsence(tx: PoolClient, id: string): Promise<void> {
     await tx.query(
       `UPDATE people SET wanted = false, lane = 'interactive', held_by = NULL, fault = NULL, review = NULL,
-         retry_at = NULL, strikes = 0, checked_absent_at = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
+         retry_at = NULL, strikes = 0, lost_creates = 0, checked_absent_at = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
       [id],
     );
   }
@@ -107,7 +107,7 @@ export class WishesRepository {
       delete: 'role_known = true',
     };
     await tx.query(
-      `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, strikes = 0, lane = 'interactive', held_by = NULL WHERE id = $1`,
+      `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, lane = 'interactive', held_by = NULL WHERE id = $1`,
       [id],
     );
   }
@@ -136,7 +136,7 @@ export class WishesRepository {
       `UPDATE people SET platform_user_id = $2, origin = $3, role_known = true,
          applied_profile = CASE WHEN attempt_operation LIKE 'create%' THEN attempt_profile END,
          given_primary = CASE WHEN attempt_operation LIKE 'create%' THEN given_primary END, providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
-         retry_at = NULL, strikes = 0
+         retry_at = NULL, strikes = 0, lost_creates = 0
        WHERE id = $1`,
       [id, platformUserId, origin],
     );

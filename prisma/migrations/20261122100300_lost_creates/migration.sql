@@ -1,0 +1,3 @@
+-- AlterTable
+ALTER TABLE "people" ADD COLUMN "conflicted" BOOLEAN NOT NULL DEFAULT false,
+ADD COLUMN "lost_creates" INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,76 @@
+import { until } from '../harness/until.js';
+import type { PersonView } from '../src/people/person-view.js';
+import { useSharedService } from './support/shared-service.js';
+
+const shared = useSharedService();
+const put = async (path: string, body: object, wait = 60): Promise<PersonView> =>
+  (await shared.service.call('PUT', `/v1/${path}`, { body, wait })).body;
+const get = async (path: string, wait = 0): Promise<PersonView> =>
+  (await shared.service.call('GET', `/v1/${path}`, { wait })).body;
+const verdict = ({ sync }: PersonView) => [sync.state, sync.error?.code ?? null];
+const provider = (id: string) => ({ email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
+const client = { firstName: 'Noor', lastName: 'Haddad', providers: ['home'] };
+const operations = () => shared.mirror.simulator.state.arrivals.list().map(({ operation }) => operation);
+
+beforeEach(() => put('providers/home', provider('home')));
+afterEach(() => shared.mirror.release());
+
+test('after three unknown outcomes in a row, creates without an email wait until some call is answered', async () => {
+  shared.mirror.trouble({ operation: '*', kind: 'status', status: 503, count: null });
+  for (const id of ['lost-1', 'lost-2', 'lost-3']) {
+    expect(verdict(await put(`clients/${id}`, client))).toEqual(['needs-review', 'create-unknown']);
+  }
+  const waiting = Array.from({ length: 12 }, (_, at) => `clients/waits-${at}`);
+  const before = shared.mirror.arrivals('createClient');
+  for (const path of waiting) await put(path, client, 0);
+  await until(
+    'it was asked whether the platform answers',
+    () => shared.mirror.arrivals('checkUser') > 1 + waiting.length,
+  );
+  expect(shared.mirror.arrivals('createClient')).toBe(before);
+  for (const path of waiting) expect((await get(path)).sync.state).toBe('pending');
+
+  shared.mirror.release();
+  for (const path of waiting) expect(verdict(await get(path, 60))).toEqual(['synced', null]);
+});
+
+test('a create that is lost again and again is made ever more rarely', async () => {
+  shared.mirror.trouble({ operation: 'createProvider', kind: 'status', status: 503, count: null });
+  await put('providers/never', provider('never'), 0);
+  const row = () =>
+    shared.mirror.sql<{ lost: number; waits: number | null }>(
+      `SELECT lost_creates AS lost, extract(epoch FROM retry_at - checked_absent_at)::float8 AS waits
+       FROM people WHERE external_id = 'never' AND attempt_call_id IS NULL`,
+    );
+  for (const lost of [1, 2, 3]) {
+    const seen = await until(`create ${lost} is lost`, async () => {
+      const [person] = await row();
+      return person?.lost === lost && person.waits !== null ? person : undefined;
+    });
+    // Doubled each time from two seconds on, a quarter more or less.
+    expect(seen.waits).toBeGreaterThanOrEqual(0.75 * 2 ** lost);
+    expect(seen.waits).toBeLessThanOrEqual(1.25 * 2 ** lost);
+    await shared.mirror.sql("UPDATE people SET retry_at = NULL, due_at = now() WHERE external_id = 'never'");
+  }
+  await shared.mirror.sql(
+    "UPDATE people SET lost_creates = 13, retry_at = NULL, due_at = now() WHERE external_id = 'never'",
+  );
+  expect(verdict(await get('providers/never', 60))).toEqual(['needs-review', 'create-unanswered']);
+  shared.mirror.release();
+  const answer = await shared.service.call('POST', '/v1/providers/never/resolve', {
+    body: { action: 'retry' },
+    wait: 60,
+  });
+  expect(answer.body.sync.state).toBe('synced');
+});
+
+test('a 409 to a create after a check that found nobody is followed by one more check', async () => {
+  shared.mirror.trouble({ operation: 'createProvider', kind: 'status', status: 409 });
+  const begun = operations().length;
+  expect(verdict(await put('providers/late', provider('late')))).toEqual(['synced', null]);
+  expect(operations().slice(begun)).toEqual(['checkUser', 'createProvider', 'checkUser', 'createProvider']);
+
+  shared.mirror.trouble({ operation: 'createProvider', kind: 'status', status: 409, count: null });
+  expect(verdict(await put('providers/refused', provider('refused')))).toEqual(['failed', 'rejected']);
+  expect(operations().slice(begun + 4)).toEqual(['checkUser', 'createProvider', 'checkUser', 'createProvider']);
+});
