@@ -230,6 +230,33 @@ describe('a client', () => {
     expect((await service.call('DELETE', '/v1/providers/p-free', { wait: 60 })).status).toBe(200);
   });
 
+  test('that is deleted is forgotten by name and email, and remembered by its external id and its former user', async () => {
+    const before = await syncedClient('c-forgotten', ['p-1'], { email: 'forgotten@example.org' });
+    const deleted = await service.call('DELETE', '/v1/clients/c-forgotten', { wait: 60 });
+    for (const { body } of [deleted, await service.call('GET', '/v1/clients/c-forgotten')]) {
+      expect(body).toMatchObject({ externalId: 'c-forgotten', email: null, firstName: '', lastName: '' });
+      expect(body.sync).toMatchObject({ state: 'deleted', notPushable: [] });
+    }
+    const [kept] = await mirror.sql(
+      `SELECT email_fingerprint, applied_profile, attempt_profile, invite_url, error_text,
+         (SELECT count(*)::int FROM email_claims c WHERE c.person_id = p.id) AS claims,
+         (SELECT platform_user_id FROM platform_users u WHERE u.person_id = p.id) AS former
+       FROM people p WHERE external_id = 'c-forgotten'`,
+    );
+    expect(kept).toEqual({
+      email_fingerprint: null,
+      applied_profile: null,
+      attempt_profile: null,
+      invite_url: null,
+      error_text: null,
+      claims: 0,
+      former: before.platformUserId,
+    });
+    // The email is free for whoever has it next, and the person may come back.
+    await syncedClient('c-successor', ['p-1'], { email: 'forgotten@example.org' });
+    expect(await syncedClient('c-forgotten', ['p-1'])).toMatchObject({ firstName: 'Cleo', lastName: 'Adler' });
+  });
+
   test('that was deleted has no list to replace until it is PUT again', async () => {
     await syncedClient('c-dead', ['p-1']);
     await service.call('DELETE', '/v1/clients/c-dead', { wait: 60 });

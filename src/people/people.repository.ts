@@ -6,6 +6,7 @@ import { nextStep, type Step } from './next-step.js';
 import type { Person, PersonKind, PersonState } from './person.js';
 import { toColumns } from './person-columns.js';
 import { type PersonRow, type RawPerson, SELECT_PERSON, toPersonRow } from './person-row.js';
+import { ProfileSeal } from './profile.js';
 import { WakesRepository } from './wakes.repository.js';
 
 /** The states that the EHR is told of. */
@@ -21,6 +22,7 @@ export class PeopleRepository {
   constructor(
     private readonly wakes: WakesRepository,
     private readonly feed: Feed,
+    private readonly seal: ProfileSeal,
   ) {}
 
   /**
@@ -123,12 +125,23 @@ export class PeopleRepository {
        WHERE id = $1`,
       [row.id, step.state, isCall ? step.operation : null, dueAt, isCall ? null : step.code, rested, keepsPlace],
     );
-    if (step.state === 'deleted') await this.releaseClaims(tx, row.id);
+    if (step.state === 'deleted') await this.forget(tx, row);
     else if (row.hasStrayClaims)
       await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
     if (row.kind === 'client') await this.wakes.deletedProviders(tx, row.listed);
     if (row.state !== step.state) await this.tell(tx, row, step);
     row.state = step.state;
+  }
+
+  /** What is known of somebody by name goes with the deletion; the external id stays, and with it the way to sessions. */
+  private async forget(tx: PoolClient, row: PersonRow): Promise<void> {
+    await this.releaseClaims(tx, row.id);
+    const nobody = { email: null, firstName: '', lastName: '' };
+    await tx.query(
+      `UPDATE people SET profile = $2, profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL,
+         applied_hash = NULL, attempt_profile = NULL, invite_url = NULL, error_text = NULL WHERE id = $1`,
+      [row.id, this.seal.seal(row, nobody), this.seal.hash(nobody)],
+    );
   }
 
   private async tell(tx: PoolClient, row: PersonRow, step: Exclude<Step, { do: 'claim' }>): Promise<void> {

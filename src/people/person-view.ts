@@ -47,13 +47,17 @@ export class PersonView {
   @ApiProperty({ enum: ['provider', 'client'] })
   kind!: PersonKind;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Null where there is none, and once the person is deleted',
+  })
   email!: string | null;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, description: 'Empty once the person is deleted' })
   firstName!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, description: 'Empty once the person is deleted' })
   lastName!: string;
 
   @ApiProperty({ type: [String], required: false, description: 'Clients only; the first is the primary' })

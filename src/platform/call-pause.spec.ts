@@ -13,8 +13,7 @@ test('what the platform asks for is kept to the millisecond, whatever happened b
   );
 });
 
-test('a mistaken Retry-After stops the service for an hour at most, and never runs backwards', () => {
-  expect(pauseMs(10 ** 12, 1, 0)).toBe(3_600_000);
+test('a pause never runs backwards', () => {
   expect(pauseMs(-5_000, 1, 0)).toBe(0);
 });
 

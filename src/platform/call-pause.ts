@@ -3,9 +3,6 @@ import { backoffMs } from '../queue/backoff.js';
 /** Bounds of the pause after a 429 without Retry-After, in milliseconds. */
 const BOUNDS = { baseMs: 1_000, maxMs: 60_000 };
 
-/** A Retry-After longer than this is cut: a mistaken header must not stop the service for days. Milliseconds. */
-const LONGEST_MS = 60 * 60_000;
-
 /**
  * How long every worker pauses after a 429.
  *
@@ -15,6 +12,6 @@ const LONGEST_MS = 60 * 60_000;
  * @returns milliseconds
  */
 export function pauseMs(retryAfterMs: number | undefined, strikes: number, fraction: number): number {
-  if (retryAfterMs !== undefined) return Math.min(LONGEST_MS, Math.max(0, retryAfterMs));
+  if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);
   return backoffMs(strikes, fraction, BOUNDS);
 }
