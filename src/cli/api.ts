@@ -1,4 +1,4 @@
-import { CliFault, sentenceOf } from './cli-fault.js';
+import { CliFault, sentenceOf, Unreachable } from './cli-fault.js';
 import type { Connection } from './connection.js';
 
 /** How a request is sent. */
@@ -112,12 +112,13 @@ export class Api {
       answer = await fetch(url + path, { method, ...content, headers, signal, redirect: 'error' });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new CliFault(
+      throw new Unreachable(
         `notebridge does not answer at ${url} (${causeOf(error)}): is it running, and is NOTEBRIDGE_URL right?`,
       );
     }
-    if (!answer.ok) throw new CliFault(sentenceOf(answer.status, await answer.text()));
-    return answer;
+    if (answer.ok) return answer;
+    const sentence = sentenceOf(answer.status, await answer.text());
+    throw answer.status >= 502 && answer.status <= 504 ? new Unreachable(sentence) : new CliFault(sentence);
   }
 }
 

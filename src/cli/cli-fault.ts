@@ -9,6 +9,9 @@ export class CliFault extends Error {
   }
 }
 
+/** The service does not answer at present: it may be starting again. */
+export class Unreachable extends CliFault {}
+
 interface Problem {
   detail: string;
   errors?: { pointer: string; detail: string }[];

@@ -6,6 +6,7 @@ const BY_CODE: Record<string, (file: string) => string> = {
     `${file} is a folder: name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
   EACCES: (file) => `${file}: this user may not open it (EACCES); change its rights, or choose another place.`,
   EROFS: (file) => `${file}: nothing can be written there (EROFS); choose another place.`,
+  EEXIST: (file) => `${file} is there already: name another file, or remove that one.`,
   ENOSPC: (file) => `${file}: the disk is full (ENOSPC); free some space, or choose another place.`,
 };
 

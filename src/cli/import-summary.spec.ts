@@ -28,6 +28,8 @@ function view(counts: Partial<ImportView['counts']>, more: Partial<ImportView> =
     calls: { made: 76, remaining: { min: 0, max: 0 } },
     etaSeconds: null,
     ignoredColumns: [],
+    guards: [],
+    needAttention: (counts.rejected ?? 0) + (counts.failed ?? 0) + (counts.needsReview ?? 0),
     error: null,
     createdAt: '2026-11-21T08:00:00.000Z',
     finishedAt: '2026-11-21T08:00:15.000Z',
@@ -92,3 +94,23 @@ test.each([
 ] as const)('%j %j ends the command with %d', (counts, more, code) =>
   expect(exitCodeOf(view(counts, more))).toBe(code),
 );
+
+test('a deletion that failed is told and fails the command, and so does what is paused or was skipped', () => {
+  const failed = view({ total: 1, unchanged: 1 }, { deletes: { failed: 2 }, needAttention: 2 });
+  expect(importSummary(failed, 'nb')).toContain('2  whose deletion failed');
+  expect(importSummary(failed, 'nb')).toContain('nb retry i1');
+  expect(exitCodeOf(failed)).toBe(2);
+  expect(exitCodeOf(view({ total: 1, pending: 1 }, { state: 'paused' }))).toBe(2);
+  expect(exitCodeOf(view({ total: 1, skipped: 1 }))).toBe(2);
+  expect(exitCodeOf(view({ total: 1, unchanged: 1 }, { deletes: { skipped: 1 } }))).toBe(2);
+});
+
+test('a plan that a threshold holds back says which, what it counts, and how to go over it', () => {
+  const guards = [{ name: 'deletes', count: 7, of: 20, threshold: { percent: 10, people: 5 }, exceeded: true }];
+  const held = view({ total: 13 }, { state: 'planned', planned: { delete: 7 }, guards } as Partial<ImportView>);
+  expect(importSummary(held, 'nb')).toContain(
+    'threshold deletes: 7 of 20 people would be deleted; more than 10% and 5',
+  );
+  expect(importSummary(held, 'nb')).toContain('nb apply i1 --override deletes');
+  expect(exitCodeOf(held)).toBe(2);
+});

@@ -1,3 +1,4 @@
+import type { Guard, GuardName } from '../imports/import-guards.js';
 import type { PlannedOutcome } from '../imports/import-types.js';
 import type { ImportView } from '../imports/import-view.js';
 import { counted, duration } from './duration.js';
@@ -18,8 +19,19 @@ const OUTCOMES = {
 
 type Outcome = keyof typeof OUTCOMES;
 
-/** Outcomes that somebody has to do something about. */
-export const ATTENTION: readonly Outcome[] = ['needsReview', 'rejected', 'failed'];
+/** What became of people whom a snapshot was to delete, where they were not; they are no rows of the files. */
+const DELETES = [
+  ['pending', 'to be deleted, not done yet'],
+  ['failed', 'whose deletion failed'],
+  ['needsReview', 'whose deletion is left for your review'],
+  ['skipped', 'kept, though the files do not name them'],
+] as const;
+
+const GUARDS: Record<GuardName, string> = {
+  deletes: 'people would be deleted',
+  providerRemovals: 'clients would lose a provider',
+  creates: 'people would be new',
+};
 
 const PLANNED: Record<PlannedOutcome, string> = {
   'create-or-link': 'to be created, or linked when the platform knows them',
@@ -34,10 +46,17 @@ const PLANNED: Record<PlannedOutcome, string> = {
 /** What a plan may hold that somebody can have done. */
 const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
 
-/** How an import that came to rest ends the command: 0 well, 2 with rows that need somebody, 1 not at all. */
+/** How an import that came to rest ends the command: 0 well, 2 with something that needs somebody, 1 not at all. */
 export function exitCodeOf(view: ImportView): 0 | 1 | 2 {
   if (view.state === 'failed' || view.state === 'cancelled') return 1;
-  return ATTENTION.some((outcome) => view.counts[outcome] > 0) ? 2 : 0;
+  const skipped = view.counts.skipped + (view.deletes.skipped ?? 0);
+  const waits = view.state === 'paused' || exceeded(view).length > 0;
+  return view.needAttention > 0 || skipped > 0 || waits ? 2 : 0;
+}
+
+/** The thresholds that hold a plan back. */
+function exceeded({ state, guards }: ImportView): ImportView['guards'] {
+  return state === 'planned' ? guards.filter((guard) => guard.exceeded) : [];
 }
 
 /**
@@ -49,6 +68,7 @@ export function importSummary(view: ImportView, command: string): string {
   return [
     headline(view),
     ...(view.state === 'planned' ? planLines(view) : outcomeLines(view)),
+    ...exceeded(view).map(guardLine),
     ...view.ignoredColumns.map(ignoredLine),
     ...advice(view, command),
   ].join('\n');
@@ -66,7 +86,10 @@ function headline(view: ImportView): string {
 
 function outcomeLines(view: ImportView): string[] {
   const outcomes = Object.entries(OUTCOMES).filter(([outcome]) => view.counts[outcome as Outcome] > 0);
-  return outcomes.map(([outcome, words]) => line(view.counts[outcome as Outcome], words));
+  return [
+    ...outcomes.map(([outcome, words]) => line(view.counts[outcome as Outcome], words)),
+    ...DELETES.flatMap(([outcome, words]) => (view.deletes[outcome] ? [line(view.deletes[outcome], words)] : [])),
+  ];
 }
 
 function planLines(view: ImportView): string[] {
@@ -89,23 +112,31 @@ function line(count: number, words: string): string {
   return `  ${String(count).padStart(6)}  ${words}`;
 }
 
-function planAdvice({ id, planned }: ImportView, command: string): string {
+function guardLine({ name, count, of, threshold }: Guard): string {
+  const most = threshold ? `; more than ${threshold.percent}% and ${threshold.people} need your word` : '';
+  return `  Held back by the threshold ${name}: ${count} of ${of} ${GUARDS[name]}${most}.`;
+}
+
+function planAdvice(view: ImportView, command: string): string {
+  const { id, planned } = view;
   if (!WORK.some((outcome) => (planned[outcome] ?? 0) > 0)) return 'Nothing was sent, and there is nothing to do.';
-  return `Nothing was sent. To do it: ${command} apply ${id}`;
+  const over = exceeded(view).map(({ name }) => name);
+  const override = over.length > 0 ? ` --override ${over.join(' ')}` : '';
+  return `Nothing was sent. To do it: ${command} apply ${id}${override}`;
 }
 
 function advice(view: ImportView, command: string): string[] {
-  const { counts, id } = view;
+  const { counts, deletes, id } = view;
   return [
     ...(view.state === 'planned' ? [planAdvice(view, command)] : []),
     ...(view.state === 'paused' ? [`To go on: ${command} resume ${id}`] : []),
     ...(counts.rejected > 0
       ? [`Rejected rows, to be corrected and imported again: ${command} import-rows ${id} --rejected-csv rejected.csv`]
       : []),
-    ...(counts.needsReview > 0
+    ...(counts.needsReview + (deletes.needsReview ?? 0) > 0
       ? [`For review, with the reason: ${command} import-rows ${id} --outcome needsReview`]
       : []),
-    ...(counts.failed > 0
+    ...(counts.failed + (deletes.failed ?? 0) > 0
       ? [`Failed rows, with the reason: ${command} import-rows ${id} --outcome failed`, `Again: ${command} retry ${id}`]
       : []),
   ];

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportView } from '../imports/import-view.js';
 import type { Api } from './api.js';
+import { Unreachable } from './cli-fault.js';
 import { counted } from './duration.js';
 import type { LiveLine } from './live-line.js';
 import type { Progress } from './progress-bar.js';
@@ -8,12 +9,28 @@ import type { Progress } from './progress-bar.js';
 /** Milliseconds between two looks. */
 const LOOK_MS = 300;
 
+/** Milliseconds between two looks while the service does not answer, and after which it is believed to stay away. */
+const AWAY_LOOK_MS = 2_000;
+const AWAY_MOST_MS = 300_000;
+
 /** How an import is watched. */
 export interface WatchOptions {
   signal?: AbortSignal;
   /** Somebody said that the plan is to be done. */
   applied?: boolean;
+  /** Lets time pass. @param ms milliseconds */
+  pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>;
 }
+
+const pauseFor: Required<WatchOptions>['pause'] = (ms, signal) => delay(ms, undefined, { signal });
+
+/** Why nothing is sent at present. */
+const WHY_UNKNOWN: Record<NonNullable<ImportView['etaUnknown']>, string> = {
+  paused: 'it is paused',
+  'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
+  'platform-unauthorized': 'the platform refuses the API key, so nothing is sent',
+  'platform-address': 'the platform does not know the address, so nothing is sent',
+};
 
 /** How far an import is. */
 export function importProgress(view: ImportView): Progress {
@@ -24,11 +41,13 @@ export function importProgress(view: ImportView): Progress {
     noun: 'rows',
     note: counted(view.calls.made, 'call'),
     etaSeconds: view.etaSeconds,
+    etaUnknown: view.etaUnknown ? WHY_UNKNOWN[view.etaUnknown] : undefined,
   };
 }
 
 /**
- * Shows an import's progress until it needs nobody or somebody; whoever stops watching does not stop the import.
+ * Shows an import's progress until it needs nobody or somebody; whoever stops watching does not stop the import. A
+ * service that is started again meanwhile is waited for.
  *
  * @returns the import at rest
  * @throws the signal's reason when it is aborted
@@ -39,24 +58,43 @@ export async function watchImport(
   live: LiveLine,
   options: WatchOptions = {},
 ): Promise<ImportView> {
-  const { signal, applied = false } = options;
+  const { signal, applied = false, pause = pauseFor } = options;
   try {
     for (;;) {
-      const view = await api.get<ImportView>(`/v1/imports/${id}`, { signal });
+      const view = await look(api, id, live, pause, signal);
       if (isAtRest(view, applied)) {
         if (view.state === 'completed') live.show(importProgress(view));
         return view;
       }
       if (view.state === 'running') live.show(importProgress(view));
-      await delay(LOOK_MS, undefined, { signal });
+      await pause(LOOK_MS, signal);
     }
   } finally {
     live.end();
   }
 }
 
-/** A plan that waits for somebody's word is at rest; one that is to be applied passes through that state. */
+/** @throws {Unreachable} when the service stays away */
+async function look(
+  api: Api,
+  id: string,
+  live: LiveLine,
+  pause: typeof pauseFor,
+  signal?: AbortSignal,
+): Promise<ImportView> {
+  for (let awayMs = 0; ; awayMs += AWAY_LOOK_MS) {
+    try {
+      return await api.get<ImportView>(`/v1/imports/${id}`, { signal });
+    } catch (error) {
+      if (!(error instanceof Unreachable) || awayMs >= AWAY_MOST_MS) throw error;
+      if (awayMs === 0) live.say('The service does not answer at present; the import goes on with it. Waiting …');
+      await pause(AWAY_LOOK_MS, signal);
+    }
+  }
+}
+
+/** A plan waits for somebody's word; one that was told to be done passes through that state. */
 function isAtRest(view: ImportView, applied: boolean): boolean {
-  if (view.state === 'planned') return !applied && (view.dryRun || view.mode === 'snapshot');
+  if (view.state === 'planned') return !applied;
   return view.state !== 'staging' && view.state !== 'running';
 }

@@ -16,6 +16,7 @@ interface ImportOptions {
   idSystem?: string[];
   encounterSince?: string;
   wait: boolean;
+  json?: boolean;
 }
 
 /** `notebridge import FILE…` */
@@ -41,6 +42,7 @@ export function addImportCommand(program: Command, api: Api): void {
     .option('--id-system <uris...>', 'FHIR identifier systems whose value is the external id')
     .option('--encounter-since <day>', 'FHIR encounters before this day name no provider; otherwise those of a year do')
     .option('--no-wait', 'return as soon as the files are read')
+    .option('--json', 'print nothing but the import as the service shows it at the end')
     .addHelpText('after', '\nEnds with 0 when all rows are done, 2 when some need your attention, 1 on an error.')
     .action((files: string[], options: ImportOptions) => importFiles(api, files, options));
 }
@@ -48,13 +50,15 @@ export function addImportCommand(program: Command, api: Api): void {
 async function importFiles(api: Api, paths: string[], options: ImportOptions): Promise<void> {
   const files = await lookAtFiles(paths, options.kind);
   const size = byteSize(files.reduce((sum, file) => sum + file.bytes, 0));
-  console.log(`Sending ${files.map((file) => `${file.path} (${file.kind})`).join(', ')}: ${size}`);
+  const say = options.json ? () => undefined : console.log;
+  say(`Sending ${files.map((file) => `${file.path} (${file.kind})`).join(', ')}: ${size}`);
   const stop = stopOnInterrupt();
   try {
     const view = await send(api, files, options, stop.signal);
-    console.log(`Import ${view.id}`);
-    if (!options.wait) return console.log(`It goes on by itself; to watch it: npx notebridge imports ${view.id}`);
-    await watchToEnd(api, view.id, { signal: stop.signal });
+    say(`Import ${view.id}`);
+    if (options.wait) return await watchToEnd(api, view.id, { signal: stop.signal }, options.json);
+    if (options.json) console.log(JSON.stringify(view, null, 2));
+    say(`It goes on by itself; to watch it: npx notebridge imports ${view.id}`);
   } finally {
     stop.release();
   }
@@ -84,10 +88,11 @@ async function send(
 }
 
 /** Watches an import and ends the command as its outcome says. */
-export async function watchToEnd(api: Api, id: string, options: WatchOptions): Promise<void> {
+export async function watchToEnd(api: Api, id: string, options: WatchOptions, asJson = false): Promise<void> {
   try {
-    const view = await watchImport(api, id, new LiveLine(process.stdout), options);
-    console.log(importSummary(view, 'npx notebridge'));
+    const live = new LiveLine(asJson ? { write: () => undefined } : process.stdout);
+    const view = await watchImport(api, id, live, options);
+    console.log(asJson ? JSON.stringify(view, null, 2) : importSummary(view, 'npx notebridge'));
     process.exitCode = exitCodeOf(view);
   } catch (error) {
     if (!options.signal?.aborted) throw error;

@@ -10,6 +10,7 @@ import { fileFault } from './file-fault.js';
 import { stopOnInterrupt, watchToEnd } from './import.command.js';
 import { importSummary } from './import-summary.js';
 import { table } from './table.js';
+import { printTable } from './table-stream.js';
 
 const OVERRIDES = ['deletes', 'providerRemovals', 'creates'];
 
@@ -53,11 +54,19 @@ export function addImportsCommands(program: Command, api: Api): void {
   steering(program, api, 'pause', 'calls under way finish, nothing else starts');
   steering(program, api, 'resume', 'go on with a paused import');
   steering(program, api, 'cancel', 'calls under way finish, and what was not sent is no longer wanted');
-  steering(program, api, 'retry', 'plan and send again what failed');
+  program
+    .command('retry')
+    .description('plan and send again what failed')
+    .argument('<id>')
+    .addOption(new Option('--override <what...>', 'go over these thresholds, on your word').choices(OVERRIDES))
+    .option('--no-wait', 'return at once')
+    .action((id: string, options: { override?: string[]; wait: boolean }) =>
+      steer(api, id, 'retry', options.wait, { override: options.override ?? [] }),
+    );
 }
 
 function steering(program: Command, api: Api, action: string, description: string): void {
-  const follows = action === 'resume' || action === 'retry';
+  const follows = action === 'resume';
   const command = program.command(action).description(description).argument('<id>');
   if (follows) command.option('--no-wait', 'return at once');
   command.action((id: string, options: { wait?: boolean }) => steer(api, id, action, follows && options.wait === true));
@@ -79,20 +88,20 @@ async function listImports(api: Api, asJson: boolean | undefined): Promise<void>
   if (asJson) return console.log(JSON.stringify(page, null, 2));
   if (page.items.length === 0)
     return console.log('There was no import yet: npx notebridge import providers.csv clients.csv');
-  const rows = page.items.map(({ id, createdAt, state, kind, counts, calls }) => {
-    const attention = counts.rejected + counts.failed + counts.needsReview;
-    return [id, createdAt.slice(0, 19), kind, state, counts.total, counts.pending, attention, calls.made];
+  const rows = page.items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => {
+    return [id, createdAt.slice(0, 19), kind, state, counts.total, counts.pending, needAttention, calls.made];
   });
   console.log(table(['id', 'begun (UTC)', 'kind', 'state', 'rows', 'pending', 'need attention', 'calls'], rows));
 }
 
 async function printRows(rows: AsyncIterable<ImportRowView>): Promise<void> {
-  const cells: unknown[][] = [];
-  for await (const row of rows) {
-    cells.push([`${row.file}:${row.line}`, row.externalId, row.outcome, row.code, row.field, row.hint]);
-  }
-  if (cells.length === 0) return console.log('There are no such rows.');
-  console.log(table(['row', 'external id', 'outcome', 'code', 'field', 'what to do'], cells));
+  const header = ['row', 'external id', 'outcome', 'code', 'field', 'what to do'];
+  if ((await printTable(header, cellsOf(rows))) === 0) console.log('There are no such rows.');
+}
+
+async function* cellsOf(rows: AsyncIterable<ImportRowView>): AsyncGenerator<unknown[]> {
+  for await (const row of rows)
+    yield [`${row.file}:${row.line}`, row.externalId, row.outcome, row.code, row.field, row.hint];
 }
 
 async function printLines(rows: AsyncIterable<unknown>): Promise<void> {
@@ -101,7 +110,7 @@ async function printLines(rows: AsyncIterable<unknown>): Promise<void> {
 
 async function saveRejected(api: Api, id: string, file: string): Promise<void> {
   const content = await api.stream(`/v1/imports/${id}/rejected.csv`, { accept: 'text/csv' });
-  const target = await open(file, 'w', 0o600).catch((error: unknown) => {
+  const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
     throw fileFault(file, error);
   });
   await pipeline(Readable.from(content), target.createWriteStream());

@@ -26,6 +26,12 @@ export class LiveLine {
     else this.append(progress);
   }
 
+  /** Says something on a line of its own. */
+  say(text: string): void {
+    this.end();
+    this.terminal.write(`${text}\n`);
+  }
+
   /** Leaves the last state on a terminal and goes to the next line. */
   end(): void {
     if (this.terminal.isTTY && this.shown !== '') this.terminal.write('\n');

@@ -18,7 +18,16 @@ const ABOUT = `Speaks to a running notebridge.
 NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
 NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo`;
 
+/** Whoever reads the output may have had enough of it, such as `head`. */
+function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+}
+
 async function main(): Promise<void> {
+  endWithReader();
   const api = new Api(() => connectionFrom(readClientEnv()));
   const program = new Command('notebridge')
     .description(ABOUT)

@@ -6,7 +6,7 @@ import type { Trace } from '../people/trace.service.js';
 import { type Api, type Page, segment } from './api.js';
 import { CliFault } from './cli-fault.js';
 import { personLines, personRow, traceLines } from './person-lines.js';
-import { table } from './table.js';
+import { printTable } from './table-stream.js';
 import { waitSeconds } from './wait-seconds.js';
 
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
@@ -69,14 +69,17 @@ export function addPeopleCommands(program: Command, api: Api): void {
 }
 
 async function listPeople(api: Api, options: PeopleOptions): Promise<void> {
-  const rows: unknown[][] = [];
-  for await (const person of peopleOf(api, options)) {
-    if (options.json) console.log(JSON.stringify(person));
-    else rows.push(personRow(person));
+  const people = peopleOf(api, options);
+  if (options.json) {
+    for await (const person of people) console.log(JSON.stringify(person));
+    return;
   }
-  if (options.json) return;
-  if (rows.length === 0) return console.log('There is nobody like that.');
-  console.log(table(['kind', 'external id', 'state', 'reason', 'platform user', 'providers'], rows));
+  const header = ['kind', 'external id', 'state', 'reason', 'platform user', 'providers'];
+  if ((await printTable(header, rowsOf(people))) === 0) console.log('There is nobody like that.');
+}
+
+async function* rowsOf(people: AsyncIterable<PersonView>): AsyncGenerator<readonly unknown[]> {
+  for await (const person of people) yield personRow(person);
 }
 
 async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonView> {

@@ -10,6 +10,8 @@ export interface Progress {
   note?: string;
   /** Seconds that are left; null: not known. */
   etaSeconds: number | null;
+  /** Why it is not known. */
+  etaUnknown?: string;
 }
 
 const WIDEST_BAR = 32;
@@ -22,9 +24,14 @@ function share({ done, total }: Progress): number {
 
 /** Progress in words: `12 of 42 rows · 26 calls · about 11 s left`. */
 export function progressWords(progress: Progress): string {
-  const { done, total, noun, note, etaSeconds } = progress;
-  const left = etaSeconds === null || done >= total ? [] : [`about ${duration(etaSeconds)} left`];
+  const { done, total, noun, note } = progress;
+  const left = done >= total ? [] : timeLeft(progress);
   return [`${done} of ${total} ${noun}`, ...(note ? [note] : []), ...left].join(' · ');
+}
+
+function timeLeft({ etaSeconds, etaUnknown }: Progress): string[] {
+  if (etaSeconds !== null) return [`about ${duration(etaSeconds)} left`];
+  return etaUnknown === undefined ? [] : [`time left not known: ${etaUnknown}`];
 }
 
 /**

@@ -4,14 +4,27 @@
  * @param rows cells; null and undefined show as a dash
  */
 export function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const lines = [header, ...rows.map((row) => row.map(cell))];
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
+  const lines = [[...header], ...rows.map((row) => row.map(cellOf))];
+  return tableLines(lines, widthsOf(lines));
+}
+
+/** The width of each column's widest cell. */
+export function widthsOf(lines: readonly (readonly string[])[]): number[] {
+  const columns = lines[0]?.length ?? 0;
+  return Array.from({ length: columns }, (_, column) =>
+    lines.reduce((widest, line) => Math.max(widest, (line[column] ?? '').length), 0),
+  );
+}
+
+/** Lines of cells, padded. */
+export function tableLines(lines: readonly (readonly string[])[], widths: readonly number[]): string {
   return lines
     .map((line) => line.map((text, column) => (column < line.length - 1 ? text.padEnd(widths[column] ?? 0) : text)))
     .map((line) => line.join('  ').trimEnd())
     .join('\n');
 }
 
-function cell(value: unknown): string {
+/** What a cell shows. */
+export function cellOf(value: unknown): string {
   return value === null || value === undefined || value === '' ? '–' : String(value).replaceAll(/\s+/g, ' ');
 }

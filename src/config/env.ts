@@ -223,6 +223,13 @@ export class Env {
   @Min(1024)
   IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
 
+  /** Rows of one import; what is stored of each is many times a short line. */
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(10_000_000)
+  IMPORT_MAX_ROWS: number = 3_000_000;
+
   /** Days for which histories and copies are kept; notes and the audit trail stay. */
   @Type(() => Number)
   @IsInt()

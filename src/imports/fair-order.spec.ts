@@ -35,12 +35,12 @@ describe(`the order in which the people of an import go (SEED=${SEED})`, () => {
 });
 
 test(`the rows are given in the order of their places, each of them once (SEED=${process.env.SEED})`, () => {
-  const lasts = fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 50, max: 20_000 }));
+  const lasts = fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 50, max: 5_000 }));
   fc.assert(
     fc.property(lasts, (last) => {
       const sorted = Array.from({ length: last }, (_, at) => at + 1).sort((a, b) => fairPlace(a) - fairPlace(b));
       expect([...fairRows(last)]).toEqual(sorted);
     }),
-    { seed: Number(process.env.SEED), numRuns: 200 },
+    { seed: Number(process.env.SEED), numRuns: 60 },
   );
 });

@@ -9,10 +9,10 @@ const RANGE = 2 ** 32;
  * Where a row stands in an order that knows nothing of the file's, in which the people of an import go. Files are sorted,
  * by date of admission, say: whoever goes first must not all be old or all be new, for the rest is estimated by them.
  *
- * @param rowNo from 1, at most 3,000,000
+ * @param rowNo from 1, below 2³²
  */
 export function fairPlace(rowNo: number): number {
-  return (rowNo * STEP) % RANGE;
+  return Math.imul(rowNo, STEP) >>> 0; // exact, where the product is beyond what a number holds
 }
 
 /**

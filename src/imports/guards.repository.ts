@@ -26,12 +26,18 @@ export class GuardsRepository {
 
   /** Counts a planned import's deletes, removals and creates, and keeps them with it. */
   async weigh(tx: PoolClient, importId: string): Promise<Guard[]> {
-    const guards = guardsOf(await this.count(tx, importId), this.thresholds);
+    const guards = guardsOf(await this.count(tx, importId, null), this.thresholds);
     await tx.query('UPDATE imports SET guards = $2 WHERE id = $1', [importId, JSON.stringify(guards)]);
     return guards;
   }
 
-  private async count(tx: PoolClient, importId: string): Promise<PlanCounts> {
+  /** Counts what some rows do that were planned anew. */
+  async ofRows(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<Guard[]> {
+    return guardsOf(await this.count(tx, importId, rowNos), this.thresholds);
+  }
+
+  /** @param rowNos null: all rows */
+  private async count(tx: PoolClient, importId: string, rowNos: readonly number[] | null): Promise<PlanCounts> {
     const { rows } = await tx.query<
       Record<'deletes' | 'creates' | 'removals' | 'people', number> & { kind: PersonKind }
     >(
@@ -43,8 +49,9 @@ export class GuardsRepository {
          (SELECT count(*)::int FROM people p WHERE p.wanted AND p.kind = k.kind) AS people
        FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind)
        LEFT JOIN import_rows r ON r.import_id = $1 AND r.kind = k.kind AND r.outcome = 'pending'
+         AND ($2::int[] IS NULL OR r.row_no = ANY ($2))
        GROUP BY k.kind`,
-      [importId],
+      [importId, rowNos],
     );
     const { rows: nameless } = await tx.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM import_rows

@@ -3,6 +3,7 @@ import type { CallTempo } from '../platform/call-forecast.js';
 import { etaSeconds } from './import-eta.js';
 import type { IgnoredColumns } from './import-files.js';
 import type { Guard } from './import-guards.js';
+import { ETA_UNKNOWN, type EtaUnknown } from './import-outlook.js';
 import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from './import-types.js';
 import type { ImportTotals } from './totals.repository.js';
 
@@ -39,8 +40,21 @@ export class ImportView {
   @ApiProperty({ type: 'object', additionalProperties: true })
   calls!: { made: number; remaining: { min: number; max: number } };
 
-  @ApiProperty({ type: Number, nullable: true, description: 'To tenths; null while it is paused, and once it ended' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    description: 'To tenths; null while it can not be told, and once it ended',
+  })
   etaSeconds!: number | null;
+
+  @ApiProperty({ enum: ETA_UNKNOWN, nullable: true, description: 'Why it can not be told: nothing is sent at present' })
+  etaUnknown!: EtaUnknown | null;
+
+  @ApiProperty({
+    type: Number,
+    description: 'Rows, and people to delete, that somebody has to see to: rejected, failed, in review',
+  })
+  needAttention!: number;
 
   @ApiProperty({
     type: 'array',
@@ -71,11 +85,11 @@ export function hasEta({ state }: Pick<ImportRecord, 'state'>): boolean {
   return state === 'planned' || state === 'running';
 }
 
-/** Shows an import. @param tempo how calls go; null: it is not told when the import ends */
+/** Shows an import. @param outlook how calls go; null: it is not told when the import ends */
 export function showImport(
   record: ImportRecord,
   totals: ImportTotals,
-  tempo: CallTempo | null,
+  { tempo, etaUnknown }: { tempo: CallTempo | null; etaUnknown: EtaUnknown | null },
   ignoredColumns: IgnoredColumns[],
 ): ImportView {
   const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
@@ -94,9 +108,18 @@ export function showImport(
     calls: { made: totals.callsMade, remaining },
     guards: record.guards ?? [],
     etaSeconds: tempo && etaSeconds(totals.work, tempo),
+    etaUnknown,
+    needAttention: attention(totals.counts) + attention(totals.deletes),
     ignoredColumns,
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
     createdAt: record.createdAt.toISOString(),
     finishedAt: record.finishedAt?.toISOString() ?? null,
   };
+}
+
+/** Outcomes that somebody has to do something about. */
+const ATTENTION: readonly RowOutcome[] = ['rejected', 'failed', 'needsReview'];
+
+function attention(counts: Partial<Record<RowOutcome, number>>): number {
+  return ATTENTION.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
 }

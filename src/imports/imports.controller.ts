@@ -17,6 +17,7 @@ import { UuidParam } from '../http/uuid-param.js';
 import { ImportProgress } from './import-progress.js';
 import { IMPORT_REQUEST_BODY } from './import-request-body.js';
 import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
+import { ImportUploads } from './import-uploads.service.js';
 import { ImportView } from './import-view.js';
 import { ApplyDto, ImportQuery, ImportRowsQuery } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
@@ -29,6 +30,7 @@ import { uploadedFiles } from './uploaded-files.js';
 export class ImportsController {
   constructor(
     private readonly imports: ImportsService,
+    private readonly uploads: ImportUploads,
     private readonly rows: ImportRowsService,
     private readonly progress: ImportProgress,
     private readonly streams: EventStreams,
@@ -56,7 +58,7 @@ export class ImportsController {
   ): Promise<ImportView> {
     const { idSystem, encounterSince: day, ...rest } = query;
     const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
-    await this.imports.create(
+    await this.uploads.create(
       id,
       { ...rest, idSystems: idSystem, encounterSince, createdBy: caller.id },
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
@@ -142,9 +144,9 @@ export class ImportsController {
   }
 
   @Post(':id/retry')
-  @ApiOperation({ summary: 'Takes up again what failed, is in review, or was skipped' })
+  @ApiOperation({ summary: 'Takes up again what failed, is in review, or was skipped, over thresholds when told' })
   @HttpCode(200)
-  async retry(@UuidParam() id: string): Promise<ImportView> {
-    return this.imports.retry(id);
+  async retry(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
+    return this.imports.retry(id, dto?.override ?? [], caller);
   }
 }

@@ -74,7 +74,7 @@ export class ImportRowsQuery extends PageQuery {
   planned?: PlannedOutcome;
 }
 
-/** `POST /v1/imports/{id}/apply` */
+/** `POST /v1/imports/{id}/apply`, and `/retry` */
 export class ApplyDto {
   @ApiPropertyOptional({ type: [String], enum: ['deletes', 'providerRemovals', 'creates'] })
   @IsOptional()

@@ -9,10 +9,12 @@ import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
 import { GuardsRepository } from './guards.repository.js';
 import { ImportFiles } from './import-files.js';
+import { ImportOutlook } from './import-outlook.js';
 import { ImportPreparation } from './import-preparation.service.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportRowsService } from './import-rows.service.js';
 import { ImportSteps } from './import-steps.service.js';
+import { ImportUploads } from './import-uploads.service.js';
 import { ImportsController } from './imports.controller.js';
 import { ImportsProcessor } from './imports.processor.js';
 import { ImportsRepository } from './imports.repository.js';
@@ -37,6 +39,7 @@ import { UploadRoom } from './upload-room.js';
   controllers: [ImportsController],
   providers: [
     ImportsService,
+    ImportUploads,
     ImportRowsService,
     ImportProgress,
     ImportSteps,
@@ -55,6 +58,7 @@ import { UploadRoom } from './upload-room.js';
     ImportPreparation,
     PreparationRepository,
     ImportsHealth,
+    ImportOutlook,
     TallyRepository,
     TotalsRepository,
     CancelRepository,

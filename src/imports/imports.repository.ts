@@ -171,10 +171,11 @@ export class ImportsRepository {
     return rows[0];
   }
 
-  /** @param applyWanted rows of it are still to be wanted, once it is running */
+  /** @param applyWanted rows of it are still to be wanted, once it is running; any worker may begin with that at once */
   async enter(tx: PoolClient, id: string, state: ImportState, applyWanted = false): Promise<void> {
     await tx.query(
       `UPDATE imports SET state = $2, apply_wanted = $3, attempts = 0, attempt_at = NULL, finished_at = NULL,
+         alive_at = CASE WHEN $3 THEN '-infinity' ELSE alive_at END,
          applied_at = CASE WHEN $2 = 'running' THEN coalesce(applied_at, clock_timestamp()) ELSE applied_at END
        WHERE id = $1`,
       [id, state, applyWanted],

@@ -2,76 +2,42 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../access/audit.js';
 import type { Principal } from '../access/caller.js';
-import { Clock } from '../config/clock.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import { CallLogRepository } from '../platform/call-log.repository.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { CancelRepository } from './cancel.repository.js';
-import { type ImportFile, ImportFiles } from './import-files.js';
-import { standing } from './import-guards.js';
-import { ImportSteps, INTERRUPTED } from './import-steps.service.js';
-import type { ImportRecord, ImportRequest, ImportState } from './import-types.js';
+import { ImportFiles } from './import-files.js';
+import { type Guard, standing } from './import-guards.js';
+import { ImportOutlook } from './import-outlook.js';
+import { ImportSteps } from './import-steps.service.js';
+import type { ImportRecord, ImportState } from './import-types.js';
 import { hasEta, type ImportView, showImport } from './import-view.js';
 import { ImportsRepository } from './imports.repository.js';
 import { awaitTurn } from './order-lock.js';
-import { readPeople } from './read/read-people.js';
-import { UnreadableFile } from './read/unreadable-file.js';
 import { RetryRepository } from './retry.repository.js';
-import { signsOfLife } from './sign-of-life.js';
-import { StagingRepository } from './staging.repository.js';
-import { StagingWriter } from './staging-writer.js';
 import { TotalsRepository } from './totals.repository.js';
-import { readingOf, type UploadedFile } from './upload-parts.js';
-import { UploadRoom } from './upload-room.js';
 
 /** What somebody's word changes of an import. */
 type Steering = (tx: PoolClient, record: ImportRecord) => Promise<void>;
 
-/** Milliseconds between two signs of life of a reader. */
-const ALIVE_MS = 5_000;
-
-/** Imports: taking them in, showing them, and steering them. */
+/** Imports: showing them, and steering them. */
 @Injectable()
 export class ImportsService {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly counts: TotalsRepository,
-    private readonly staging: StagingRepository,
     private readonly files: ImportFiles,
-    private readonly uploads: UploadRoom,
     private readonly steps: ImportSteps,
     private readonly cancelling: CancelRepository,
     private readonly retrying: RetryRepository,
     private readonly calls: CallLogRepository,
+    private readonly outlook: ImportOutlook,
     private readonly doorbell: Doorbell,
     private readonly audit: Audit,
-    private readonly clock: Clock,
   ) {}
-
-  /**
-   * Reads an import to its end and stores its rows, in constant memory; planning and running follow by themselves.
-   *
-   * @param id the same for every run of one request; what an earlier run has read is not read again
-   * @throws {Problem} 422 `unreadable-file` when a file as a whole can't be read, 422 `no-file` when there is none, 413,
-   * 415; then nothing of it is imported
-   */
-  async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
-    if (!(await this.imports.begin(id, request))) {
-      for await (const file of files) for await (const _ of file.content);
-      return;
-    }
-    try {
-      await this.stage(id, request, files);
-    } catch (error) {
-      const why = error instanceof Problem ? { code: error.type, detail: error.detail } : INTERRUPTED;
-      await this.database.transaction((tx) => this.imports.failReading(tx, id, why), 'bulk');
-      throw error;
-    }
-    this.steps.ring();
-  }
 
   /** @throws {Problem} 404 */
   async show(id: string): Promise<ImportView> {
@@ -92,27 +58,23 @@ export class ImportsService {
    */
   async apply(id: string, overrides: string[], by: Principal): Promise<ImportView> {
     return this.steer(id, ['planned'], async (tx, record) => {
-      const [first, ...more] = standing(record.guards ?? [], overrides);
-      if (first) {
-        const names = [first, ...more].map((guard) => guard.name);
-        const nameless = [first, ...more].some((guard) => guard.nameless);
-        const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
-        const detail = `The plan exceeds the threshold for ${names.join(', ')}; look at the rows behind it, then apply with override: ${JSON.stringify(names)}.${why}`;
-        throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: [first, ...more] } });
-      }
-      const used = standing(record.guards ?? [], []).map((guard) => guard.name);
-      if (used.length > 0) {
-        const subjects = { id, guards: used.join(',') };
-        await this.audit.record({ by, action: 'import.override', subjects, outcome: 'accepted' }, tx);
-      }
+      await this.passGuards(tx, id, record.guards ?? [], overrides, by);
       await this.imports.wantApply(tx, id, overrides);
     });
   }
 
-  /** Takes up again what failed, is in review, or was skipped because somebody changed it after the plan. */
-  async retry(id: string): Promise<ImportView> {
+  /**
+   * Takes up again what failed, is in review, or was skipped because somebody changed it after the plan.
+   *
+   * @param overrides the guards that what is planned anew may exceed, by name
+   * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing taken up
+   */
+  async retry(id: string, overrides: string[], by: Principal): Promise<ImportView> {
     const work: Steering = async (tx, record) => {
-      if (await this.retrying.retry(tx, record)) await this.imports.enter(tx, id, 'running', true);
+      const guards = await this.retrying.retry(tx, record);
+      if (!guards) return;
+      await this.passGuards(tx, id, guards, overrides, by);
+      await this.imports.enter(tx, id, 'running', true);
     };
     return this.steer(id, ['running', 'completed'], work, awaitTurn);
   }
@@ -141,54 +103,26 @@ export class ImportsService {
     });
   }
 
-  private async stage(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
-    await this.uploads.transaction(async (tx) => {
-      const writer = new StagingWriter(this.staging, tx, id, request);
-      const read: ImportFile[] = [];
-      const alive = this.sayAlive(id);
-      for await (const { content, ...file } of files) {
-        await this.stageFile(writer, request, { ...file, content: signsOfLife(content, alive) }, read);
-      }
-      if (read.length === 0) throw new Problem(422, 'no-file', 'The request holds no file; send at least one.');
-      await writer.flush();
-      const sealed = this.files.seal(id, read);
-      if (!(await this.imports.staged(tx, id, sealed))) throw new Problem(408, INTERRUPTED.code, INTERRUPTED.detail);
-    });
-  }
-
-  /** Says now and then that the sender is there, on another connection: the upload's own is in a transaction. */
-  private sayAlive(id: string): () => void {
-    let saidAt = 0;
-    return () => {
-      if (performance.now() - saidAt < ALIVE_MS) return;
-      saidAt = performance.now();
-      void this.imports.keepAlive(id).catch(() => undefined);
-    };
-  }
-
-  private async stageFile(
-    writer: StagingWriter,
-    request: ImportRequest,
-    file: UploadedFile,
-    read: ImportFile[],
+  /** Goes over exceeded guards on somebody's word, which the audit trail keeps. @throws {Problem} 409 `threshold-exceeded` */
+  private async passGuards(
+    tx: PoolClient,
+    id: string,
+    guards: Guard[],
+    overrides: string[],
+    by: Principal,
   ): Promise<void> {
-    const entry: ImportFile = { name: file.name };
-    const ordinal = read.push(entry);
-    const reading = readingOf(file, request.kind);
-    const kind = ({ providers: 'provider', clients: 'client', fhir: null } as const)[reading.kind];
-    const whole = request.mode === 'snapshot';
-    const options = { ...reading, idSystems: request.idSystems, now: this.clock.now(), whole };
-    try {
-      for await (const event of readPeople(file.content, options)) {
-        if (event.type === 'row') await writer.row(ordinal, event, kind);
-        else if (event.type === 'columns') [entry.columns, entry.ignored] = [event.columns, event.ignored];
-        else if (event.type !== 'end') await writer.fact(event);
-      }
-    } catch (error) {
-      if (!(error instanceof UnreadableFile)) throw error;
-      const extensions = { file: file.name, line: error.line, code: error.code };
-      throw new Problem(422, 'unreadable-file', `File ${ordinal}, line ${error.line}: ${error.hint}`, { extensions });
+    const [first, ...more] = standing(guards, overrides);
+    if (first) {
+      const names = [first, ...more].map((guard) => guard.name);
+      const nameless = [first, ...more].some((guard) => guard.nameless);
+      const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
+      const detail = `The plan exceeds the threshold for ${names.join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names)}.${why}`;
+      throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: [first, ...more] } });
     }
+    const used = standing(guards, []).map((guard) => guard.name);
+    if (used.length === 0) return;
+    const subjects = { id, guards: used.join(',') };
+    await this.audit.record({ by, action: 'import.override', subjects, outcome: 'accepted' }, tx);
   }
 
   /** @param before what the transaction waits for before it locks the import */
@@ -223,7 +157,9 @@ export class ImportsService {
 
   private async view(record: ImportRecord): Promise<ImportView> {
     const totals = await this.counts.totals(record);
-    const tempo = hasEta(record) ? await this.calls.tempo(this.database.pool, record.appliedAt) : null;
-    return showImport(record, totals, tempo, this.files.ignoredColumns(record));
+    const etaUnknown = await this.outlook.etaUnknown(record);
+    const hasTempo = hasEta(record) && etaUnknown === null;
+    const tempo = hasTempo ? await this.calls.tempo(this.database.pool, record.appliedAt) : null;
+    return showImport(record, totals, { tempo, etaUnknown }, this.files.ignoredColumns(record));
   }
 }

@@ -1,28 +1,39 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { GuardsRepository } from './guards.repository.js';
+import type { Guard } from './import-guards.js';
 import type { ImportRecord } from './import-types.js';
 import { PlanRepository } from './plan.repository.js';
 
 /** Takes up again what an import did not get done. */
 @Injectable()
 export class RetryRepository {
-  constructor(private readonly plans: PlanRepository) {}
+  constructor(
+    private readonly plans: PlanRepository,
+    private readonly guards: GuardsRepository,
+  ) {}
 
   /**
    * Plans skipped rows anew, to be applied, and lets the people of failed rows and of those in review go on. A client
    * whose provider is gone meanwhile is rejected, with its original cells (`RowCellsRepository.forget`).
    *
-   * @returns false when there is nothing of it: the import stays as it is
+   * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
    */
-  async retry(tx: PoolClient, record: ImportRecord): Promise<boolean> {
-    const { rowCount: skipped } = await tx.query(
+  async retry(tx: PoolClient, record: ImportRecord): Promise<Guard[] | undefined> {
+    const { rows: skipped } = await tx.query<{ rowNo: number }>(
       `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false
-       WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'`,
+       WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'
+       RETURNING row_no AS "rowNo"`,
       [record.id],
     );
-    if (skipped) await this.plans.plan(tx, { ...record, mode: 'upsert' });
+    if (skipped.length > 0) await this.plans.plan(tx, { ...record, mode: 'upsert' });
     const people = await this.takeUp(tx, record.id);
-    if (!skipped && people.length === 0) return false;
+    if (skipped.length === 0 && people.length === 0) return undefined;
+    const guards = await this.guards.ofRows(
+      tx,
+      record.id,
+      skipped.map(({ rowNo }) => rowNo),
+    );
     await tx.query(
       `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, checked_absent_at = NULL, held_by = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
@@ -32,7 +43,7 @@ export class RetryRepository {
        WHERE p.id = ANY($1) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending')`,
       [people],
     );
-    return true;
+    return guards;
   }
 
   /**

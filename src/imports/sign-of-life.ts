@@ -5,28 +5,22 @@ import { Problem } from '../http/problem.js';
 export const STALLED_MS = 30_000;
 
 /**
- * Passes chunks on as they come, and says so; a sender that falls silent is given up.
+ * Passes on what comes of an upload, its parts or their chunks; a sender that falls silent is given up.
  *
- * @param source the chunks of an upload; destroyed by whoever reads when this throws
- * @param alive called for every chunk
+ * @param source destroyed by whoever reads when this throws
  * @throws {Problem} 408 `upload-stalled`
  */
-export async function* signsOfLife(
-  source: AsyncIterable<Buffer>,
-  alive: () => void,
-  stalledMs = STALLED_MS,
-): AsyncGenerator<Buffer> {
-  const chunks = source[Symbol.asyncIterator]();
+export async function* signsOfLife<T>(source: AsyncIterable<T>, stalledMs = STALLED_MS): AsyncGenerator<T> {
+  const items = source[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await within(stalledMs, chunks.next(), () => giveUp(stalledMs));
+      const next = await within(stalledMs, items.next(), () => giveUp(stalledMs));
       if (next.done) return;
-      alive();
       yield next.value;
     }
   } finally {
     // Not awaited: a sender that is silent would keep it waiting.
-    void chunks.return?.()?.catch(() => undefined);
+    void items.return?.()?.catch(() => undefined);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { Problem } from '../http/problem.js';
 import type { PersonKind } from '../people/person.js';
 import type { ImportRequest } from './import-types.js';
 import type { AcceptedRow, ImportedPerson, ReadRow, ReferenceFact } from './read/import-row.js';
@@ -8,6 +9,15 @@ import type { StagedFact, StagedRow, StagingRepository } from './staging.reposit
 /** What is collected before it is stored: rows and facts, and the characters of what the rows say. */
 const BATCH_ITEMS = 250;
 const BATCH_CHARACTERS = 512 * 1024;
+
+/** References between FHIR resources that are kept, for each row that may be. */
+const FACTS_A_ROW = 10;
+
+/** What is stored of a row is many times a short line: the limit on bytes alone would let one upload fill the disk. */
+function tooMany(most: number, what: string): Problem {
+  const detail = `An import may hold ${most.toLocaleString('en')} ${what} at most: split it (IMPORT_MAX_ROWS sets the limit).`;
+  return new Problem(413, 'too-many-rows', detail);
+}
 
 /**
  * Collects what the readers tell of one import and has it stored, one batch while the next is being collected: constant
@@ -27,6 +37,7 @@ export class StagingWriter {
     private readonly tx: PoolClient,
     private readonly importId: string,
     private readonly request: Pick<ImportRequest, 'kind' | 'defaultProvider'>,
+    private readonly mostRows: number,
   ) {}
 
   /**
@@ -37,6 +48,7 @@ export class StagingWriter {
    */
   async row(file: number, row: ReadRow, kind: PersonKind | null = null): Promise<void> {
     this.rowNo += 1;
+    if (this.rowNo > this.mostRows) throw tooMany(this.mostRows, 'rows');
     this.rows.push(row.ok ? this.accepted(file, row) : { rowNo: this.rowNo, file, row, kind: row.kind ?? kind });
     this.characters += row.raw.length;
     if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
@@ -45,6 +57,7 @@ export class StagingWriter {
   /** Adds what a resource says beside the people. */
   async fact(fact: ReferenceFact): Promise<void> {
     this.factNo += 1;
+    if (this.factNo > this.mostRows * FACTS_A_ROW) throw tooMany(this.mostRows * FACTS_A_ROW, 'references');
     this.facts.push({ ...fact, factNo: this.factNo });
     if (this.facts.length === BATCH_ITEMS) await this.handOver();
   }

@@ -2,38 +2,47 @@ import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { mediaTypeOf } from '../http/body-policy.js';
 import { bodyTooLarge } from '../http/fault.js';
+import { STALLED_MS, signsOfLife } from './sign-of-life.js';
 import type { UploadedFile } from './upload-parts.js';
 
 /** Characters of a file's name that are kept. */
 const NAME_MAX = 200;
 
+/** Files of one import: an export in resources of their own may be one for each person. */
+const MOST_FILES = 10_000;
+
 /**
  * The files of a request, one after the other as they arrive: the parts of a multipart body, or the body itself.
  *
  * @param limit bytes of all files together
- * @throws {Problem} 413 `body-too-large`, at once when the request says so itself, else where the limit is passed
+ * @param stalledMs milliseconds without a byte after which the request is given up, wherever it stands
+ * @throws {Problem} 413 `body-too-large`, at once when the request says so itself, else where the limit is passed;
+ * 408 `upload-stalled`
  */
 export async function* uploadedFiles(
   request: FastifyRequest,
   body: Readable,
   limit: number,
+  stalledMs = STALLED_MS,
 ): AsyncGenerator<UploadedFile> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge();
   const count = counting(limit);
   if (!request.isMultipart()) {
     const mediaType = mediaTypeOf(request.headers['content-type']);
-    yield { name: mediaType || 'body', mediaType, content: count(body) };
+    yield { name: mediaType || 'body', mediaType, content: count(signsOfLife(body, stalledMs)) };
     return;
   }
   const names = new Set<string>();
   const broken = brokenOff(request);
-  for await (const part of unless(broken, request.parts({ limits: { fileSize: limit } }))) {
+  // Whether a part has a filename is the sender's habit: each of them is one file.
+  const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
+  for await (const part of signsOfLife(unless(broken, request.parts(options)), stalledMs)) {
     if (part.type !== 'file') continue;
     yield {
       name: uniqueName(part.filename || part.fieldname, names),
       field: part.fieldname,
       mediaType: mediaTypeOf(part.mimetype),
-      content: count(unless(broken, part.file)),
+      content: count(signsOfLife(unless(broken, part.file), stalledMs)),
     };
   }
 }

@@ -50,6 +50,8 @@ import { WishesRepository } from './wishes.repository.js';
     StuckRepository,
   ],
   exports: [
+    CircuitRepository,
+    PlatformPeople,
     PeopleRepository,
     WakesRepository,
     WishesRepository,

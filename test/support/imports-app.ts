@@ -2,19 +2,29 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { ImportFile } from '../../harness/service.js';
+import type { Principal } from '../../src/access/caller.js';
 import { AppModule } from '../../src/app.module.js';
 import { validateEnv } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import { ImportSteps } from '../../src/imports/import-steps.service.js';
 import type { ImportRequest } from '../../src/imports/import-types.js';
+import { ImportUploads } from '../../src/imports/import-uploads.service.js';
 import { ImportsService } from '../../src/imports/imports.service.js';
 import { prepareQueueStore } from '../../src/queue/backend.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { startAgain } from './start-again.js';
 
+const KEY = 'admin-key-of-the-tests';
+
+/** Whoever holds that key. */
+export const ADMIN = { id: 'admin', name: 'admin', scopes: [] } as unknown as Principal;
+
 /** The service in this process, whose imports take their steps when the test says so and at no other time. */
 export interface ImportsApp {
   readonly app: NestFastifyApplication;
+  readonly url: string;
+  /** Opens its routes. */
+  readonly key: string;
   readonly database: Database;
   readonly imports: ImportsService;
   readonly steps: ImportSteps;
@@ -30,7 +40,7 @@ export async function startImports(databaseUrl: string, settings: Record<string,
     PLATFORM_API_KEY: 'nobody-listens-there',
     PLATFORM_WEBHOOK_SECRET: 'secret-of-the-tests',
     PLATFORM_CONTRACT: 'simulator/contract.json',
-    ADMIN_API_KEY: 'admin-key-of-the-tests',
+    ADMIN_API_KEY: KEY,
     DATABASE_URL: databaseUrl,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
     QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}`,
@@ -48,6 +58,8 @@ export async function startImports(databaseUrl: string, settings: Record<string,
   const imports = app.get(ImportsService);
   return {
     app,
+    url: (await app.getUrl()).replace('[::1]', '127.0.0.1'),
+    key: KEY,
     imports,
     database: app.get(Database),
     steps: app.get(ImportSteps),
@@ -62,7 +74,7 @@ export async function startImports(databaseUrl: string, settings: Record<string,
         createdBy: 'test',
         ...request,
       };
-      await imports.create(id, whole, uploaded(files));
+      await app.get(ImportUploads).create(id, whole, uploaded(files));
       return id;
     },
   };

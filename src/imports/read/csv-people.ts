@@ -170,7 +170,7 @@ class CsvFile {
     this.header = { cells: headerText(cells), of: header };
     this.rows = new CsvRows(header, this.kind, this.limits);
     this.account.header += span;
-    return { type: 'columns', columns: header.names, ignored: header.ignored };
+    return { type: 'columns', columns: header.names, ignored: header.ignored, areRejects: header.added > 0 };
   }
 
   private broken({ line, span, broken, text }: BrokenLine): ReadEvent {

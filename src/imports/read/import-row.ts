@@ -39,6 +39,8 @@ export interface ColumnsFact {
   columns: string[];
   /** Those from which nothing is read, as far as their names may be shown. */
   ignored?: string[];
+  /** These are rejected rows of an earlier import that come back. */
+  areRejects?: boolean;
 }
 
 /** A key (see `reference-key.ts`) under which references may mean this person. */

@@ -1,0 +1,25 @@
+import { Injectable } from '@nestjs/common';
+import { CircuitRepository, type StopCode } from '../people/circuit.repository.js';
+import { PlatformPeople } from '../people/platform-people.js';
+import type { ImportRecord } from './import-types.js';
+
+/** Why it can't be told when an import ends. */
+export const ETA_UNKNOWN = ['paused', 'not-configured', 'platform-unauthorized', 'platform-address'] as const;
+export type EtaUnknown = (typeof ETA_UNKNOWN)[number] & (StopCode | 'paused' | 'not-configured');
+
+/** Whether anything can be sent for an import at present. */
+@Injectable()
+export class ImportOutlook {
+  constructor(
+    private readonly platform: PlatformPeople,
+    private readonly circuits: CircuitRepository,
+  ) {}
+
+  /** @returns null when it can be told, or there is nothing to tell */
+  async etaUnknown({ state }: Pick<ImportRecord, 'state'>): Promise<EtaUnknown | null> {
+    if (state === 'paused') return 'paused';
+    if (state !== 'running' && state !== 'planned') return null;
+    if (!this.platform.isConfigured) return 'not-configured';
+    return (await this.circuits.stopped())[0]?.code ?? null;
+  }
+}
