@@ -538,6 +538,25 @@ it('nothing Completed stays without its result: a 404 is asked again, and can be
   expect((await ended(comes.id)).state).toBe('Completed');
 });
 
+it('a process that is killed in the middle of a look-up holds the job only until it counts as dead', async () => {
+  const other = await newMirror({ platform: PLATFORM, env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  const first = await other.start();
+  other.hold({ operation: 'getComplianceJob' });
+  const { body } = await post([file()], {}, first);
+  finishJob(other.simulator.state, other.simulator.state.complianceJobs.get(body.jobId ?? '') ?? fail('no such job'));
+  await until('its look-up is under way', () => other.arrivals('getComplianceJob') === 1);
+  await first.kill();
+  const next = await other.start();
+  // As if the seconds had passed for which the first counts as alive.
+  await other.sql(`WITH gone AS (
+      UPDATE workers SET alive_until = now() WHERE id = (SELECT lease_owner FROM compliance_jobs WHERE id = '${body.id}'))
+    UPDATE compliance_jobs SET lease_safe_at = now() WHERE id = '${body.id}'`);
+  await until('its result is there', async () => {
+    const answer = await next.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${body.id}`);
+    return answer.body.result !== null && answer.body.state === 'Completed';
+  });
+});
+
 it('a 403 for one job alone strikes that job, and keeps no other from its look-up (trap 15)', async () => {
   listen(false);
   const { body: refused } = await post([file()]);
