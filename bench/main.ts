@@ -1,4 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os';
+import { benchApply } from './apply.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchDatabaseAway } from './database-away.js';
@@ -17,6 +18,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   budget: benchBudget,
   eta: benchEta,
   reimport: benchReimport,
+  apply: benchApply,
   receiver: benchReceiver,
   outage: benchOutage,
   recordings: benchRecordings,

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -73,9 +75,38 @@ test('import ends with 2 when rows need somebody, and the rejected ones can be f
 
   const rejected = path.join(folder, 'rejected-clients.csv');
   expect((await notebridge('import-rows', id, '--rejected-csv', rejected)).code).toBe(0);
+  const twice = await notebridge('import-rows', id, '--rejected-csv', rejected);
+  expect([twice.code, twice.output]).toEqual([1, expect.stringContaining('is there already')]);
   writeFileSync(rejected, readFileSync(rejected, 'utf8').replace('nobody', 'p1'));
   const again = await notebridge('import', rejected);
   expect([again.code, again.output]).toEqual([0, expect.stringContaining('1  created')]);
+});
+
+test('with --json an import prints itself at its end, and nothing else', async () => {
+  const { code, output } = await notebridge('import', file('providers.csv', ...PROVIDERS), '--json');
+  expect([code, JSON.parse(output)]).toMatchObject([0, { state: 'completed', counts: { total: 2 } }]);
+});
+
+test('a reader that has seen enough, as head does, ends a command without a word', async () => {
+  const env = { ...process.env, NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
+  const child = spawn(process.execPath, ['dist/src/cli/main.js', 'people', '--json'], { env });
+  child.stdout.destroy();
+  let said = '';
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
+  const [code] = await once(child, 'exit');
+  expect([code, said]).toEqual([0, '']);
+});
+
+test('an upsert that a threshold holds back says which, and ends with 2', async () => {
+  const held = await (await newMirror({ env: { IMPORT_MAX_CREATES: '1%,1' } })).start();
+  const news = ['e1', 'e2', 'e3'].map((id) => `${id},${id}@example.org,Em,Ek`);
+  const program = await start(['import', file('providers.csv', PROVIDERS[0] ?? '', ...news)], {
+    NOTEBRIDGE_URL: held.url,
+  });
+  expect([await program.ended(), program.output()]).toEqual([2, expect.stringContaining('threshold creates: 3 of')]);
+  expect(program.output()).toContain('--override creates');
 });
 
 test('a dry run plans and sends nothing until it is applied', async () => {
