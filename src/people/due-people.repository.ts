@@ -10,6 +10,9 @@ interface Head {
   dueAt: Date;
 }
 
+/** The most urgent first. */
+export const LANES: readonly Lane[] = ['interactive', 'bulk'];
+
 /** Nobody holds them back and nobody serves them: the words of the partial index, and a few rows beside. */
 const FREE = `due_at IS NOT NULL AND held_by IS NULL AND (lease_until IS NULL OR lease_until < $1)`;
 
@@ -42,15 +45,21 @@ export class DuePeopleRepository {
     return undefined;
   }
 
-  /** Locks who is due for an operation and was never refused, else who was refused longest ago. @returns the id */
+  /**
+   * Locks who is due for an operation and was never refused, else who was refused longest ago. Whoever was never refused
+   * is waited for when its lane may not call just now: else two people who are refused for themselves would take the
+   * probes of all who stand in the paced lane.
+   *
+   * @returns the person's id
+   */
   async takeProber(tx: PoolClient, lanes: Lane[], operation: string, now: Date): Promise<string | undefined> {
-    for (const lane of lanes) {
+    for (const lane of LANES) {
       const { rows } = await tx.query<{ id: string }>(
         `SELECT id FROM people WHERE lane = $2 AND step = $3 AND due_at <= $1 AND ${FREE} AND refused_at IS NULL
          ${SOONEST} ${LOCK}`,
         [now, lane, operation],
       );
-      if (rows[0]) return rows[0].id;
+      if (rows[0]) return lanes.includes(lane) ? rows[0].id : undefined;
     }
     const { rows } = await tx.query<{ id: string }>(
       `SELECT id FROM people WHERE lane = ANY($2::lane[]) AND step = $3 AND due_at <= $1 AND ${FREE} AND refused_at IS NOT NULL
@@ -62,11 +71,11 @@ export class DuePeopleRepository {
 
   /** The most urgent of each lane, whenever they are due. */
   async soonest(sql: Pick<Pool, 'query'>, stopped: string[], now: Date): Promise<Head[]> {
-    return this.heads(sql, ['interactive', 'bulk'], stopped, now);
+    return this.heads(sql, LANES, stopped, now);
   }
 
   /** In the order in which they are served: lane after lane, and there by their moments. */
-  private async heads(sql: Pick<Pool, 'query'>, lanes: Lane[], stopped: string[], now: Date): Promise<Head[]> {
+  private async heads(sql: Pick<Pool, 'query'>, lanes: readonly Lane[], stopped: string[], now: Date): Promise<Head[]> {
     const steps = OPERATIONS.filter((operation) => !stopped.includes(operation));
     const head = (condition: string) =>
       `SELECT due_at FROM people WHERE lane = served.lane AND ${condition} AND ${FREE} ${SOONEST}`;

@@ -8,7 +8,7 @@ import { type CallGrant, CallLogRepository, SEND_WITHIN_MS } from '../platform/c
 import type { CallWindow, Lane } from '../platform/call-pace.js';
 import { applyGrant } from './apply-answer.js';
 import { CircuitRepository, type OpenCircuits } from './circuit.repository.js';
-import { DuePeopleRepository } from './due-people.repository.js';
+import { DuePeopleRepository, LANES } from './due-people.repository.js';
 import type { CallStep } from './next-step.js';
 import { PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
@@ -46,8 +46,6 @@ const DECISIONS_PER_TURN = 50;
 
 /** Milliseconds beyond a call's timeout for which nobody else may take the person. */
 const LEASE_MARGIN_MS = 5_000;
-
-const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
 /**
  * Grants turns: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
