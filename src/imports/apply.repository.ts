@@ -24,18 +24,25 @@ export class ApplyRepository {
     private readonly deletes: ApplyDeletesRepository,
   ) {}
 
-  /** How many rows of an import are still to be applied, by phase, and the number of its last row. */
-  async left(tx: PoolClient, importId: string): Promise<{ phases: ApplyPhase[]; lastRow: number }> {
-    const { rows } = await tx.query<{ phase: ApplyPhase }>(
-      `SELECT DISTINCT ${PHASE} AS phase FROM import_rows r WHERE r.import_id = $1 AND ${TO_APPLY}`,
+  /** What is left to do of an import: phases with rows that are to be applied, whether any are or were, and its last row. */
+  async left(
+    tx: PoolClient,
+    importId: string,
+  ): Promise<{ phases: ApplyPhase[]; holdsPeople: boolean; lastRow: number }> {
+    const { rows } = await tx.query<{ phase: ApplyPhase; applied: boolean }>(
+      `SELECT DISTINCT ${PHASE} AS phase, r.applied FROM import_rows r WHERE r.import_id = $1 AND (${TO_APPLY} OR r.applied)`,
       [importId],
     );
     const last = await tx.query<{ row: number | null }>(
       'SELECT max(row_no) AS row FROM import_rows WHERE import_id = $1',
       [importId],
     );
-    const phases = new Set(rows.map(({ phase }) => phase));
-    return { phases: APPLY_PHASES.filter((phase) => phases.has(phase)), lastRow: last.rows[0]?.row ?? 0 };
+    const phases = new Set(rows.filter(({ applied }) => !applied).map(({ phase }) => phase));
+    return {
+      phases: APPLY_PHASES.filter((phase) => phases.has(phase)),
+      holdsPeople: rows.length > 0,
+      lastRow: last.rows[0]?.row ?? 0,
+    };
   }
 
   /**
@@ -60,7 +67,7 @@ export class ApplyRepository {
   /** Lets the people of some rows go, once the whole import is wanted. @returns how many there were */
   async release(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<number> {
     const { rows } = await tx.query<{ id: string }>(
-      `SELECT r.person_id AS id FROM import_rows r WHERE ${IN_BATCH} AND r.person_id IS NOT NULL`,
+      `SELECT r.person_id AS id FROM import_rows r WHERE ${IN_BATCH} AND r.applied AND r.person_id IS NOT NULL`,
       [importId, rowNos],
     );
     const { rowCount } = await tx.query(

@@ -106,14 +106,18 @@ export class ImportPreparation {
    * what is left. People go once everybody is wanted.
    */
   private async apply(importId: string): Promise<void> {
-    const { phases, lastRow } = await this.database.transaction((tx) => this.applying.left(tx, importId), 'bulk');
+    const { phases, holdsPeople, lastRow } = await this.database.transaction(
+      (tx) => this.applying.left(tx, importId),
+      'bulk',
+    );
     for (const phase of APPLY_PHASES.filter((one) => phases.includes(one)))
       await this.inBatches(importId, lastRow, (tx, rowNos) => this.applying.apply(tx, importId, phase, rowNos));
-    await this.inBatches(importId, lastRow, (tx, rowNos) => this.applying.release(tx, importId, rowNos));
+    if (holdsPeople)
+      await this.inBatches(importId, lastRow, (tx, rowNos) => this.applying.release(tx, importId, rowNos));
     await this.database.transaction(async (tx) => {
       await this.references.remember(tx, importId);
       await this.preparing.applied(tx, importId);
-      await this.imports.analyse(tx);
+      if (holdsPeople) await this.imports.analyse(tx);
     }, 'bulk');
     this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
   }
