@@ -133,7 +133,7 @@ test.each([
 
   const next = await counted(() => turns.nextInMs());
   expect(next.read).toBeLessThan(FEW);
-  const someone = await counted(() => turns.someoneIsDue());
+  const someone = await counted(() => service.app.get(DuePeopleRepository).someoneIsDue());
   expect(someone.read).toBeLessThan(FEW);
 });
 

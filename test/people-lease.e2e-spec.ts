@@ -16,27 +16,32 @@ afterAll(() => app?.close());
 test('an answer that comes when somebody else has taken the person over changes nothing of the person', async () => {
   const { service, sql } = app;
   const known = () =>
-    sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, strikes, lease_token
+    sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, strikes, lease_owner, lease_no
          FROM people WHERE kind = 'client' AND external_id = 'c-1'`);
-  await sql(`UPDATE people SET lease_token = $1, lease_until = now() + interval '1 minute' WHERE external_id = 'c-1'`, [
-    randomUUID(),
+  const owner = randomUUID();
+  await sql(`UPDATE people SET lease_owner = $1, lease_no = 7, lease_safe_at = now() WHERE external_id = 'c-1'`, [
+    owner,
   ]);
   const before = await known();
   const row = await service.app.get(PeopleRepository).find(service.app.get(Database).pool, 'client', 'c-1');
   if (!row) throw new Error('The client is not there.');
   const step: CallStep = { do: 'call', operation: 'setClientProviders', state: 'pending', notBefore: null };
-  for (const [operation, answer] of [
-    ['setClientProviders', { kind: 'applied' }],
-    ['setClientProviders', { kind: 'not-found' }],
-    ['deleteUser', { kind: 'deleted' }],
-    ['checkUser', { kind: 'unreachable' }],
+  // Whoever lost the lease to another process, and whoever leased it to itself once more.
+  const anothers = { key: row.id, owner: randomUUID(), no: 7 };
+  const former = { key: row.id, owner, no: 6 };
+  for (const [operation, answer, lease] of [
+    ['setClientProviders', { kind: 'applied' }, anothers],
+    ['setClientProviders', { kind: 'not-found' }, former],
+    ['deleteUser', { kind: 'deleted' }, anothers],
+    ['deleteUser', { kind: 'deleted' }, former],
+    ['checkUser', { kind: 'unreachable' }, former],
   ] as const) {
     await service.app.get(SettleRepository).settle(
       {
         row,
         step: { ...step, operation, providerUserIds: ['of-before'] },
         grant: { id: '0', grantedAt: new Date() },
-        lease: randomUUID(),
+        lease,
         sendBeforeMs: 0,
       },
       {

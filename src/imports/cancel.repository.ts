@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { IS_LEASED } from '../queue/due-rows/lease.js';
 import { ReferencesRepository } from './references.repository.js';
 
 /** People whom a round may take back, and the rows that want them, one beside the other. */
@@ -78,7 +79,7 @@ export class CancelRepository {
     const { rows } = await tx.query<{ id: string; rowNo: number }>(
       `SELECT p.id, r.row_no AS "rowNo" FROM import_rows r JOIN people p ON p.id = r.person_id AND p.wanted_at = r.person_wanted_at
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.held_by = $1 AND p.state <> 'deleted'
-         AND p.attempt_call_id IS NULL AND (p.lease_until IS NULL OR p.lease_until < clock_timestamp())
+         AND p.attempt_call_id IS NULL AND NOT ${IS_LEASED}
        ORDER BY p.id FOR UPDATE OF p`,
       [importId],
     );
@@ -92,7 +93,7 @@ export class CancelRepository {
   private async letOn(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     await tx.query(
       `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
-         AND (lease_until IS NULL OR lease_until < clock_timestamp())`,
+         AND NOT ${IS_LEASED}`,
       [importId],
     );
     await tx.query(

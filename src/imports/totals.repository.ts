@@ -76,7 +76,7 @@ export class TotalsRepository {
          coalesce(max(wait_ms) FILTER (WHERE "callsMax" > 0), 0) AS "waitMs"
        FROM (
          SELECT r.kind, p.origin, ${calls('r.calls_min')} AS "callsMin", ${calls('r.calls_max')} AS "callsMax",
-           p.lease_until > clock_timestamp() AS is_under_way,
+           p.lease_owner IS NOT NULL AS is_under_way,
            r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL AND ${IS_CHECKED} AS is_asked,
            extract(epoch FROM p.due_at - clock_timestamp())::float8 * 1000 AS wait_ms
          FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2

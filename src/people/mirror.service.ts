@@ -5,9 +5,10 @@ import { Database } from '../database/database.js';
 import { holdOn } from '../database/hold-on.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
+import { DuePeopleRepository } from './due-people.repository.js';
 import { PlatformPeople } from './platform-people.js';
 import { SettleRepository } from './settle.repository.js';
-import { DoubtfulTurn, type TurnOffer, TurnRepository } from './turn.repository.js';
+import { DoubtfulTurn, type Turn, type TurnOffer, TurnRepository } from './turn.repository.js';
 import { WakesRepository } from './wakes.repository.js';
 
 /** Milliseconds without a bell after which the sweep does the work itself, and how many turns it takes at once. */
@@ -28,6 +29,7 @@ export class MirrorService {
 
   constructor(
     private readonly turns: TurnRepository,
+    private readonly due: DuePeopleRepository,
     private readonly platform: PlatformPeople,
     private readonly settling: SettleRepository,
     private readonly wakes: WakesRepository,
@@ -54,6 +56,14 @@ export class MirrorService {
       await next;
       return false;
     }
+    await this.take(turn).finally(() => this.due.done(turn.lease));
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'settled');
+    await next;
+    if (turn.row.kind === 'provider') await this.wakeClients();
+    return true;
+  }
+
+  private async take(turn: Turn): Promise<void> {
     const left = turn.sendBeforeMs - this.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(turn.row, turn.step, left) : this.platform.notSent();
     const { state, code } = await holdOn(() => this.settling.settle(turn, result), this.clock);
@@ -64,10 +74,6 @@ export class MirrorService {
       state,
       code,
     });
-    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'settled');
-    await next;
-    if (turn.row.kind === 'provider') await this.wakeClients();
-    return true;
   }
 
   /**
@@ -101,7 +107,9 @@ export class MirrorService {
   /** A slot that stands although its commit was not confirmed is given back: only this process knows it unused. */
   private async notGranted(error: unknown): Promise<never> {
     if (!(error instanceof DoubtfulTurn)) throw error;
-    await holdOn(() => this.settling.takeBack(error.turn, this.platform.notSent()), this.clock);
+    await holdOn(() => this.settling.takeBack(error.turn, this.platform.notSent()), this.clock).finally(() =>
+      this.due.done(error.turn.lease),
+    );
     throw error.fault;
   }
 
@@ -130,7 +138,7 @@ export class MirrorService {
    * away: then turns are taken here, one after the other, under the same limit.
    */
   async sweep(): Promise<void> {
-    if (!this.platform.isConfigured || !(await this.turns.someoneIsDue())) return;
+    if (!this.platform.isConfigured || !(await this.due.someoneIsDue())) return;
     this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'sweep');
     for (let turns = 0; turns < TURNS_PER_SWEEP && this.isSilent(); turns++) {
       if (!(await this.takeTurn())) return;

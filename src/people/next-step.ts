@@ -12,6 +12,11 @@ export interface CallStep {
   providerUserIds?: string[];
 }
 
+/** Whether a call makes a user: the one kind that must not be made twice. */
+export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
+  return operation === 'createProvider' || operation === 'createClient';
+}
+
 /** Take the email's claim, then ask again. */
 export interface ClaimStep {
   do: 'claim';

@@ -1,4 +1,5 @@
 import type { Lane } from '../platform/call-pace.js';
+import type { Lease } from '../queue/due-rows/lease.js';
 import type { Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
 import { fromColumns, type KnownColumns } from './person-columns.js';
 
@@ -21,7 +22,7 @@ export interface PersonRow {
   origin: Origin | null;
   /** Whether it holds the claim of an email that it neither wants nor may have given to the platform. */
   hasStrayClaims: boolean;
-  leaseToken: string | null;
+  lease: Lease | null;
   sealed: {
     profile: Buffer;
     appliedProfile: Buffer | null;
@@ -85,7 +86,8 @@ export interface RawPerson extends KnownColumns {
   step: string | null;
   error_code: string | null;
   updated_at: Date;
-  lease_token: string | null;
+  lease_owner: string | null;
+  lease_no: number;
   profile: Buffer;
   applied_profile: Buffer | null;
   attempt_profile: Buffer | null;
@@ -116,7 +118,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
     wantedAt: raw.wanted_at,
     origin: raw.platform_user_id === null ? null : raw.origin,
     hasStrayClaims: raw.has_stray_claims,
-    leaseToken: raw.lease_token,
+    lease: raw.lease_owner === null ? null : { key: raw.id, owner: raw.lease_owner, no: raw.lease_no },
     sealed: {
       profile: raw.profile,
       appliedProfile: raw.applied_profile,

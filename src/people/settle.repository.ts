@@ -5,8 +5,10 @@ import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import { CallLogRepository, type CallOutcome } from '../platform/call-log.repository.js';
 import { backoffMs } from '../queue/backoff.js';
+import { GIVE_BACK, isHeld, type Lease } from '../queue/due-rows/lease.js';
 import { type Answer, applyAnswer } from './apply-answer.js';
 import { CircuitRepository, type StopCode } from './circuit.repository.js';
+import { isCreate } from './next-step.js';
 import { PeopleRepository } from './people.repository.js';
 import { becameListable, type Operation, type Person } from './person.js';
 import type { PersonRow } from './person-row.js';
@@ -64,9 +66,9 @@ export class SettleRepository {
       const row = await this.people.lock(tx, turn.row.id);
       if (!row) return { state: 'gone', code: null };
       // Somebody took the person over when the lease ran out: only a create, never sent twice, still counts.
-      const isCreate = turn.step.operation === 'createProvider' || turn.step.operation === 'createClient';
-      const stillOurs = row.leaseToken === turn.lease || (isCreate && row.person.attempt?.callId === turn.grant.id);
-      if (!stillOurs) return { state: row.state, code: row.errorCode };
+      const isOurs = isSame(row.lease, turn.lease);
+      if (!isOurs && !(isCreate(turn.step) && row.person.attempt?.callId === turn.grant.id))
+        return { state: row.state, code: row.errorCode };
       const { answer, errorCode } = await this.judge(tx, turn, row, result);
       const person = this.merge(turn, row, answer);
       await this.people.saveKnown(tx, row, person);
@@ -90,12 +92,14 @@ export class SettleRepository {
   /** Takes back a turn whose commit was not confirmed, should it stand: nothing was sent. @param result that says so */
   async takeBack(turn: Turn, result: CallResult): Promise<void> {
     // The lock waits for a commit that is still under way on a lost connection.
-    const { rows } = await this.database.pool.query<{ lease: string | null }>(
-      'SELECT lease_token AS lease FROM people WHERE id = $1 FOR UPDATE',
-      [turn.row.id],
+    const { key, owner, no } = turn.lease;
+    const { rows } = await this.database.pool.query<{ ours: boolean }>(
+      `SELECT ${isHeld('$2', '$3')} AS ours FROM people WHERE id = $1 FOR UPDATE`,
+      [key, owner, no],
     );
-    // The number of a call that was never committed may be another's by now; a lease is nobody else's.
-    if (rows[0]?.lease === turn.lease) await this.settle(turn, result);
+    // The number of a call that was never committed may be another's by now. That of the lease is not: until this is
+    // done the person counts as served by this process, which leases it to itself no second time.
+    if (rows[0]?.ours) await this.settle(turn, result);
   }
 
   private async judge(
@@ -153,8 +157,7 @@ export class SettleRepository {
     const given = turn.step.subject === 'attempted' ? turn.row.sealed.attemptProfile : turn.row.sealed.profile;
     const origin = result.answer.kind === 'created' || turn.step.subject === 'attempted' ? 'created' : 'linked';
     await tx.query(
-      `UPDATE people SET lease_until = CASE WHEN lease_token = $9 THEN NULL ELSE lease_until END,
-         lease_token = CASE WHEN lease_token = $9 THEN NULL ELSE lease_token END, error_code = $2, error_text = $3,
+      `UPDATE people SET error_code = $2, error_text = $3,
          invite_url = CASE WHEN $4::text IS NULL THEN NULL ELSE coalesce($5, invite_url) END,
          origin = CASE WHEN $6 THEN $7 ELSE origin END,
          applied_profile = CASE WHEN $6 THEN $8 ELSE applied_profile END
@@ -168,13 +171,18 @@ export class SettleRepository {
         mappedNow,
         origin,
         given,
-        turn.lease,
       ],
     );
+    const { key, owner, no } = turn.lease;
+    await tx.query(`UPDATE people SET ${GIVE_BACK} WHERE id = $1 AND ${isHeld('$2', '$3')}`, [key, owner, no]);
   }
 }
 
 /** Whether the platform did the operation, or had done it before: the key and the address are good for it. */
 function isDone({ kind }: CallAnswer): boolean {
   return ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'].includes(kind);
+}
+
+function isSame(left: Lease | null, right: Lease): boolean {
+  return left?.owner === right.owner && left.no === right.no;
 }

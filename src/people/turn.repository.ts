@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../config/clock.js';
@@ -6,10 +5,13 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { type CallGrant, CallLogRepository, SEND_WITHIN_MS } from '../platform/call-log.repository.js';
 import type { CallWindow, Lane } from '../platform/call-pace.js';
+import type { Lease } from '../queue/due-rows/lease.js';
 import { applyGrant } from './apply-answer.js';
 import { CircuitRepository, type OpenCircuits } from './circuit.repository.js';
+
 import { DuePeopleRepository, LANES } from './due-people.repository.js';
-import type { CallStep } from './next-step.js';
+import { type CallStep, isCreate } from './next-step.js';
+
 import { PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
 
@@ -18,7 +20,7 @@ export interface Turn {
   row: PersonRow;
   step: CallStep;
   grant: CallGrant;
-  lease: string;
+  lease: Lease;
   /** By this process's monotonic clock, in milliseconds: later than this the call must not leave. */
   sendBeforeMs: number;
 }
@@ -44,16 +46,14 @@ export class DoubtfulTurn extends Error {
 /** People without a call to make that one transaction decides on before it lets others have the lock. */
 const DECISIONS_PER_TURN = 50;
 
-/** Milliseconds beyond a call's timeout for which nobody else may take the person. */
-const LEASE_MARGIN_MS = 5_000;
-
 /**
  * Grants turns: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
  * commits slot, intent and lease together. When it can't commit, nothing is sent.
  */
 @Injectable()
 export class TurnRepository {
-  private readonly leaseMs: number;
+  /** Milliseconds within which a call leaves and is answered or given up. */
+  private readonly callMs: number;
   private readonly unknownAfterMs: number;
 
   constructor(
@@ -65,18 +65,20 @@ export class TurnRepository {
     private readonly circuits: CircuitRepository,
     private readonly due: DuePeopleRepository,
   ) {
-    const timeoutMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000;
-    this.leaseMs = SEND_WITHIN_MS + timeoutMs + LEASE_MARGIN_MS;
-    this.unknownAfterMs = SEND_WITHIN_MS + timeoutMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
+    this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
+    this.unknownAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
   /** Asks for a turn. @throws {DoubtfulTurn}, or the database's error; then nothing was granted */
   async next(): Promise<TurnOffer> {
+    if (!this.due.mayLease()) return { turn: null, nobody: true };
     let offered: Turn | null = null;
     const offer = this.database.transaction(async (tx) => {
+      if (offered) this.due.done((offered as Turn).lease);
       offered = null;
       const granted = await this.offer(tx);
       offered = granted.turn;
+      if (offered) this.due.hold(offered.lease);
       return granted;
     });
     return offer.catch((error: unknown) => {
@@ -97,15 +99,6 @@ export class TurnRepository {
       return { turn: await this.grant(tx, window, open, row, step), nobody: false };
     }
     return { turn: null, nobody: false };
-  }
-
-  /** Whether somebody is due who is not being served. Both lanes are named, so that the index of moments is used. */
-  async someoneIsDue(): Promise<boolean> {
-    const { rows } = await this.database.pool.query<{ due: boolean }>(
-      `SELECT EXISTS (SELECT 1 FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND held_by IS NULL
-         AND (lease_until IS NULL OR lease_until < now())) AS due`,
-    );
-    return rows[0]?.due ?? false;
   }
 
   /**
@@ -137,20 +130,16 @@ export class TurnRepository {
     row: PersonRow,
     step: CallStep,
   ): Promise<Turn> {
-    const lease = randomUUID();
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const call = { personId: row.id, operation: step.operation, lane: row.lane };
     const grant = await this.calls.grant(tx, window, call);
     const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
     await this.people.saveKnown(tx, row, person);
-    await tx.query('UPDATE people SET lease_token = $2, lease_until = $3 WHERE id = $1', [
-      row.id,
-      lease,
-      new Date(grant.grantedAt.getTime() + this.leaseMs),
-    ]);
+    // All but a create may be done again: whoever goes on for a process that died need not wait for its last call.
+    const lease = await this.due.lease(tx, row.id, isCreate(step) ? this.callMs : 0);
     if (open.probing.includes(step.operation)) await this.circuits.probe(tx, step.operation);
-    return { row: { ...row, person, leaseToken: lease }, step, grant, lease, sendBeforeMs };
+    return { row: { ...row, person, lease }, step, grant, lease, sendBeforeMs };
   }
 
   /**
@@ -163,7 +152,7 @@ export class TurnRepository {
     const sql = this.database.pool;
     const window = await this.calls.readWindow(sql);
     const open = await this.circuits.open(sql, window.now);
-    const heads = await this.due.soonest(sql, open.blocked, window.now);
+    const heads = await this.due.soonest(sql, open.blocked);
     const moments = heads.map(({ lane, dueAt }) =>
       Math.max(dueAt.getTime(), this.calls.earliest(lane, window).getTime()),
     );

@@ -26,6 +26,10 @@ export const isFree = (key: string, owner: string, held: string): string =>
      AND (lease_owner <> ALL (ARRAY(SELECT id FROM workers WHERE alive_until > now()))
        OR (lease_owner = ${owner} AND ${key}::text <> ALL (${held}::text[])))))`;
 
+/** The condition that somebody who is alive works on a row, or that what somebody dead has sent may still take effect. */
+export const IS_LEASED = `(lease_owner IS NOT NULL AND (lease_safe_at > now()
+  OR lease_owner = ANY (ARRAY(SELECT id FROM workers WHERE alive_until > now()))))`;
+
 /**
  * Assignments that lease a row.
  *
