@@ -6,6 +6,7 @@ import { benchDatabaseAway } from './database-away.js';
 import { benchDemo } from './demo.js';
 import { benchEdgeHeap } from './edge-heap.js';
 import { benchEta } from './eta.js';
+import { benchImportReaders } from './import-readers.js';
 import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
@@ -19,6 +20,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   eta: benchEta,
   reimport: benchReimport,
   apply: benchApply,
+  'import-readers': benchImportReaders,
   receiver: benchReceiver,
   outage: benchOutage,
   recordings: benchRecordings,
