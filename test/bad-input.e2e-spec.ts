@@ -78,7 +78,7 @@ describe('a value that the database can not take is the fault of whoever sent it
       wait: 60,
     });
     const body = { action: 'link', platformUserId: 'a\0b' };
-    expect(await ask('POST', '/v1/clients/lost/resolve', body)).toEqual([400, 'bad-value']);
+    expect(await ask('POST', '/v1/clients/lost/resolve', body)).toEqual([400, 'validation']);
   });
 
   test('no route fails because of one, wherever it stands', async () => {

@@ -73,7 +73,14 @@ describe('a statement over many rows whose connection falls silent', () => {
           return Promise.race([work, delay(100)]);
         }),
       ).toBe('failed');
-      await outside.transaction((tx) => tx.query('SELECT FROM held FOR UPDATE NOWAIT'));
+      await until('its locks end', () =>
+        outside
+          .transaction((tx) => tx.query('SELECT FROM held FOR UPDATE NOWAIT'))
+          .then(
+            () => true,
+            () => false,
+          ),
+      );
     }
   });
 

@@ -18,6 +18,9 @@ const IDLE = `unnest($2::uuid[], $3::int[]) AS idle(id, row_no) JOIN import_rows
 /** Those of them whom this round has not let go. */
 const HELD = 'p.id = idle.id AND p.held_by = $1';
 
+/** Nobody else can be held back by an import: found by its rows, since most people are not. */
+const OF_IMPORT = 'id IN (SELECT person_id FROM import_rows WHERE import_id = $1)';
+
 /** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
 const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
 
@@ -38,7 +41,7 @@ export class CancelRepository {
 
   /** Lets them go on. */
   async release(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query('UPDATE people SET held_by = NULL WHERE held_by = $1', [importId]);
+    await tx.query(`UPDATE people SET held_by = NULL WHERE held_by = $1 AND ${OF_IMPORT}`, [importId]);
   }
 
   /** Whoever is still held goes on, and nothing is kept that only a plan would need: the import has ended for good. */
@@ -92,7 +95,7 @@ export class CancelRepository {
    */
   private async letOn(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     await tx.query(
-      `UPDATE people SET held_by = NULL WHERE held_by = $1 AND attempt_call_id IS NOT NULL
+      `UPDATE people SET held_by = NULL WHERE held_by = $1 AND ${OF_IMPORT} AND attempt_call_id IS NOT NULL
          AND NOT ${IS_LEASED}`,
       [importId],
     );

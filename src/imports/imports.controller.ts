@@ -144,7 +144,7 @@ export class ImportsController {
   }
 
   @Post(':id/retry')
-  @ApiOperation({ summary: 'Takes up again what failed, is in review, or was skipped, over thresholds when told' })
+  @ApiOperation({ summary: 'Takes up again what failed, is in review or was skipped' })
   @HttpCode(200)
   async retry(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
     return this.imports.retry(id, dto?.override ?? [], caller);

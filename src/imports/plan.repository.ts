@@ -109,8 +109,8 @@ export class PlanRepository {
       `SELECT external_id AS "externalId" FROM (
          SELECT unnest(providers) AS external_id FROM import_rows
            WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
-         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending'
-         EXCEPT SELECT external_id FROM people WHERE kind = 'provider' AND wanted) AS unknown`,
+         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending') AS named
+       WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = 'provider' AND p.external_id = named.external_id AND p.wanted)`,
       [importId],
     );
     if (rows.length === 0) return;
@@ -128,10 +128,7 @@ export class PlanRepository {
    */
   private async compare(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `WITH lists AS (
-         SELECT cp.client_id, array_agg(q.external_id ORDER BY cp.position) AS providers
-         FROM client_providers cp JOIN people q ON q.id = cp.provider_id GROUP BY cp.client_id),
-       compared AS (
+      `WITH compared AS (
          SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.platform_user_id IS NOT NULL AS mapped,
            r.email_fingerprint IS NOT NULL AS has_email, 1 + (cardinality(r.providers) > 1)::int AS without_check,
            CASE
@@ -147,7 +144,9 @@ export class PlanRepository {
              ELSE 'attribute-change' END AS planned
          FROM import_rows r
          LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
-         LEFT JOIN lists ON lists.client_id = p.id
+         LEFT JOIN LATERAL (
+           SELECT array_agg(q.external_id ORDER BY cp.position) AS providers
+           FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id) AS lists ON true
          WHERE r.import_id = $1 AND (r.planned IS NULL OR r.planned = 'delete' AND r.person_id IS NULL))
        UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_wanted_at = c.wanted_at,
          calls_min = CASE c.planned

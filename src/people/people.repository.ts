@@ -171,8 +171,8 @@ export class PeopleRepository {
     await tx.query(
       `WITH released AS (
          DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
-       UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released r
-       WHERE p.email_fingerprint = r.fingerprint AND p.id <> $1 AND p.error_code = 'email-taken'`,
+       UPDATE people SET due_at = clock_timestamp(), step = NULL
+       WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> $1 AND error_code = 'email-taken'`,
       [id, keep.filter((fingerprint) => fingerprint !== null)],
     );
   }

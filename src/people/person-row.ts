@@ -37,6 +37,9 @@ export interface PersonRow {
 /** Calls in a row without an answer after which the platform counts as not answering. */
 const UNANSWERED = 3;
 
+/** Calls among which those with an outcome are looked for: more than are ever under way. */
+const LATEST = 100;
+
 /** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
 export const SELECT_PERSON = `
   SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, clock_timestamp() AS now,
@@ -45,7 +48,9 @@ export const SELECT_PERSON = `
       AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
     p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
       SELECT count(*) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') FROM (
-        SELECT outcome FROM platform_calls WHERE status IS NOT NULL OR outcome = 'unknown-outcome'
+        SELECT outcome FROM (
+          SELECT id, status, outcome FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
+        WHERE status IS NOT NULL OR outcome = 'unknown-outcome'
         ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest) AS answers_missing,
     CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
       SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id

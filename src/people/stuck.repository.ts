@@ -30,8 +30,10 @@ const PATIENCE: [PersonState, number][] = [
   ['needs-review', 86_400],
 ];
 
+/** The kinds and states are named so that the index of both finds the few people who have not got on. */
 const STUCK = `FROM people p JOIN unnest($1::person_state[], $2::int[]) AS patience(state, seconds) ON patience.state = p.state
-  WHERE p.updated_at < clock_timestamp() - patience.seconds * interval '1 second' AND p.held_by IS NULL`;
+  WHERE p.kind IN ('provider', 'client') AND p.state = ANY ($1::person_state[])
+    AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second' AND p.held_by IS NULL`;
 
 /** People who do not get on: counted for the metrics, listed for whoever looks into it. */
 @Injectable()

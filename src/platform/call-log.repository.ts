@@ -97,8 +97,8 @@ export class CallLogRepository {
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
          newest AS (
            SELECT id, outcome, status FROM platform_calls
-           WHERE account = $1 AND outcome IS NOT NULL AND granted_at > clock_timestamp() - interval '1 hour'
-           ORDER BY id DESC LIMIT $2)
+           WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
+           ORDER BY granted_at DESC LIMIT $2)
        SELECT now,
          (SELECT count(*)::int FROM platform_calls WHERE account = $1 AND occupies_until > now) AS occupied,
          (SELECT blocked_until FROM call_budgets WHERE account = $1) AS "blockedUntil",
@@ -122,7 +122,7 @@ export class CallLogRepository {
       `SELECT extract(epoch FROM clock_timestamp() - granted_at)::float8 * 1000 AS "agoMs",
          extract(epoch FROM answered_at - granted_at)::float8 * 1000 AS "tookMs",
          lane = 'bulk' AND granted_at >= $3 AS "ofPace"
-       FROM platform_calls WHERE account = $1 ORDER BY id DESC LIMIT $2`,
+       FROM platform_calls WHERE account = $1 ORDER BY granted_at DESC LIMIT $2`,
       [this.account, Math.min(this.limit.calls, LATELY_MOST), since],
     );
     const budget = await sql.query<{ blockedMs: number | null; paceInMs: number | null }>(

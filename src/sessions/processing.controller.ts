@@ -13,7 +13,7 @@ export class ProcessingController {
   constructor(private readonly reader: ProcessingReader) {}
 
   @Get('processing-sessions/:processingId')
-  @ApiOperation({ summary: 'What the platform answered about a processing id, and the session that it belongs to' })
+  @ApiOperation({ summary: 'What the platform answered about a processing id, and its session' })
   @AuditedRead()
   @ApiOkResponse({ type: ProcessingSessionView })
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionView> {

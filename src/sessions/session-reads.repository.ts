@@ -61,7 +61,7 @@ const SHOWN = `s.*, ${nameOf('s.provider_user_id')} AS provider,
 const USERS_OF = `
   WITH person AS (SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
   SELECT platform_user_id AS "user" FROM person WHERE platform_user_id IS NOT NULL
-  UNION SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
+  UNION ALL SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
 
 /** Sessions and their contents as the EHR reads them. */
 @Injectable()
@@ -93,7 +93,7 @@ export class SessionReadsRepository {
 
   private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
     const { rows } = await this.database.pool.query<{ user: string }>(USERS_OF, [kind, externalId]);
-    return rows.map(({ user }) => user);
+    return [...new Set(rows.map(({ user }) => user))];
   }
 
   /**

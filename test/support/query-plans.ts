@@ -6,7 +6,7 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-interface PlanNode {
+export interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
   'Index Name'?: string;
@@ -75,9 +75,7 @@ export async function planOf(
       ...values,
     ]);
     const whole: PlanNode = rows[0]['QUERY PLAN'][0].Plan;
-    const nodes = flat(whole);
-    const tables = await indexedTables(client);
-    const reads = nodes.filter((node) => large.includes(tableOf(node, tables)));
+    const reads = await readsIn(client, whole, large);
     return {
       fullReads: reads.filter((node) => isFullRead(node, [...small])).map(nameOf),
       rowsRead: reads.reduce((sum, node) => sum + rowsOf(node), 0),
@@ -86,6 +84,25 @@ export async function planOf(
   } finally {
     await client.query('ROLLBACK');
   }
+}
+
+/** The nodes of a plan that read a large table, or an index of one, from one end to the other. */
+export async function fullReadsIn(
+  client: Pick<pg.ClientBase, 'query'>,
+  plan: PlanNode,
+  { large, small = [] }: PlanOptions,
+): Promise<string[]> {
+  const reads = await readsIn(client, plan, large);
+  return reads.filter((node) => isFullRead(node, [...small])).map(nameOf);
+}
+
+async function readsIn(
+  client: Pick<pg.ClientBase, 'query'>,
+  plan: PlanNode,
+  large: readonly string[],
+): Promise<PlanNode[]> {
+  const tables = await indexedTables(client);
+  return flat(plan).filter((node) => large.includes(tableOf(node, tables)));
 }
 
 /** Keeps a table as it is just after its rows came: never analysed, as the planner knows least of it. */
@@ -113,6 +130,56 @@ export async function asIfThereWere(
     [table, rows, analysed],
   );
 }
+
+/**
+ * Fills a table with copies of the rows that it has: what is unique in each is made anew, so that its indexes are as wide
+ * as they would be. Nothing is due of a copy, and whom it belongs to is not there.
+ *
+ * @param copies of each row
+ */
+export async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+  const { rows: columns } = await client.query<Column>(
+    `SELECT a.attname AS name, a.atttypid::regtype::text AS type,
+       EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND a.attnum = ANY(i.indkey)
+         AND (i.indisunique OR a.atttypid IN ('bytea'::regtype, 'uuid'::regtype))) AS is_unique,
+       coalesce(pg_get_expr(d.adbin, d.adrelid), '') LIKE 'nextval%' AS is_identity,
+       a.atttypid = 'bytea'::regtype AND NOT a.attnotnull AND NOT EXISTS (
+         SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND a.attnum = ANY(i.indkey)) AS is_sealed
+     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+     WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''`,
+    [table],
+  );
+  // What is sealed can be opened at its own row alone.
+  const copied = columns.filter(({ is_identity, is_sealed }) => !is_identity && !is_sealed);
+  const values = copied.map(({ name, type, is_unique }) => {
+    if (AT_REST.includes(name)) return 'NULL';
+    return is_unique ? (ANEW[type]?.(name) ?? name) : name;
+  });
+  await client.query(
+    `INSERT INTO ${table} (${copied.map(({ name }) => name).join(', ')})
+     SELECT ${values.join(', ')} FROM ${table}, generate_series(1, $1) AS copy ON CONFLICT DO NOTHING`,
+    [copies],
+  );
+}
+
+interface Column {
+  name: string;
+  type: string;
+  is_unique: boolean;
+  is_identity: boolean;
+  is_sealed: boolean;
+}
+
+/** By these columns a copy would ask for work. */
+const AT_REST = ['due_at', 'news_at'];
+
+/** Another value for each copy, as SQL. */
+const ANEW: Record<string, (column: string) => string> = {
+  uuid: (column) => `CASE WHEN ${column} IS NOT NULL THEN gen_random_uuid() END`,
+  text: (column) => `'zz-' || ${column} || '-' || copy`, // behind the originals in every list
+  bigint: (column) => `${column} + copy * 1000000000::bigint`,
+  bytea: (column) => `${column} || int4send(copy)`,
+};
 
 const flat = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 

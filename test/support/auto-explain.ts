@@ -1,0 +1,48 @@
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type pg from 'pg';
+import type { PlanNode } from './query-plans.js';
+
+/** A statement that the server ran, and how. */
+export interface LoggedPlan {
+  readonly text: string;
+  readonly plan: PlanNode;
+}
+
+/** The sessions of whoever says so of itself are not of interest. */
+export const OBSERVER = 'observer';
+
+/** Has the server log the plan of each statement of the sessions that begin from now on. @param admin a superuser's */
+export async function explainEverything(admin: pg.Client): Promise<void> {
+  await admin.query(`LOAD 'auto_explain'`);
+  for (const setting of [
+    `auto_explain.log_min_duration = 0`,
+    `auto_explain.log_format = 'json'`,
+    `auto_explain.log_nested_statements = on`,
+    `log_line_prefix = '[%a] '`,
+    `session_preload_libraries = 'auto_explain'`,
+  ]) {
+    await admin.query(`ALTER SYSTEM SET ${setting}`);
+  }
+  await admin.query('SELECT pg_reload_conf()');
+}
+
+/** The plans in the log of an embedded server, from a byte of it on. @param home of the server */
+export async function loggedPlans(home: string, from: number): Promise<LoggedPlan[]> {
+  const text = (await readFile(logOf(home))).subarray(from).toString('utf8');
+  // Lines that go on begin with a tab.
+  const entries = text.split(/\n(?!\t)/);
+  return entries.flatMap((entry) => {
+    const [, application, json] = /^\[([^\]]*)\] LOG: {2}duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(entry) ?? [];
+    if (json === undefined || application === OBSERVER) return [];
+    const logged = JSON.parse(json.replaceAll('\n\t', '\n')) as { 'Query Text': string; Plan: PlanNode };
+    return [{ text: logged['Query Text'], plan: logged.Plan }];
+  });
+}
+
+/** Bytes of the log so far. */
+export async function logSize(home: string): Promise<number> {
+  return (await stat(logOf(home))).size;
+}
+
+const logOf = (home: string): string => path.join(home, 'cluster', 'server.log');
