@@ -54,7 +54,7 @@ describeOnBothBackends('a bell', (backend) => {
   });
 
   test('that is to ring after a while rings then, whatever this process takes for the time', async () => {
-    const before = await queue.getDelayedCount();
+    const [before, waiting] = [await queue.getDelayedCount(), await queue.getWaitingCount()];
     const ahead = new Doorbell(new Map([[USER_MANAGEMENT_QUEUE, queue]]), {
       now: () => new Date(Date.now() + 7_200_000),
       monotonicMs: () => 0,
@@ -62,7 +62,7 @@ describeOnBothBackends('a bell', (backend) => {
     ahead.ring(USER_MANAGEMENT_QUEUE, 'test', 3_600_000);
     await ahead.onModuleDestroy();
     await until('it is to ring', async () => (await queue.getDelayedCount()) > before);
-    expect(await queue.getWaitingCount()).toBe(0);
+    expect(await queue.getWaitingCount()).toBe(waiting);
   });
 
   test('that a killed worker took with it rings again', async () => {
