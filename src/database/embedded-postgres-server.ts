@@ -13,6 +13,16 @@ export interface ServerSettings {
   readonly maxConnections: number;
 }
 
+/** A server that runs, and a session on it. */
+export interface OpenedServer {
+  readonly session: pg.Client;
+  readonly port: number;
+  /** Undefined when it has gone by now. */
+  readonly pid: number | undefined;
+  /** Whether it ran already. */
+  readonly adopted: boolean;
+}
+
 const HOST = '127.0.0.1';
 /**
  * Below those that systems take for outgoing connections (Linux from 32768, others from 49152): while the server is
@@ -53,12 +63,12 @@ export async function connectOrStart(
   settings: ServerSettings,
   applicationName: string,
   formerPort: number | null = null,
-): Promise<{ session: pg.Client; port: number; adopted: boolean }> {
+): Promise<OpenedServer> {
   let lastPort = formerPort;
   for (let running = readPostmaster(cluster); running; running = readPostmaster(cluster)) {
     const isOurs = runsWithArgument(running.pid, cluster.data);
     const session = running.port ? await connect(cluster, running.port, applicationName, isOurs) : null;
-    if (session) return { session, port: running.port, adopted: true };
+    if (session) return { session, port: running.port, pid: running.pid, adopted: true };
     lastPort = running.port || lastPort;
     if (!isOurs) rmSync(path.join(cluster.data, 'postmaster.pid'), { force: true });
     else await delay(POLL_MS); // it is starting, recovering or stopping
@@ -67,7 +77,7 @@ export async function connectOrStart(
   for (;;) {
     const port = formerPort ?? (lastPort && (await isFree(lastPort)) ? lastPort : await freePort());
     const session = await start(cluster, settings, port, applicationName);
-    if (session) return { session, port, adopted: false };
+    if (session) return { session, port, pid: readPostmaster(cluster)?.pid, adopted: false };
     const complaint = lastComplaint(cluster.logFile);
     const passes = /shared memory block|could not bind|could not create any TCP|lock file "postmaster.pid"/.test(
       complaint,
@@ -91,6 +101,11 @@ export async function stopServer(cluster: Cluster): Promise<void> {
     }
     await delay(POLL_MS);
   }
+}
+
+/** Ends a server at once, writing nothing more: its data is another's by now. */
+export function killServer(cluster: Cluster, pid: number): void {
+  if (runsWithArgument(pid, cluster.data)) process.kill(pid, 'SIGQUIT'); // PostgreSQL's "immediate" shutdown
 }
 
 /** Null when the server ends before it takes connections; its log says why. */

@@ -2,10 +2,17 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { placeBinaries } from './embedded-postgres-binaries.js';
+import { HomeClaim } from './embedded-postgres-claim.js';
 import { CLUSTER_USER, type Cluster, ensureCluster } from './embedded-postgres-cluster.js';
 import { findHome } from './embedded-postgres-home.js';
-import { withFileLock } from './embedded-postgres-lock.js';
-import { clusterUrl, connectOrStart, type ServerSettings, stopServer } from './embedded-postgres-server.js';
+import {
+  clusterUrl,
+  connectOrStart,
+  killServer,
+  type OpenedServer,
+  type ServerSettings,
+  stopServer,
+} from './embedded-postgres-server.js';
 
 export interface EmbeddedPostgresOptions {
   /** The folder that holds (or, as root, points to) the server's data, such as the project's `.data`. */
@@ -35,21 +42,27 @@ const RETRY_MS = 1_000;
  * own that outlives whoever started it; a later call, in this or another process, adopts it. As root it runs as
  * another user. While it is held, a server that dies is started again at the same address.
  *
- * @throws Error, one sentence, when the binaries are missing or can't run, or the data belongs to another user
+ * @throws Error, one sentence, when the binaries are missing or can't run, or the data belongs to another user or is in
+ * use from another container
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const settings = { fsync: options.fsync ?? true, maxConnections: options.maxConnections ?? 200 };
   const home = findHome(path.resolve(options.dataRoot));
-  const lock = path.join(home.folder, 'lock');
-  const { cluster, opened } = await withFileLock(lock, async () => {
-    const made = await ensureCluster(home, placeBinaries(home.folder, home.user), settings.fsync);
-    const first = await connectOrStart(made, settings, HOLDER);
-    await ensureDatabase(first.session);
-    return { cluster: made, opened: first };
-  });
-  options.log?.(`embedded PostgreSQL ${opened.adopted ? 'adopted' : 'started'}, data in ${cluster.data}`);
-  const holder = hold(cluster, settings, lock, opened);
-  return { url: clusterUrl(cluster, opened.port, CLUSTER_USER), home: home.folder, release: holder.release };
+  const claim = new HomeClaim(home, options.log);
+  try {
+    const { cluster, opened } = await claim.alone(async () => {
+      const made = await ensureCluster(home, placeBinaries(home.folder, home.user), settings.fsync);
+      const first = await connectOrStart(made, settings, HOLDER);
+      await ensureDatabase(first.session);
+      return { cluster: made, opened: first };
+    });
+    options.log?.(`embedded PostgreSQL ${opened.adopted ? 'adopted' : 'started'}, data in ${cluster.data}`);
+    const holder = hold(cluster, settings, claim, opened);
+    return { url: clusterUrl(cluster, opened.port, CLUSTER_USER), home: home.folder, release: holder.release };
+  } catch (error) {
+    claim.leave();
+    throw error;
+  }
 }
 
 async function ensureDatabase(session: pg.Client): Promise<void> {
@@ -64,10 +77,10 @@ async function ensureDatabase(session: pg.Client): Promise<void> {
 function hold(
   cluster: Cluster,
   settings: ServerSettings,
-  lock: string,
-  { session: first, port }: { session: pg.Client; port: number },
+  claim: HomeClaim,
+  first: OpenedServer,
 ): { release(): Promise<void> } {
-  let session = first;
+  let { session, pid } = first;
   let releasing: Promise<void> | null = null;
   let regaining: Promise<void> = Promise.resolve();
 
@@ -80,7 +93,7 @@ function hold(
   const regain = async (): Promise<void> => {
     while (!releasing) {
       try {
-        session = (await withFileLock(lock, () => connectOrStart(cluster, settings, HOLDER, port))).session;
+        ({ session, pid } = await claim.alone(() => connectOrStart(cluster, settings, HOLDER, first.port)));
         return watch();
       } catch {
         await delay(RETRY_MS, undefined, { ref: false });
@@ -90,10 +103,20 @@ function hold(
   const letGo = async (): Promise<void> => {
     await regaining;
     keepsProcessAlive(session, true);
-    await withFileLock(lock, async () => {
-      if (await isLastHolder(session)) await stopServer(cluster);
-      await session.end().catch(() => {});
-    });
+    try {
+      await claim.alone(async () => {
+        if (await isLastHolder(session)) {
+          await stopServer(cluster);
+          claim.giveUp();
+        }
+        await session.end().catch(() => {});
+      });
+    } finally {
+      claim.leave();
+    }
+  };
+  claim.onLost = () => {
+    if (pid !== undefined) killServer(cluster, pid);
   };
   watch();
   return {
