@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
+import { followClock } from './call-clock.js';
 import { achievedPaceMs, type CallTempo } from './call-forecast.js';
 import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './call-pace.js';
 import { pauseMs } from './call-pause.js';
@@ -49,7 +50,8 @@ export class CallLogRepository {
   readonly limit: CallLimit;
   private readonly account: string;
   private readonly worker = `${hostname()}:${process.pid}`;
-  private readonly timeoutMs: number;
+  /** Milliseconds for which a call without an answer occupies its slot. */
+  private readonly holdMs: number;
 
   constructor(
     env: Env,
@@ -57,22 +59,27 @@ export class CallLogRepository {
   ) {
     this.account = createHash('sha256').update(env.PLATFORM_API_KEY).digest('hex').slice(0, 16);
     this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: env.USER_MANAGEMENT_WINDOW_SECONDS * 1_000 };
-    this.timeoutMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000;
+    this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
   }
 
   /** Locks the budget for this transaction and reads the window; grants are serialised by it over all processes. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
     await this.lockBudget(tx);
+    const window = await this.readWindow(tx);
+    if (!window.wasSetBack) return window;
+    await followClock(tx, this.account, this.holdMs);
     return this.readWindow(tx);
   }
 
   /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
-  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow> {
-    const { rows } = await sql.query<CallWindow>(
+  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
+    const { rows } = await sql.query<CallWindow & { wasSetBack: boolean }>(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
        SELECT (SELECT now FROM clock) AS now, count(*)::int AS occupied, min(occupies_until) AS "firstFreeAt",
-         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt"
+         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt",
+         coalesce((SELECT max(granted_at) FROM platform_calls WHERE account = $1) > (SELECT now FROM clock), false)
+           AS "wasSetBack"
        FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)`,
       [this.account],
     );
@@ -158,14 +165,7 @@ export class CallLogRepository {
       `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, occupies_until, worker)
        SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
        RETURNING id, granted_at AS "grantedAt"`,
-      [
-        this.account,
-        call.personId,
-        call.operation,
-        call.lane,
-        SEND_WITHIN_MS + this.timeoutMs + this.limit.windowMs,
-        this.worker,
-      ],
+      [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker],
     );
     const [row] = rows;
     if (!row) throw new Error('A platform call could not be logged.');

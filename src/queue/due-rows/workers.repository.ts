@@ -38,9 +38,13 @@ export class WorkersRepository {
     await this.own.query(`DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'`, [REMEMBERED_HOURS]);
   }
 
+  /** Says that a process is alive. What others said by a clock that has been set back since holds no longer than this. */
   async beat(id: string): Promise<void> {
     await this.own.query(
-      `INSERT INTO workers (id, alive_until) VALUES ($1, now() + $2 * interval '1 second')
+      `WITH clock_set_back AS (
+         UPDATE workers SET alive_until = now() + $2 * interval '1 second'
+         WHERE id <> $1 AND alive_until > now() + 2 * $2 * interval '1 second')
+       INSERT INTO workers (id, alive_until) VALUES ($1, now() + $2 * interval '1 second')
        ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
       [id, ALIVE_SECONDS],
     );
