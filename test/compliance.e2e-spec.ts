@@ -81,8 +81,11 @@ const platformJob = (jobId: string | null) =>
   mirror.simulator.state.complianceJobs.get(jobId ?? '') ?? fail('no such job');
 const uploads = () => mirror.simulator.state.uploads.list().filter(({ kind }) => kind === 'compliance');
 /** Lets every look-up that waits for its time come at once. */
+/** Lets every look-up come at once, in the order in which they would have come. */
 const hurry = () =>
-  sql.query('UPDATE compliance_jobs SET due_at = now() WHERE due_at IS NOT NULL AND job_id IS NOT NULL');
+  sql.query(
+    `UPDATE compliance_jobs SET due_at = due_at - interval '2 days' WHERE due_at IS NOT NULL AND job_id IS NOT NULL`,
+  );
 const news = async (jobId: string | null) => {
   const { body } = await service.call<Page<FeedEvent>>('GET', '/v1/events?limit=200');
   return body.items.filter(({ data }) => data.jobId === jobId).map(({ type, subject }) => ({ type, subject }));
