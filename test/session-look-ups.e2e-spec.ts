@@ -110,6 +110,7 @@ describe('each kind of look-up has its own places', () => {
   });
 
   it('sessions of which an event tells are fetched beside and before a bulk refresh', async () => {
+    await sql('DELETE FROM sessions'); // a refresh of those that the platform does not know is not held back
     const old = Array.from({ length: 12 }, () => newSession({ noteTemplateIds: [SOAP] }));
     for (const session of old) toEnd(session);
     for (const session of old) await read(session, 1);
@@ -133,7 +134,7 @@ describe('each kind of look-up has its own places', () => {
     const [{ waiting }] = await sql(
       'SELECT count(*)::int AS waiting FROM sessions WHERE lane = 1 AND lease_owner IS NULL',
     );
-    expect(waiting).toBeGreaterThan(old.length - 3);
+    expect(waiting).toBe(old.length - 3);
     await release();
     await until('all were fetched', async () => (await sql('SELECT 1 FROM sessions WHERE lane = 1')).length === 0);
   });
