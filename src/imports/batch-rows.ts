@@ -1,3 +1,12 @@
+/** Rows that one transaction applies, holds back or lets go: who is changed at a screen meanwhile waits for it. */
+export const BATCH_ROWS = 1_000;
+
+/** A batch is short: one that takes longer is given up, since people wait behind its locks. */
+const BATCH_STATEMENT_MS = 30_000;
+
+/** Has a batch go by key alone: the planner knows nothing yet of rows that were read or applied a moment ago. */
+export const BATCH_BY_KEY = `SET LOCAL statement_timeout = ${BATCH_STATEMENT_MS}; SET LOCAL enable_seqscan = off`;
+
 /** The rows `r` of one batch: of the import $1 those with the numbers $2, which PostgreSQL finds by key, whatever it knows of them. */
 export const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
 

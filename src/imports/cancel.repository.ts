@@ -24,13 +24,13 @@ const OF_IMPORT = 'id IN (SELECT person_id FROM import_rows WHERE import_id = $1
 /** Nothing was changed on the platform for somebody who is new: nobody, or a user who was found there. */
 const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
 
-/** Holding an import back, and taking back what it wanted and did not get. */
+/** Taking back what an import wanted and did not get. */
 @Injectable()
 export class CancelRepository {
   constructor(private readonly references: ReferencesRepository) {}
 
-  /** Holds back the people of an import's pending rows; calls under way finish. Interactive work is left alone. */
-  async hold(tx: PoolClient, importId: string): Promise<void> {
+  /** Holds back whom an earlier round let go on; interactive work is left alone. */
+  private async hold(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `UPDATE people p SET held_by = $1 FROM import_rows r
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
@@ -39,7 +39,7 @@ export class CancelRepository {
     );
   }
 
-  /** Lets them go on. */
+  /** Lets whoever is held by it go on: it has ended. */
   async release(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(`UPDATE people SET held_by = NULL WHERE held_by = $1 AND ${OF_IMPORT}`, [importId]);
   }

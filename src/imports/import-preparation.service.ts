@@ -5,6 +5,7 @@ import { errorTrace } from '../http/error-trace.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
 import { APPLY_PHASES, ApplyRepository } from './apply.repository.js';
+import { BATCH_ROWS } from './batch-rows.js';
 import { fairRows } from './fair-order.js';
 import { GuardsRepository } from './guards.repository.js';
 import { MOST_ATTEMPTS, nextAttemptInMs } from './import-attempts.js';
@@ -15,9 +16,6 @@ import { awaitTurn, isFirst } from './order-lock.js';
 import { PlanRepository } from './plan.repository.js';
 import { PreparationRepository } from './preparation.repository.js';
 import { ReferencesRepository } from './references.repository.js';
-
-/** Rows that one transaction applies: who is changed at a screen meanwhile waits for it. */
-const BATCH_ROWS = 1_000;
 
 const UNPLANNED = {
   code: 'plan-failed',

@@ -1,6 +1,6 @@
 /** The columns of an import by their names in `ImportRecord`. */
 export const RECORD = `id, kind, mode, dry_run AS "dryRun", default_provider AS "defaultProvider", id_systems AS "idSystems",
-  encounter_since AS "encounterSince", state, staged_at AS "stagedAt", apply_wanted AS "applyWanted", attempts, overrides, files, guards, error_code AS "errorCode",
+  encounter_since AS "encounterSince", state, staged_at AS "stagedAt", apply_wanted AS "applyWanted", steered_to AS "steeredTo", attempts, overrides, files, guards, error_code AS "errorCode",
   error_detail AS "errorDetail", created_at AS "createdAt", applied_at AS "appliedAt", finished_at AS "finishedAt"`;
 
 export const BEING_READ = `(state = 'staging' AND staged_at IS NULL)`;

@@ -8,6 +8,7 @@ import { Sweep } from '../queue/sweep.js';
 import { CancelRepository } from './cancel.repository.js';
 import { COUNT_EVERY_MS } from './import-eta.js';
 import { ImportPreparation } from './import-preparation.service.js';
+import { ImportSteering } from './import-steering.service.js';
 import type { ImportRecord, ImportState } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
 import { isFirst } from './order-lock.js';
@@ -44,6 +45,7 @@ export class ImportSteps implements OnModuleInit {
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly preparation: ImportPreparation,
+    private readonly steering: ImportSteering,
     private readonly tallies: TallyRepository,
     private readonly cancelling: CancelRepository,
     private readonly cells: RowCellsRepository,
@@ -54,6 +56,7 @@ export class ImportSteps implements OnModuleInit {
 
   onModuleInit(): void {
     this.sweep.every(COUNT_EVERY_MS, 'imports', () => this.prepareAll());
+    this.sweep.every(COUNT_EVERY_MS, 'steered imports', () => this.steering.followAll());
     this.sweep.every(COUNT_EVERY_MS, 'import outcomes', () => this.countAll());
     this.sweep.every(LISTEN_MS, 'broken uploads', () => this.giveUpSilent());
   }
@@ -73,6 +76,7 @@ export class ImportSteps implements OnModuleInit {
   /** Counts the outcomes of every import that is under way, and finishes those without pending rows. */
   async countAll(): Promise<void> {
     const faults: unknown[] = [];
+    await this.steering.followAll().catch((error: unknown) => faults.push(error));
     for (const { id, state } of await this.imports.underWay()) {
       // One that can't be counted keeps none of the others from it.
       await this.countInTime(id, state).catch((error: unknown) => faults.push(error));
@@ -98,11 +102,11 @@ export class ImportSteps implements OnModuleInit {
       if (!record || isTakenBack(record.state) !== isTakenBack(seen)) return false;
       if (record.applyWanted && record.state === 'running') return false; // nobody goes yet
       const wasPending = await this.tallies.tally(tx, record.id);
-      const isToTakeBack = isTakenBack(record.state) && wasPending > 0;
+      const isToTakeBack = isTakenBack(record.state) && wasPending > 0 && record.steeredTo === null;
       // One that is applied at this moment may name a provider who would be taken back.
       if (isToTakeBack && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
       const pending = isToTakeBack ? await this.tallies.tally(tx, record.id) : wasPending;
-      if (pending > 0 || record.applyWanted) return pending === wasPending;
+      if (pending > 0 || record.applyWanted || record.steeredTo !== null) return pending === wasPending;
       await this.finish(tx, record);
       return false;
     }, size);
@@ -111,6 +115,7 @@ export class ImportSteps implements OnModuleInit {
   private async finish(tx: PoolClient, { id, state: seen }: ImportRecord): Promise<void> {
     const state = seen === 'cancelled' || seen === 'failed' ? seen : 'completed';
     if (state !== 'completed') await this.cancelling.end(tx, id);
+    else if (seen === 'paused') await this.cancelling.release(tx, id);
     await this.cells.forget(tx, id, { mayBeRetried: state === 'completed' });
     await this.imports.end(tx, id, state);
     this.log.log({ msg: 'import finished', import: id, state });

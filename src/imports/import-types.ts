@@ -55,6 +55,8 @@ export interface ImportRecord {
   state: ImportState;
   stagedAt: Date | null;
   applyWanted: boolean;
+  /** People of rows up to this number were held back or let go after the last word; null: of all. */
+  steeredTo: number | null;
   /** Attempts to plan or apply it, this one included, since the last that got on. */
   attempts: number;
   overrides: string[];

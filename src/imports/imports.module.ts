@@ -13,6 +13,7 @@ import { ImportOutlook } from './import-outlook.js';
 import { ImportPreparation } from './import-preparation.service.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportRowsService } from './import-rows.service.js';
+import { ImportSteering } from './import-steering.service.js';
 import { ImportSteps } from './import-steps.service.js';
 import { ImportUploads } from './import-uploads.service.js';
 import { ImportsController } from './imports.controller.js';
@@ -28,6 +29,7 @@ import { ReferencesRepository } from './references.repository.js';
 import { RetryRepository } from './retry.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 import { StagingRepository } from './staging.repository.js';
+import { SteeringRepository } from './steering.repository.js';
 import { TallyRepository } from './tally.repository.js';
 import { TotalsRepository } from './totals.repository.js';
 import { UnchangedRowsRepository } from './unchanged-rows.repository.js';
@@ -42,7 +44,9 @@ import { UploadRoom } from './upload-room.js';
     ImportUploads,
     ImportRowsService,
     ImportProgress,
+    ImportSteering,
     ImportSteps,
+    SteeringRepository,
     ImportsRepository,
     StagingRepository,
     RowCellsRepository,

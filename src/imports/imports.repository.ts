@@ -108,7 +108,7 @@ export class ImportsRepository {
    */
   async failApply(tx: PoolClient, id: string, { code, detail }: ImportFault): Promise<boolean> {
     const { rowCount } = await tx.query(
-      `UPDATE imports SET state = 'failed', apply_wanted = false, error_code = $2, error_detail = $3
+      `UPDATE imports SET state = 'failed', apply_wanted = false, steered_to = 0, error_code = $2, error_detail = $3
        WHERE id = $1 AND ${APPLYING}`,
       [id, code, detail],
     );
@@ -171,10 +171,16 @@ export class ImportsRepository {
     return rows[0];
   }
 
-  /** @param applyWanted rows of it are still to be wanted, once it is running; any worker may begin with that at once */
+  /**
+   * Whoever is wanted of it is held back, or let go, from this moment on; batch by batch in the rows (`ImportSteering`),
+   * unless applying it does that at its end.
+   *
+   * @param applyWanted rows of it are still to be wanted, once it is running; any worker may begin with that at once
+   */
   async enter(tx: PoolClient, id: string, state: ImportState, applyWanted = false): Promise<void> {
     await tx.query(
       `UPDATE imports SET state = $2, apply_wanted = $3, attempts = 0, attempt_at = NULL, finished_at = NULL,
+         steered_to = CASE WHEN applied_at IS NOT NULL AND NOT ($2 = 'running' AND $3) THEN 0 END,
          alive_at = CASE WHEN $3 THEN '-infinity' ELSE alive_at END,
          applied_at = CASE WHEN $2 = 'running' THEN coalesce(applied_at, clock_timestamp()) ELSE applied_at END
        WHERE id = $1`,

@@ -7,7 +7,6 @@ import { Problem } from '../http/problem.js';
 import { CallLogRepository } from '../platform/call-log.repository.js';
 import { Doorbell } from '../queue/doorbell.js';
 import { USER_MANAGEMENT_QUEUE } from '../queue/queue-names.js';
-import { CancelRepository } from './cancel.repository.js';
 import { ImportFiles } from './import-files.js';
 import { type Guard, standing } from './import-guards.js';
 import { ImportOutlook } from './import-outlook.js';
@@ -31,7 +30,6 @@ export class ImportsService {
     private readonly counts: TotalsRepository,
     private readonly files: ImportFiles,
     private readonly steps: ImportSteps,
-    private readonly cancelling: CancelRepository,
     private readonly retrying: RetryRepository,
     private readonly calls: CallLogRepository,
     private readonly outlook: ImportOutlook,
@@ -82,24 +80,23 @@ export class ImportsService {
   /** Calls under way finish, nothing else of this import starts. */
   async pause(id: string): Promise<ImportView> {
     return this.steer(id, ['running'], async (tx, { applyWanted }) => {
-      await this.cancelling.hold(tx, id);
       await this.imports.enter(tx, id, 'paused', applyWanted);
+      await this.calls.awaitGrants(tx);
     });
   }
 
   /** One that was paused while it was applied is applied on; its people go when all of it is wanted. */
   async resume(id: string): Promise<ImportView> {
     return this.steer(id, ['paused'], async (tx, { applyWanted }) => {
-      if (!applyWanted) await this.cancelling.release(tx, id);
       await this.imports.enter(tx, id, 'running', applyWanted);
     });
   }
 
   /** Calls under way finish, nothing else starts, and what was not sent is no longer wanted. */
   async cancel(id: string): Promise<ImportView> {
-    return this.steer(id, ['staging', 'planned', 'running', 'paused'], async (tx, record) => {
-      if (record.appliedAt) await this.cancelling.hold(tx, id);
+    return this.steer(id, ['staging', 'planned', 'running', 'paused'], async (tx, { appliedAt }) => {
       await this.imports.enter(tx, id, 'cancelled');
+      if (appliedAt) await this.calls.awaitGrants(tx);
     });
   }
 

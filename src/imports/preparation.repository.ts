@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
+import { BATCH_BY_KEY } from './batch-rows.js';
 import { APPLYING, RECORD, TO_PREPARE } from './import-sql.js';
 import type { ImportRecord } from './import-types.js';
 
@@ -8,9 +9,6 @@ const MAY_BE_ATTEMPTED = '(attempt_at IS NULL OR attempt_at <= clock_timestamp()
 
 /** Milliseconds without a batch after which whoever applied an import counts as dead; a batch takes a fraction of it. */
 const SILENT_MS = 5_000;
-
-/** A batch is short: one that takes longer is given up, since people wait behind its locks. */
-const BATCH_STATEMENT_MS = 30_000;
 
 /** Which import is to be planned or applied, and how far that came. */
 @Injectable()
@@ -69,7 +67,7 @@ export class PreparationRepository {
    * @returns false when it is not to be applied any more
    */
   async lockApplying(tx: PoolClient, id: string): Promise<boolean> {
-    await tx.query(`SET LOCAL statement_timeout = ${BATCH_STATEMENT_MS}; SET LOCAL enable_seqscan = off`);
+    await tx.query(BATCH_BY_KEY);
     const { rowCount } = await tx.query(
       `UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1 AND ${APPLYING}`,
       [id],

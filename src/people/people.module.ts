@@ -17,6 +17,7 @@ import { PlatformUsersRepository } from './platform-users.repository.js';
 import { ProfileSeal } from './profile.js';
 import { ProvidersController } from './providers.controller.js';
 import { SettleRepository } from './settle.repository.js';
+import { StoppedImportsRepository } from './stopped-imports.repository.js';
 import { StuckRepository } from './stuck.repository.js';
 import { TraceService } from './trace.service.js';
 import { TurnRepository } from './turn.repository.js';
@@ -35,6 +36,7 @@ import { WishesRepository } from './wishes.repository.js';
     WishesRepository,
     WakesRepository,
     DuePeopleRepository,
+    StoppedImportsRepository,
     TurnRepository,
     SettleRepository,
     CircuitRepository,

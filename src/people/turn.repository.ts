@@ -8,12 +8,11 @@ import type { CallWindow, Lane } from '../platform/call-pace.js';
 import type { Lease } from '../queue/due-rows/lease.js';
 import { applyGrant } from './apply-answer.js';
 import { CircuitRepository, type OpenCircuits } from './circuit.repository.js';
-
 import { DuePeopleRepository, LANES } from './due-people.repository.js';
 import { type CallStep, isCreate } from './next-step.js';
-
 import { PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
+import { StoppedImportsRepository } from './stopped-imports.repository.js';
 
 /** A person's turn: the step to take, the slot for it, and the lease under which it is taken. */
 export interface Turn {
@@ -64,6 +63,7 @@ export class TurnRepository {
     private readonly people: PeopleRepository,
     private readonly circuits: CircuitRepository,
     private readonly due: DuePeopleRepository,
+    private readonly stopped: StoppedImportsRepository,
   ) {
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
     this.unknownAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
@@ -93,6 +93,7 @@ export class TurnRepository {
       const prober = await this.prober(tx, window, open);
       const row = prober ?? (await this.pick(tx, window, open));
       if (!row) return { turn: null, nobody: decisions === 0 };
+      if (row.lane === 'bulk' && (await this.stopped.holdBack(tx, row.id))) continue;
       const step = await this.people.decide(tx, row);
       if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
       if (open.blocked.includes(step.operation) || (!prober && open.probing.includes(step.operation))) continue;

@@ -71,6 +71,11 @@ export class CallLogRepository {
     return this.readWindow(tx);
   }
 
+  /** Waits for the grant that is being decided: whatever is granted after this transaction knows what it changed. */
+  async awaitGrants(tx: PoolClient): Promise<void> {
+    await this.lockBudget(tx);
+  }
+
   /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
   async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
     const { rows } = await sql.query<CallWindow & { wasSetBack: boolean }>(

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { until } from '../harness/until.js';
+import { ImportSteering } from '../src/imports/import-steering.service.js';
+import { TurnRepository } from '../src/people/turn.repository.js';
+import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { type ImportsApp, startImports } from './support/imports-app.js';
+import { query } from './support/query.js';
+
+/** Enough that a statement over all of them shows. */
+const MANY = 50_000;
+
+/** Rows that one transaction may read and write: a few times a batch. */
+const BATCH = 6_000;
+
+let home: TestDatabase;
+let app: ImportsApp;
+let holder: pg.Client;
+
+beforeAll(async () => {
+  home = await freshDatabase();
+  app = await startImports(home.url, { USER_MANAGEMENT_CALLS_PER_MINUTE: '1000' });
+  jest.spyOn(app.app.get(WorkerProcess), 'mayWork').mockReturnValue(true);
+  holder = new pg.Client({ connectionString: home.url });
+  await holder.connect();
+  // As right after an import: the planner was told nothing.
+  for (const table of ['people', 'import_rows']) {
+    await holder.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  }
+});
+
+afterAll(async () => {
+  await holder.end();
+  await app.close();
+  await home.drop();
+});
+
+afterEach(() => holder.query('ROLLBACK'));
+
+beforeEach(() => holder.query('TRUNCATE people, email_claims, platform_calls, call_budgets, imports, import_rows'));
+
+/** An import that runs, and nobody of it was sent yet. */
+async function running(count: number): Promise<string> {
+  const id = randomUUID();
+  await holder.query(
+    `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, applied_at, created_by)
+     VALUES ($1, 'clients', 'upsert', false, 'running', now(), now(), 'test')`,
+    [id],
+  );
+  await holder.query(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, state, lane, step, due_at)
+     SELECT gen_random_uuid(), 'provider', 'p-' || n, '', '', decode(md5('p' || n), 'hex'), 'pending', 'bulk', 'checkUser',
+       now() - interval '1 hour' + n * interval '1 microsecond' FROM generate_series(1, $1) AS n`,
+    [count],
+  );
+  await holder.query(
+    `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, planned, person_id, person_wanted_at, applied)
+     SELECT $1, substr(external_id, 3)::int, 1, 1, kind, external_id, 'create-or-link', id, wanted_at, true FROM people`,
+    [id],
+  );
+  return id;
+}
+
+const heldBy = async (id: string): Promise<number> =>
+  (await holder.query('SELECT count(*)::int AS n FROM people WHERE held_by = $1', [id])).rows[0]?.n;
+
+/** Rows that each transaction over many rows read and wrote while work was done. */
+async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
+  const counted: number[] = [];
+  const transaction = app.database.transaction.bind(app.database);
+  const spy = jest.spyOn(app.database, 'transaction').mockImplementation((body, size) =>
+    transaction(async (tx) => {
+      const rows = async () =>
+        Number(
+          (
+            await tx.query(
+              `SELECT sum(seq_tup_read + idx_tup_fetch + n_tup_upd) AS rows FROM pg_stat_xact_user_tables
+               WHERE relname IN ('people', 'import_rows')`,
+            )
+          ).rows[0]?.rows ?? 0,
+        );
+      const before = await rows();
+      const result = await body(tx);
+      counted.push((await rows()) - before);
+      return result;
+    }, size),
+  );
+  await work().finally(() => spy.mockRestore());
+  return counted;
+}
+
+/** The process that waits for a lock. */
+const waiter = async (): Promise<number | undefined> =>
+  (
+    await query<{ pid: number }>(
+      home,
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
+  )[0]?.pid;
+
+const turn = async (): Promise<string | undefined> => {
+  const { turn } = await app.app.get(TurnRepository).next();
+  return turn?.row.externalId;
+};
+
+test('a pause and a resume change one row of the import, and its people follow in batches of a thousand', async () => {
+  const id = await running(MANY);
+  const follow = () => app.app.get(ImportSteering).followAll();
+
+  expect(await rowsOfEach(() => app.imports.pause(id))).toEqual([0]);
+  const held = await rowsOfEach(follow);
+  expect(Math.max(...held)).toBeLessThan(BATCH);
+  expect(held.length).toBeGreaterThanOrEqual(MANY / 1_000);
+  expect(await heldBy(id)).toBe(MANY);
+
+  expect(await rowsOfEach(() => app.imports.resume(id))).toEqual([0]);
+  const letGo = await rowsOfEach(follow);
+  expect(Math.max(...letGo)).toBeLessThan(BATCH);
+  expect(await heldBy(id)).toBe(0);
+
+  expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([0]);
+  expect(Math.max(...(await rowsOfEach(follow)))).toBeLessThan(BATCH);
+  expect(await heldBy(id)).toBe(MANY);
+}, 120_000);
+
+test.each(['pause', 'cancel'] as const)(
+  'nobody is sent once a %s was answered, though nobody was held back yet',
+  async (verb) => {
+    const id = await running(MANY);
+    expect(await turn()).toBe('p-1');
+    await app.imports[verb](id);
+    await holder.query('UPDATE call_budgets SET bulk_next_at = now()');
+    // Whoever is found at the head is held back then, a bounded number at a time.
+    const counts = await rowsOfEach(async () => {
+      for (let turns = 0; turns < 6; turns++) expect(await turn()).toBeUndefined();
+    });
+    expect(Math.max(...counts)).toBeLessThan(1_000);
+    expect(await heldBy(id)).toBe(300);
+    await app.app.get(ImportSteering).followAll();
+    expect(await heldBy(id)).toBe(MANY);
+    await holder.query(
+      `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, due_at, step)
+     VALUES (gen_random_uuid(), 'provider', 'another', '', '', '\\x01', 'bulk', now(), 'checkUser')`,
+    );
+    expect(await turn()).toBe('another');
+  },
+);
+
+test('a pause is answered after the grant that is being decided, and before any other', async () => {
+  const id = await running(3);
+  expect(await turn()).toBe('p-1');
+  await holder.query('BEGIN');
+  await holder.query('SELECT 1 FROM call_budgets FOR UPDATE');
+  let answered = false;
+  const paused = app.imports.pause(id).then(() => {
+    answered = true;
+  });
+  await until('the pause waits', waiter);
+  expect(answered).toBe(false);
+  await holder.query('COMMIT');
+  await paused;
+  await holder.query('UPDATE call_budgets SET bulk_next_at = now()');
+  expect(await turn()).toBeUndefined();
+});
+
+test('a worker that dies while people follow leaves nothing to redo: another goes on where it was', async () => {
+  const id = await running(2_500);
+  await app.imports.pause(id);
+  // The last of the second batch can't be locked; whoever waits for it is ended.
+  await holder.query('BEGIN');
+  await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`);
+  const follow = app.app.get(ImportSteering).followAll();
+  const failed = expect(follow).rejects.toThrow();
+  await query(home, 'SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
+  await failed;
+  await holder.query('ROLLBACK');
+  expect(await heldBy(id)).toBe(1_000);
+  expect((await rowsOfEach(() => app.app.get(ImportSteering).followAll())).length).toBe(2);
+  expect(await heldBy(id)).toBe(2_500);
+});
+
+test('an import whose last call ends during its pause holds nobody back once it is finished', async () => {
+  const id = await running(2);
+  await app.imports.pause(id);
+  await app.steps.countAll();
+  await holder.query(`UPDATE people SET state = 'synced', origin = 'created', step = NULL, due_at = NULL`);
+  await until('it is finished', async () => {
+    await app.steps.countAll();
+    return (await app.imports.show(id)).state === 'completed';
+  });
+  expect(await heldBy(id)).toBe(0);
+});
