@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '../harness/until.js';
 import { ImportUploads } from '../src/imports/import-uploads.service.js';
 import { ImportsHealth } from '../src/imports/imports-health.js';
 import { UploadRoom } from '../src/imports/upload-room.js';
@@ -81,6 +82,7 @@ test('an upload that finds no place leaves no import behind', async () => {
   const taken = Array.from({ length: 4 }, () =>
     room.transaction(() => new Promise<void>((resolve) => free.push(resolve))),
   );
+  await until('every place is taken', () => free.length === 4);
   const sent = app.stage({ kind: 'providers' }, [providersCsv([providerLine('p-1')])]);
   await expect(sent).rejects.toMatchObject({ status: 503, type: 'too-many-uploads' });
   expect(await imports()).toEqual([]);
