@@ -8,6 +8,7 @@ import { DueRows } from '../queue/due-rows/due-rows.js';
 import type { Lease } from '../queue/due-rows/lease.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import type { FetchFault, FetchTurn } from '../sessions/fetch-loop.js';
+import { storeFault } from '../sessions/store-fault.js';
 import { ComplianceSeal } from './compliance-seal.js';
 import { hasEnded, type JobState } from './job-row.js';
 import type { JobEnd } from './job-state.js';
@@ -111,12 +112,7 @@ export class ResultsRepository {
     });
   }
 
-  async storeFault({ lease }: ResultTurn, { code, waitMs, strike }: FetchFault): Promise<void> {
-    await this.due.settle(this.database.pool, lease, {
-      set: `fault = $1, strikes = strikes + $2,
-        refused_at = CASE WHEN $1 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
-        due_at = clock_timestamp() + $3 * interval '1 millisecond'`,
-      values: [code, strike ? 1 : 0, waitMs],
-    });
+  async storeFault({ lease }: ResultTurn, fault: FetchFault): Promise<void> {
+    await this.due.settle(this.database.pool, lease, storeFault(fault));
   }
 }

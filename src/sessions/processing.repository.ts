@@ -12,6 +12,7 @@ import type { NamedIds } from './processing-notice.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SETTLE_MS } from './refresh-timing.js';
 import { SessionSeal } from './session-seal.js';
+import { storeFault } from './store-fault.js';
 
 /** A processing session whose turn it is. */
 export interface ProcessingTurn extends FetchTurn {
@@ -136,13 +137,8 @@ export class ProcessingRepository {
   }
 
   /** Stores that a look-up failed and when the next may leave. */
-  async storeFault({ lease }: ProcessingTurn, { code, waitMs, strike }: FetchFault): Promise<void> {
-    await this.due.settle(this.database.pool, lease, {
-      set: `fault = $1, strikes = strikes + $2,
-        refused_at = CASE WHEN $1 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
-        due_at = clock_timestamp() + $3 * interval '1 millisecond'`,
-      values: [code, strike ? 1 : 0, waitMs],
-    });
+  async storeFault({ lease }: ProcessingTurn, fault: FetchFault): Promise<void> {
+    await this.due.settle(this.database.pool, lease, storeFault(fault));
   }
 
   /** What is known of a session before its look-up leaves. */

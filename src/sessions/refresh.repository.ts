@@ -17,6 +17,7 @@ import { nextLookUp, reopening, SETTLE_MS } from './refresh-timing.js';
 import { SessionNews } from './session-news.js';
 import { factsOf, type SessionColumns, type SessionRow, toSessionRow } from './session-row.js';
 import { SessionSeal } from './session-seal.js';
+import { storeFault } from './store-fault.js';
 
 /** A session whose turn it is, leased to this worker, with what was read before the fetch leaves. */
 export interface RefreshTurn extends FetchTurn {
@@ -201,13 +202,8 @@ export class RefreshRepository {
   }
 
   /** Stores that a fetch failed and when the next may leave. */
-  async storeFault({ lease }: RefreshTurn, { code, strike, waitMs }: FetchFault): Promise<void> {
-    await this.due.settle(this.database.pool, lease, {
-      set: `fault = $1, strikes = strikes + $2,
-        refused_at = CASE WHEN $1 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
-        due_at = clock_timestamp() + $3 * interval '1 millisecond'`,
-      values: [code, strike ? 1 : 0, waitMs],
-    });
+  async storeFault({ lease }: RefreshTurn, fault: FetchFault): Promise<void> {
+    await this.due.settle(this.database.pool, lease, storeFault(fault));
   }
 
   private async release(tx: PoolClient, { lease }: RefreshTurn, { now }: Locked): Promise<void> {
