@@ -17,6 +17,8 @@ const MOST_PLAN_SECONDS = 15;
 /** Taking back stays in proportion to wanting; it was hundreds of times as long when each person was looked for in all rows. */
 const MOST_CANCEL_RATIO = 2;
 const MOST_MB = 400;
+/** V8 lets its old space grow by as much as the machine has, however little of it lives: within this bound it must do. */
+const OLD_SPACE_MB = 256;
 const LOOK_MS = 100;
 
 const ADMIN_KEY = randomBytes(24).toString('hex');
@@ -24,16 +26,35 @@ const ADMIN_KEY = randomBytes(24).toString('hex');
 /** Imports beside the least that they can be, on a durable PostgreSQL; nothing is sent, since nothing is configured. */
 export async function benchReimport(): Promise<BenchRow[]> {
   return withScratchPostgres(async (url) => {
-    const service = await startService({
-      ADMIN_API_KEY: ADMIN_KEY,
-      DATABASE_URL: url,
-    });
-    try {
-      return await measure(service, url);
-    } finally {
-      await service.stop();
-    }
+    const rows = await withService(url, {}, (service) => measure(service, url));
+    const bound = { NODE_OPTIONS: `--max-old-space-size=${OLD_SPACE_MB}` };
+    return [...rows, await withService(url, bound, measureMemory)];
   });
+}
+
+async function withService<T>(
+  databaseUrl: string,
+  settings: Record<string, string>,
+  work: (service: ServiceProcess) => Promise<T>,
+): Promise<T> {
+  const service = await startService({ ADMIN_API_KEY: ADMIN_KEY, DATABASE_URL: databaseUrl, ...settings });
+  try {
+    return await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function measureMemory(service: ServiceProcess): Promise<BenchRow> {
+  const csv = csvOf(MANY_ROWS);
+  const { peakMb } = await peakMbDuring(service.child.pid ?? 0, importSeconds(service, csv, 'dryRun=true', 'planned'));
+  return {
+    name: `1,000,000 rows read and planned in a heap of ${OLD_SPACE_MB} MB, peak memory`,
+    value: peakMb,
+    unit: 'MB',
+    target: `< ${MOST_MB}`,
+    ok: peakMb < MOST_MB,
+  };
 }
 
 async function measure(service: ServiceProcess, databaseUrl: string): Promise<BenchRow[]> {
@@ -48,8 +69,6 @@ async function measure(service: ServiceProcess, databaseUrl: string): Promise<Be
     const floor = (await bareReimport(databaseUrl, csv)) / 1_000;
     rounds.push({ floor, service: await importSeconds(service, csv, '', 'completed') });
   }
-  const many = csvOf(MANY_ROWS);
-  const { peakMb } = await peakMbDuring(service.child.pid ?? 0, importSeconds(service, many, 'dryRun=true', 'planned'));
   const ratio = median(rounds.map((round) => round.service / round.floor));
   return [
     {
@@ -85,13 +104,6 @@ async function measure(service: ServiceProcess, databaseUrl: string): Promise<Be
       ratio,
       target: `≤ ${MOST_RATIO}`,
       ok: ratio <= MOST_RATIO,
-    },
-    {
-      name: '1,000,000 rows read and planned, peak memory',
-      value: peakMb,
-      unit: 'MB',
-      target: `< ${MOST_MB}`,
-      ok: peakMb < MOST_MB,
     },
   ];
 }

@@ -49,7 +49,7 @@ const GROWING = [
 afterAll(() => admin?.end());
 /** Count everybody: once for the plan of an import, and now and then for the metrics, not at each scrape. */
 const RARE = [
-  '(SELECT count(*)::int FROM people p WHERE p.wanted AND p.kind = k.kind)',
+  'SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind',
   'count(*)::int AS people, count(*) FILTER',
 ];
 

@@ -3,6 +3,8 @@ import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import { type RowOutcome } from '../src/imports/import-types.js';
 import { RowCellsRepository } from '../src/imports/row-cells.repository.js';
+import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
+import { ProfileSeal } from '../src/people/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
@@ -37,12 +39,14 @@ describe('of what rows were read as, their import keeps what the file of rejecte
   let home: TestDatabase;
   let database: Database;
   let cells: RowCellsRepository;
+  let unchanged: UnchangedRowsRepository;
 
   beforeAll(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
     const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
     cells = new RowCellsRepository(database, vault);
+    unchanged = new UnchangedRowsRepository(cells, new ProfileSeal(vault));
   });
 
   afterAll(async () => {
@@ -70,7 +74,8 @@ describe('of what rows were read as, their import keeps what the file of rejecte
       );
       for (let first = 0; first < rowNos.length; first += block) {
         const some = rowNos.slice(first, first + block);
-        await cells.add(tx, id, cells.seal(id, new Map(some.map((rowNo) => [rowNo, { raw: `row ${rowNo}` }]))));
+        const sealed = cells.seal(id, new Map(some.map((rowNo) => [rowNo, { raw: `row ${rowNo}` }])));
+        await unchanged.store(tx, id, [], sealed);
       }
       await cells.forget(tx, id, { mayBeRetried });
     });

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { ApplyDeletesRepository } from './apply-deletes.repository.js';
 import { ApplyListsRepository } from './apply-lists.repository.js';
-import { CHANGES, IN_BATCH, ofPerson, TO_APPLY } from './batch-rows.js';
+import { BATCH_BY_KEY, CHANGES, IN_BATCH, ofPerson, TO_APPLY } from './batch-rows.js';
 
 /** What is wanted one after the other: providers before the clients who name them, and absent when none does any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
@@ -29,19 +29,21 @@ export class ApplyRepository {
     tx: PoolClient,
     importId: string,
   ): Promise<{ phases: ApplyPhase[]; holdsPeople: boolean; lastRow: number }> {
-    const { rows } = await tx.query<{ phase: ApplyPhase; applied: boolean }>(
-      `SELECT DISTINCT ${PHASE} AS phase, r.applied FROM import_rows r WHERE r.import_id = $1 AND (${TO_APPLY} OR r.applied)`,
+    const { rows } = await tx.query<{ phase: ApplyPhase }>(
+      `SELECT DISTINCT ${PHASE} AS phase FROM import_rows r WHERE r.import_id = $1 AND ${TO_APPLY}`,
       [importId],
     );
-    const last = await tx.query<{ row: number | null }>(
-      'SELECT max(row_no) AS row FROM import_rows WHERE import_id = $1',
+    await tx.query(BATCH_BY_KEY);
+    const begun = await tx.query<{ applied: boolean; lastRow: number | null }>(
+      `SELECT EXISTS (SELECT 1 FROM import_rows WHERE import_id = $1 AND applied) AS applied, max(row_no) AS "lastRow"
+       FROM import_rows WHERE import_id = $1`,
       [importId],
     );
-    const phases = new Set(rows.filter(({ applied }) => !applied).map(({ phase }) => phase));
+    const phases = new Set(rows.map(({ phase }) => phase));
     return {
       phases: APPLY_PHASES.filter((phase) => phases.has(phase)),
-      holdsPeople: rows.length > 0,
-      lastRow: last.rows[0]?.row ?? 0,
+      holdsPeople: phases.size > 0 || begun.rows[0]?.applied === true,
+      lastRow: begun.rows[0]?.lastRow ?? 0,
     };
   }
 

@@ -37,12 +37,11 @@ export class ForecastRepository {
   /** A client can't follow a provider who does not get there. */
   private async clientsOfStuckProviders(tx: PoolClient, importId: string): Promise<void> {
     const { rows } = await tx.query<{ externalId: string }>(
-      `WITH planned AS (
-         SELECT external_id, planned FROM import_rows
-         WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'needs-review', 'unchanged'))
-       SELECT external_id AS "externalId" FROM planned WHERE planned = 'needs-review'
+      `SELECT external_id AS "externalId" FROM import_rows
+       WHERE import_id = $1 AND outcome = 'pending' AND kind = 'provider' AND planned = 'needs-review'
        UNION (SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
-         EXCEPT SELECT external_id FROM planned)`,
+         EXCEPT SELECT external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'unchanged'))`,
       [importId],
     );
     if (rows.length === 0) return;

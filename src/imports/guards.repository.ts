@@ -41,12 +41,13 @@ export class GuardsRepository {
     const { rows } = await tx.query<
       Record<'deletes' | 'creates' | 'removals' | 'people', number> & { kind: PersonKind }
     >(
-      `SELECT k.kind, count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
+      `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind)
+       SELECT k.kind, count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
          count(*) FILTER (WHERE r.planned IN ('create-or-link', 'needs-review') AND r.person_id IS NULL)::int AS creates,
          count(*) FILTER (WHERE r.planned IN ('provider-change', 'needs-review') AND EXISTS (
            SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS removals,
-         (SELECT count(*)::int FROM people p WHERE p.wanted AND p.kind = k.kind) AS people
+         coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people
        FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind)
        LEFT JOIN import_rows r ON r.import_id = $1 AND r.kind = k.kind AND r.outcome = 'pending'
          AND ($2::int[] IS NULL OR r.row_no = ANY ($2))

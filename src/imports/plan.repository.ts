@@ -35,11 +35,11 @@ export class PlanRepository {
     await this.giveDefaultProvider(tx, record);
     await this.rejectUnknownProviders(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
-    await this.compare(tx, record.id);
+    const compared = await this.compare(tx, record.id);
     if (record.state === 'staging' && record.attempts > 1) await this.skipOvertaken(tx, record.id);
     // What is planned was written just now, and rows to delete joined the others: taken for few, they would be looked
     // through for each row.
-    await this.imports.analyse(tx);
+    if (compared > 0) await this.imports.analyse(tx);
     if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
     await this.forecast.foresee(tx, record.id);
     await this.cells.forget(tx, record.id, { mayBeRetried: true });
@@ -125,9 +125,11 @@ export class PlanRepository {
   /**
    * Compares each row with its person: what is planned, the person's version, and the calls it takes. What needs no
    * call has its outcome at once.
+   *
+   * @returns how many rows that were
    */
-  private async compare(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(
+  private async compare(tx: PoolClient, importId: string): Promise<number> {
+    const { rowCount } = await tx.query(
       `WITH compared AS (
          SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.platform_user_id IS NOT NULL AS mapped,
            r.email_fingerprint IS NOT NULL AS has_email, 1 + (cardinality(r.providers) > 1)::int AS without_check,
@@ -147,7 +149,8 @@ export class PlanRepository {
          LEFT JOIN LATERAL (
            SELECT array_agg(q.external_id ORDER BY cp.position) AS providers
            FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id) AS lists ON true
-         WHERE r.import_id = $1 AND (r.planned IS NULL OR r.planned = 'delete' AND r.person_id IS NULL))
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND (r.planned IS NULL OR r.planned = 'delete' AND r.person_id IS NULL)
+           OR r.import_id = $1 AND r.outcome = 'rejected' AND r.planned IS NULL)
        UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_wanted_at = c.wanted_at,
          calls_min = CASE c.planned
            WHEN 'create-or-link' THEN CASE WHEN r.kind = 'provider' THEN 1 WHEN c.has_email THEN 2 ELSE c.without_check END
@@ -161,5 +164,6 @@ export class PlanRepository {
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId],
     );
+    return rowCount ?? 0;
   }
 }

@@ -51,16 +51,6 @@ export class RowCellsRepository {
     return { firstRow, lastRow: rowNos.at(-1) ?? 0, sealed: this.sealAt(importId, firstRow, cells) };
   }
 
-  /** Stores a block. */
-  async add(tx: PoolClient, importId: string, { firstRow, lastRow, sealed }: SealedCells): Promise<void> {
-    await tx.query('INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)', [
-      importId,
-      firstRow,
-      lastRow,
-      sealed,
-    ]);
-  }
-
   /** The block that holds a row's cells; undefined when they are no longer kept. */
   async around(importId: string, rowNo: number, sql: Sql = this.database.pool): Promise<CellsBlock | undefined> {
     const { rows } = await sql.query<SealedBlock>(

@@ -7,7 +7,7 @@ import type { SealedCells } from './row-cells.repository.js';
 import type { StagedFact, StagedRow, StagingRepository } from './staging.repository.js';
 
 /** What is collected before it is stored: rows and facts, and the characters of what the rows say. */
-const BATCH_ITEMS = 250;
+const BATCH_ITEMS = 500;
 const BATCH_CHARACTERS = 512 * 1024;
 
 /** References between FHIR resources that are kept, for each row that may be. */

@@ -54,11 +54,10 @@ export class StagingRepository {
 
   /** Stores consecutive rows: those that say nothing new with their outcome, the others with what they say, sealed. */
   async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[], cells: SealedCells): Promise<void> {
-    const unchanged = await this.unchanged.store(tx, importId, rows.flatMap(candidate));
+    const unchanged = await this.unchanged.store(tx, importId, rows.flatMap(candidate), cells);
     const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo));
     const lines = others.map((staged) => copyLine([importId, ...this.rowFields(staged)]));
     await copy(tx, `COPY import_rows (${ROW_COLUMNS}) FROM STDIN`, lines);
-    await this.cells.add(tx, importId, cells);
   }
 
   /** Stores what resources say beside the people. */

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../people/person.js';
 import { ProfileSeal } from '../people/profile.js';
 import { arrayLiteral } from './copy-text.js';
-import { type CellsBlock, RowCellsRepository } from './row-cells.repository.js';
+import { type CellsBlock, RowCellsRepository, type SealedCells } from './row-cells.repository.js';
 
 /** A row whose person may be known as it says. */
 export interface KnownCandidate {
@@ -28,17 +28,26 @@ export class UnchangedRowsRepository {
     private readonly seal: ProfileSeal,
   ) {}
 
-  /** Stores those of the candidates whose person is as they say. @returns their row numbers */
-  async store(tx: PoolClient, importId: string, candidates: readonly KnownCandidate[]): Promise<Set<number>> {
-    if (candidates.length === 0) return new Set();
+  /**
+   * Stores a block of cells and, with the same statement, those of the candidates whose person is as they say.
+   *
+   * @returns the row numbers of those
+   */
+  async store(
+    tx: PoolClient,
+    importId: string,
+    candidates: readonly KnownCandidate[],
+    { firstRow, lastRow, sealed }: SealedCells,
+  ): Promise<Set<number>> {
     const { rows } = await tx.query<{ row_no: number }>(
-      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
+      `WITH block AS (INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, $9, $10, $11))
+       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
          person_id, person_wanted_at)
        SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',
          p.id, p.wanted_at
        FROM unnest($2::int[], $3::int[], $4::int[], $5::person_kind[], $6::text[], $7::text[])
          WITH ORDINALITY AS n(row_no, file, line, kind, external_id, providers, place)
-       CROSS JOIN LATERAL (SELECT * FROM people WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
+       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
        WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = substring($8::bytea FROM 32 * n.place::int - 31 FOR 32)
          AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
@@ -46,13 +55,16 @@ export class UnchangedRowsRepository {
        RETURNING row_no`,
       [
         importId,
-        candidates.map(({ rowNo }) => rowNo),
-        candidates.map(({ file }) => file),
-        candidates.map(({ line }) => line),
-        candidates.map(({ kind }) => kind),
-        candidates.map(({ externalId }) => externalId),
-        candidates.map(({ providers }) => arrayLiteral(providers)),
+        arrayLiteral(candidates.map(({ rowNo }) => rowNo)),
+        arrayLiteral(candidates.map(({ file }) => file)),
+        arrayLiteral(candidates.map(({ line }) => line)),
+        arrayLiteral(candidates.map(({ kind }) => kind)),
+        arrayLiteral(candidates.map(({ externalId }) => externalId)),
+        arrayLiteral(candidates.map(({ providers }) => arrayLiteral(providers))),
         Buffer.from(candidates.map(({ profileHash }) => profileHash).join(''), 'hex'),
+        firstRow,
+        lastRow,
+        sealed,
       ],
     );
     return new Set(rows.map((row) => row.row_no));

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { MissingDataKey } from './missing-data-key.js';
 import { type DataKey, NONCE_BYTES, openBytes, type SealedPlace, sealBytes, sealedBy } from './sealed-text.js';
@@ -13,6 +13,7 @@ export class Vault {
   private readonly keys: Map<string, DataKey>;
   private readonly sealing: DataKey;
   private readonly missing = new Set<string>();
+  private readonly fingerprintKey: KeyObject;
   private nonces: Buffer = Buffer.alloc(0);
 
   /**
@@ -21,12 +22,13 @@ export class Vault {
    */
   constructor(
     keys: DataKey[],
-    private readonly fingerprintKey: Buffer,
+    fingerprintKey: Buffer,
     private readonly random: Random,
   ) {
     const [first] = keys;
     if (!first) throw new Error('DATA_KEYS holds no key; add one as id:base64.');
     this.sealing = first;
+    this.fingerprintKey = createSecretKey(fingerprintKey);
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 

@@ -128,7 +128,7 @@ class CsvFile {
   private readonly account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   private readonly records: CsvRecords;
   private readonly layout: CsvLayout;
-  private header: { cells: string; of: CsvHeader } | undefined;
+  private header: { first: string | undefined; cells: string; of: CsvHeader } | undefined;
   private rows: CsvRows | undefined;
 
   /** @param beginning `BEGINNING_MAX` characters, or the whole file */
@@ -162,12 +162,14 @@ class CsvFile {
   /** A line above the header, or the header once more (files that were put together, pages of a report). */
   private isHeading(record: CsvRecord | BrokenLine): boolean {
     if (!this.header) return record.line < this.layout.headerLine && !('cells' in record && isBlank(record.cells));
-    return 'cells' in record && headerText(record.cells) === this.header.cells;
+    // Most rows differ in their first cell.
+    if (!('cells' in record) || record.cells[0]?.trim() !== this.header.first) return false;
+    return headerText(record.cells) === this.header.cells;
   }
 
   private begin({ cells, line, span }: CsvRecord): ReadEvent {
     const header = readHeader(cells, this.kind, line);
-    this.header = { cells: headerText(cells), of: header };
+    this.header = { first: cells[0]?.trim(), cells: headerText(cells), of: header };
     this.rows = new CsvRows(header, this.kind, this.limits);
     this.account.header += span;
     return { type: 'columns', columns: header.names, ignored: header.ignored, areRejects: header.added > 0 };
