@@ -5,6 +5,7 @@ import {
   clientsCsv,
   imported,
   importIs,
+  planned,
   providerLine,
   providersCsv,
   rejectedCsv,
@@ -36,6 +37,20 @@ test('rows that say nothing new have their outcome when they are read, and are n
     [again.id],
   );
   expect(kept).toEqual([]);
+});
+
+test('what was said of people, and wanted of them before, is kept with a row only until it is done', async () => {
+  const { mirror, service } = await begin();
+  await imported(service, 'kind=providers', [providersCsv(['p-1,p-1@example.org,Pia,Other', providerLine('p-2')])]);
+  const files = [providersCsv([providerLine('p-1'), providerLine('p-2')]), clientsCsv([clientLine('c-1', ['p-1'])])];
+  const { id } = await planned(service, 'kind=clients&mode=snapshot', files);
+  await service.call('POST', `/v1/imports/${id}/apply`);
+  await importIs(service, id, 'completed');
+  const rows = await query(mirror.database, 'SELECT DISTINCT outcome FROM import_rows ORDER BY outcome');
+  expect(rows.map(({ outcome }) => outcome).sort()).toEqual(['created', 'deleted', 'unchanged', 'updated']);
+  expect(
+    await query(mirror.database, 'SELECT outcome FROM import_rows WHERE profile IS NOT NULL OR was IS NOT NULL'),
+  ).toEqual([]);
 });
 
 test('a list in another order, a default provider or a provider less is a change', async () => {

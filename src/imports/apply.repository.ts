@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { ApplyDeletesRepository } from './apply-deletes.repository.js';
 import { ApplyListsRepository } from './apply-lists.repository.js';
-import { BATCH_BY_KEY, CHANGES, IN_BATCH, ofPerson, TO_APPLY } from './batch-rows.js';
+import { BATCH_BY_KEY, CHANGES, forgetting, IN_BATCH, ofPerson, TO_APPLY } from './batch-rows.js';
 
 /** What is wanted one after the other: providers before the clients who name them, and absent when none does any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
@@ -196,7 +196,7 @@ export class ApplyRepository {
   /** A changed name or email of somebody who is mirrored takes no call: the platform shows no operation for it. */
   private async settle(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
-      `UPDATE import_rows r SET applied = true,
+      `UPDATE import_rows r SET applied = true, ${forgetting(`r.planned = 'attribute-change'`)},
          outcome = CASE WHEN r.planned = 'attribute-change' THEN 'updated' ELSE r.outcome END,
          code = CASE WHEN r.planned = 'attribute-change' THEN 'not-pushable' ELSE r.code END,
          hint = CASE WHEN r.planned = 'attribute-change'

@@ -13,6 +13,10 @@ export const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
 /** A row `r` that was planned and is not wanted yet. */
 export const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
 
+/** Empties what a row `r` that is done said of its person, and what was wanted before: no retry or cancel needs it. */
+export const forgetting = (isDone: string): string =>
+  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END`;
+
 /** A pending row `r` that changes what is wanted of its person. */
 export const CHANGES = `r.planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
 

@@ -63,7 +63,8 @@ export class CancelRepository {
     for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, idle, kind);
     await this.letOn(tx, importId, idle);
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', hint = 'The import was cancelled, or failed, before this row was done.'
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', profile = NULL, was = NULL,
+         hint = 'The import was cancelled, or failed, before this row was done.'
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND (NOT r.applied
          OR NOT EXISTS (SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted_at = r.person_wanted_at))`,
       [importId],

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { forgetting } from './batch-rows.js';
 
 /** A client's provider failed, is in review or is to be deleted: the client does not follow by itself. */
 const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
@@ -36,6 +37,7 @@ export class TallyRepository {
          FROM import_rows r JOIN people p ON p.id = r.person_id
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied)
        UPDATE import_rows r SET outcome = come.outcome::row_outcome,
+         ${forgetting(`come.outcome IN ('created', 'linked', 'updated', 'deleted')`)},
          code = CASE WHEN come.outcome = 'skipped' THEN 'changed-since-plan'
            WHEN come.outcome IN ('failed', 'needsReview') THEN come.error_code END
        FROM come WHERE r.import_id = $1 AND r.row_no = come.row_no AND come.outcome IS NOT NULL`,
