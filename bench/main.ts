@@ -6,6 +6,7 @@ import { benchDatabaseAway } from './database-away.js';
 import { benchDemo } from './demo.js';
 import { benchEdgeHeap } from './edge-heap.js';
 import { benchEta } from './eta.js';
+import { benchFilledTables } from './filled-tables.js';
 import { benchImportReaders } from './import-readers.js';
 import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
@@ -26,6 +27,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   recordings: benchRecordings,
   'edge-heap': benchEdgeHeap,
   'stored-sessions': benchStoredSessions,
+  'filled-tables': benchFilledTables,
   recovery: benchRecovery,
   'database-away': benchDatabaseAway,
   demo: benchDemo,

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 
 /** A durable PostgreSQL (fsync on) for one benchmark, gone afterwards. */
-export async function withScratchPostgres<T>(work: (url: string) => Promise<T>): Promise<T> {
+export async function withScratchPostgres<T>(work: (url: string, home: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
   const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
   try {
-    return await work(postgres.url);
+    return await work(postgres.url, postgres.home);
   } finally {
     await postgres.release();
     await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { neverAnalysed, planOf } from '../harness/query-plans.js';
 import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
 import type { Env } from '../src/config/env.js';
@@ -7,8 +8,8 @@ import { DueRows, type DueTable, type Leased } from '../src/queue/due-rows/due-r
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
 import { openDatabase } from './support/databases.js';
-import { neverAnalysed, planOf, statementsOf } from './support/query-plans.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { statementsOf } from './support/statements.js';
 
 const TABLE = { name: 'errands', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };
 

@@ -4,8 +4,8 @@ import type { Settings } from '../simulator/settings.js';
 import { Database } from '../src/database/database.js';
 import { WantedRefreshes } from '../src/sessions/wanted-refreshes.repository.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
-import { statementsOf } from './support/query-plans.js';
 import { callSimulator } from './support/simulator-call.js';
+import { statementsOf } from './support/statements.js';
 
 const world = useArrivingSessions({ PLATFORM_TIMEOUT_SECONDS: '60' });
 const { newSession, toEnd, show, shownAs, notesOf, read, refresh, heardAll, hurry, sql } = world;

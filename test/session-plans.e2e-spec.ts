@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js';
 import { Database } from '../src/database/database.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import type { SessionEvent } from '../src/platform/wire-types.js';
@@ -10,8 +11,8 @@ import { SessionNews } from '../src/sessions/session-news.js';
 import { SessionReadsRepository } from '../src/sessions/session-reads.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
 import { WantedRefreshes } from '../src/sessions/wanted-refreshes.repository.js';
-import { asIfThereWere, neverAnalysed, planOf, statementsOf } from './support/query-plans.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
+import { statementsOf } from './support/statements.js';
 
 /** Tables that grow with the years. */
 const LARGE = [

@@ -2,7 +2,7 @@
 export type CopyValue = string | number | Buffer | Date | readonly string[] | null | undefined;
 
 const SPECIAL = /[\\\t\n\r\0]/;
-const EACH_SPECIAL = new RegExp(SPECIAL, 'g');
+const EACH_SPECIAL = /[\\\t\n\r\0]/g;
 /** PostgreSQL's text holds no NUL: where a file's unknown field is named with one, the sign for it stands. */
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\u2400' };
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import type { PersonKind } from '../people/person.js';
+import { OF_ANY_ACCOUNT } from '../platform/call-log.repository.js';
 import type { CheckedPeople, RemainingWork } from './import-eta.js';
 import type { ImportRecord, RowOutcome } from './import-types.js';
 
@@ -90,7 +91,7 @@ export class TotalsRepository {
   private async callsMade(record: ImportRecord): Promise<number> {
     const { rows } = await this.database.pool.query<{ made: number }>(
       `SELECT count(*)::int AS made FROM platform_calls c
-       WHERE c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
+       WHERE ${OF_ANY_ACCOUNT} AND c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
          AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
       [record.id, record.appliedAt, record.finishedAt],
     );

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
+import { OF_ANY_ACCOUNT } from '../platform/call-log.repository.js';
 
 /** Rows of one statement: its locks are short, and what it deletes fits the write-ahead log. */
 const BATCH = 1_000;
@@ -18,7 +19,7 @@ const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at 
  * finished import the outcomes stay; what could still be retried by what its row says no longer can.
  */
 const STATEMENTS: Record<string, string> = {
-  calls: deletion('platform_calls', 'granted_at < $1 AND occupies_until < $1'),
+  calls: deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND occupies_until < $1`),
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
   events: deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
   handedOut: deletion('handed_out_urls', 'handed_out_at < $1'),

@@ -40,6 +40,16 @@ interface RecentCall {
 /** Milliseconds that may pass between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
 
+/** Calls of whichever account: by their moment they are found by their account's index alone. */
+export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
+
+/**
+ * Slots of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
+ * first. In their order and with an end they are read by their index, whatever the planner knows of the calls before.
+ */
+const OCCUPIED = `SELECT occupies_until FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)
+  ORDER BY occupies_until LIMIT $2`;
+
 /**
  * The log of user-management calls, which is the limit: a call's row occupies the window from its commit until one
  * window after its answer, or after its timeout when no answer came. Whatever moment the platform counts lies in
@@ -80,13 +90,14 @@ export class CallLogRepository {
   async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
     const { rows } = await sql.query<CallWindow & { wasSetBack: boolean }>(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+         occupied AS (${OCCUPIED}),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
-       SELECT (SELECT now FROM clock) AS now, count(*)::int AS occupied, min(occupies_until) AS "firstFreeAt",
+       SELECT (SELECT now FROM clock) AS now, (SELECT count(*)::int FROM occupied) AS occupied,
+         (SELECT min(occupies_until) FROM occupied) AS "firstFreeAt",
          (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt",
          coalesce((SELECT max(granted_at) FROM platform_calls WHERE account = $1) > (SELECT now FROM clock), false)
-           AS "wasSetBack"
-       FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)`,
-      [this.account],
+           AS "wasSetBack"`,
+      [this.account, this.limit.calls],
     );
     const [row] = rows;
     if (!row) throw new Error('The log of platform calls could not be read.');
@@ -110,14 +121,13 @@ export class CallLogRepository {
          newest AS (
            SELECT id, outcome, status FROM platform_calls
            WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
-           ORDER BY granted_at DESC LIMIT $2)
-       SELECT now,
-         (SELECT count(*)::int FROM platform_calls WHERE account = $1 AND occupies_until > now) AS occupied,
+           ORDER BY granted_at DESC LIMIT $3)
+       SELECT now, (SELECT count(*)::int FROM (${OCCUPIED}) AS occupied) AS occupied,
          (SELECT blocked_until FROM call_budgets WHERE account = $1) AS "blockedUntil",
          (SELECT coalesce(json_agg(json_build_object('outcome', outcome, 'status', status) ORDER BY id DESC), '[]')
           FROM newest) AS ended
        FROM clock`,
-      [this.account, newest],
+      [this.account, this.limit.calls, newest],
     );
     const [row] = rows;
     if (!row) throw new Error('The log of platform calls could not be read.');

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 
 /** A statement with its parameters, as the product sent it. */
 export interface Statement {
@@ -39,28 +39,6 @@ export interface PlanOptions {
   readonly small?: readonly string[];
   /** Executes the statement, too, and takes back what it did. */
   readonly execute?: boolean;
-}
-
-/** Every statement that this process sends to PostgreSQL while some work runs and that names one of the tables. */
-export async function statementsOf(tables: readonly string[], work: () => Promise<unknown>): Promise<Statement[]> {
-  const seen: Statement[] = [];
-  const original = pg.Client.prototype.query;
-  const spy = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
-    this: pg.Client,
-    ...args: unknown[]
-  ) {
-    const [text, values] = args;
-    if (typeof text === 'string' && tables.some((table) => new RegExp(`\\b${table}\\b`).test(text))) {
-      seen.push({ text, values: Array.isArray(values) ? values : [] });
-    }
-    return Reflect.apply(original, this, args);
-  } as typeof original);
-  try {
-    await work();
-  } finally {
-    spy.mockRestore();
-  }
-  return seen;
 }
 
 /** How PostgreSQL would do a statement now, or how it has done it. */

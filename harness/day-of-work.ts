@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import type pg from 'pg';
+import type { Simulator } from '../simulator/app.js';
+import { createSession } from '../simulator/sessions/session-routes.js';
+import { takeStep } from '../simulator/sessions/session-run.js';
+import type { FeedEvent } from '../src/feed/feed-event.js';
+import type { Page } from '../src/http/page.js';
+import type { ImportView } from '../src/imports/import-view.js';
+import type { SessionView } from '../src/sessions/session-view.js';
+import type { Service } from './service.js';
+import { until } from './until.js';
+
+const TEMPLATE = '11111111-1111-4111-8111-111111111111';
+const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
+
+/** Where a day is lived. */
+export interface Place {
+  readonly service: Service;
+  readonly simulator: Simulator;
+  readonly database: Pick<pg.ClientBase, 'query'>;
+  readonly adminKey: string;
+}
+
+/**
+ * A day of everybody who uses the service, until nothing of it is left to do.
+ *
+ * @param day tells its ids from another's
+ */
+export async function liveADay(place: Place, day: string, people: number, sessions: number): Promise<void> {
+  const { service, simulator, database } = place;
+  const { state } = simulator;
+  state.settings = { ...state.settings, webhookUrl: `${service.url}/webhooks/platform` };
+  await mirrorPeople(service, day, people);
+  await holdSessions(place, day, sessions);
+  await checkDocuments(place);
+  await state.deliveries.settled();
+  for (const what of [
+    'webhook_deliveries WHERE due_at IS NOT NULL',
+    'sessions WHERE due_at < now() OR news_at IS NOT NULL',
+    'people WHERE due_at IS NOT NULL',
+  ]) {
+    await until(`nothing is left of ${what}`, async () => {
+      return (await database.query(`SELECT 1 FROM ${what} LIMIT 1`)).rowCount === 0;
+    });
+  }
+}
+
+async function mirrorPeople(service: Service, day: string, people: number): Promise<void> {
+  const ids = Array.from({ length: people }, (_, n) => `${day}-${n}`);
+  const providers = ids.map((id) => `p-${id},p-${id}@example.org,Pia,N${id}`);
+  const clients = ids.map((id) => `c-${id},c-${id}@example.org,Cleo,N${id},p-${id}`);
+  const csv = (name: string, lines: string[]) => ({ name, type: 'text/csv', content: lines.join('\n') });
+  const files = [
+    csv('providers.csv', ['externalId,email,firstName,lastName', ...providers]),
+    csv('clients.csv', ['externalId,email,firstName,lastName,providers', ...clients, 'c-wrong,no mail,C,W,p-0']),
+  ];
+  const { id } = await service.startImport('kind=clients', files);
+  assert.equal((await service.importEnded(id)).state, 'completed');
+  const read = async (path: string) => service.call<Page<unknown>>('GET', path);
+  await read(`/v1/imports/${id}`);
+  await read(`/v1/imports/${id}/rows?outcome=rejected`);
+  await read('/v1/imports');
+  const dry = await service.startImport('kind=clients&dryRun=true', files);
+  await until('it is planned', async () => {
+    return (await service.call<ImportView>('GET', `/v1/imports/${dry.id}`, { wait: 1 })).body.state === 'planned';
+  });
+  await service.call('POST', `/v1/imports/${dry.id}/cancel`);
+
+  const person = (id: string) => ({ email: `${id}@example.org`, firstName: 'Ada', lastName: 'Osei' });
+  await service.call('PUT', `/v1/providers/p-${day}`, { body: person(`p-${day}`), wait: 20 });
+  const client = { ...person(`c-${day}`), providers: [`p-${day}`] };
+  await service.call('PUT', `/v1/clients/c-${day}`, { body: client, wait: 20 });
+  await service.call('PUT', `/v1/clients/c-${day}/providers`, { body: { providers: [`p-${day}-1`] }, wait: 20 });
+  await service.call('DELETE', `/v1/clients/c-${day}-3`, { wait: 20 });
+  await service.call('GET', `/v1/clients/c-${day}`);
+  for (const list of [
+    'clients?limit=20',
+    'clients?state=failed',
+    'clients?state=synced&limit=20',
+    'providers?limit=20',
+    'people/stuck',
+  ]) {
+    await read(`/v1/${list}`);
+  }
+  await service.call('POST', '/v1/people/search', { body: { email: `c-${day}-1@example.org` } });
+  await service.call('POST', '/v1/people/trace', { body: { kind: 'client', externalId: `c-${day}-1` } });
+}
+
+async function holdSessions({ service, simulator }: Place, day: string, sessions: number): Promise<void> {
+  const { state } = simulator;
+  const userOf = (id: string) => state.users.list().find(({ partnerUserId }) => partnerUserId === id)?.userId;
+  for (let n = 0; n < sessions; n++) {
+    const session = createSession(state, {
+      providerUserId: userOf(`p-${day}-${n % 20}`) ?? '',
+      clientUserIds: [userOf(`c-${day}-${n % 20}`) ?? ''],
+      noteTemplateIds: [TEMPLATE],
+      input: { kind: 'text', text: 'They spoke of the week.' },
+      date: '2026-03-01T09:00:00.000Z',
+      partnerAppointmentId: `visit-${day}-${n}`,
+    });
+    session.willFail = n % 10 === 9;
+    while (session.nextStep) takeStep(state, session);
+  }
+  const input = { text: { text: 'They spoke of the week.' } };
+  const body = {
+    provider: `p-${day}-1`,
+    noteTemplateIds: [TEMPLATE],
+    input,
+    partnerAppointmentId: `asked-${day}`,
+  };
+  const asked = await service.call<SessionView>('POST', '/v1/sessions', { body, wait: 20, idempotencyKey: day });
+  assert.ok([200, 201, 202].includes(asked.status), `a session was answered ${asked.status}`);
+  const made = state.sessions.list().at(-1);
+  while (made?.nextStep) takeStep(state, made);
+  await until('it is done', async () => {
+    const { body: view } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
+    return view.state === 'Done';
+  });
+  for (const part of ['', '/notes', '/transcript', '/insights']) {
+    await service.call('GET', `/v1/sessions/${asked.body.id}${part}`);
+  }
+  const update = { partnerAppointmentId: `moved-${day}` };
+  await service.call('PATCH', `/v1/sessions/${asked.body.id}`, { body: update });
+  await service.call('POST', '/v1/sessions/refreshes', { body: { session: asked.body.id } });
+  await service.call('GET', '/v1/sessions/refreshes');
+  for (const query of [
+    '',
+    `provider=p-${day}-1`,
+    `client=c-${day}-1`,
+    'state=Error',
+    'state=Unknown',
+    `appointment=visit-${day}-1`,
+    `updatedSince=${new Date().toISOString()}`,
+  ]) {
+    await service.call('GET', `/v1/sessions?${query}`);
+  }
+}
+
+async function checkDocuments({ service, simulator, adminKey }: Place): Promise<void> {
+  const { state } = simulator;
+  const form = new FormData();
+  form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
+  const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=0' };
+  const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
+  const { id } = (await answer.json()) as { id: string };
+  await until('the job is submitted', async () => {
+    const { body } = await service.call<{ state: string }>('GET', `/v1/compliance/jobs/${id}`);
+    return body.state === 'Submitted';
+  });
+  for (const job of state.complianceJobs.values()) job.status = 'completed';
+  for (const jobId of state.complianceJobs.keys()) {
+    state.deliveries.send({ eventType: 'COMPLIANCE_JOB_COMPLETED', payload: { jobId } });
+  }
+  await service.call('GET', '/v1/compliance/jobs');
+  await service.call('GET', '/v1/compliance/jobs?state=Unknown');
+}
+
+/** Whoever watches: the feed, the deliveries, the audit trail, health and figures. */
+export async function watch({ service, adminKey }: Place): Promise<void> {
+  const { body } = await service.call<Page<FeedEvent>>('GET', '/v1/events?limit=5');
+  await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);
+  await service.call('GET', '/v1/webhook-deliveries');
+  await service.call('GET', '/v1/webhook-deliveries?state=failed');
+  await service.call('GET', '/v1/webhook-rejections');
+  await service.call('GET', '/v1/audit');
+  await service.call('GET', '/v1/api-keys');
+  await service.call('GET', '/health/ready');
+  const metrics = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } });
+  assert.equal(metrics.status, 200);
+}

@@ -1,0 +1,2 @@
+-- DropIndex
+DROP INDEX "platform_calls_granted_at_idx";
