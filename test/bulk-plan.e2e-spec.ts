@@ -263,6 +263,18 @@ describe('a snapshot', () => {
     expect(mirror.arrivals('deleteUser')).toBe(0);
   });
 
+  test('never deletes anybody whose row a quote in a column that is not read has swallowed', async () => {
+    const { service } = shared;
+    const lines = many(30, 'c').map((id) => clientLine(id, ['p-1']));
+    await imported(service, 'kind=clients', [providersCsv([providerLine('p-1')]), clientsCsv(lines)]);
+    const noted = lines.slice(0, 29).map((line) => `${line},`);
+    noted.splice(5, 2, `${lines[5]},"said so`, `${lines[6]},and so"`);
+    noted[27] += '"at\nthe end,c-29"';
+    const content = ['externalId,email,firstName,lastName,providers,note', ...noted].join('\n');
+    const plan = await planned(service, 'kind=clients&mode=snapshot', [{ ...clientsCsv([]), content }]);
+    expect((await rowsOf(service, plan.id, 'planned=delete')).map((row) => row.externalId)).toEqual(['c-30']);
+  });
+
   test('of clients alone says nothing of providers', async () => {
     const { service } = shared;
     await imported(service, 'kind=clients', [

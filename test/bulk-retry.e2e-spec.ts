@@ -1,4 +1,5 @@
 import type { ImportFile, Service } from '../harness/service.js';
+import type { PersonView } from '../src/people/person-view.js';
 import {
   clientLine,
   clientsCsv,
@@ -95,4 +96,63 @@ test('no other row is rejected by a retry: neither a provider’s, nor one witho
   expect(await outcomes()).toEqual([skipped, doubles, skipped, doubles]);
   await post(service, plan.id, 'retry');
   expect(await outcomes()).toEqual([['updated', 'not-pushable'], doubles, ['updated', null], doubles]);
+});
+
+describe('a retry leaves the providers of a client alone of whom the files do not speak', () => {
+  const providersOf = async (service: Service, path: string) =>
+    (await service.call<PersonView>('GET', `/v1/${path}`)).body.providers;
+  const lines = (...resources: object[]) => resources.map((resource) => JSON.stringify(resource)).join('\n');
+  const encounter = {
+    resourceType: 'Encounter',
+    status: 'finished',
+    subject: { reference: 'Patient/c-1' },
+    participant: [{ individual: { reference: 'Practitioner/p-2' } }],
+  };
+  const patient = { resourceType: 'Patient', id: 'c-1', name: [{ family: 'New', given: ['Cleo'] }] };
+
+  test.each<[string, string, ImportFile, string[]]>([
+    [
+      'a CSV without a column of providers',
+      'kind=clients',
+      { name: 'clients.csv', type: 'text/csv', content: 'externalId,firstName,lastName\nc-1,Cleo,New' },
+      ['p-3'],
+    ],
+    [
+      'a FHIR Patient with an Encounter, which adds',
+      'kind=fhir',
+      { name: 'resources.ndjson', type: 'application/fhir+ndjson', content: lines(patient, encounter) },
+      ['p-3', 'p-2'],
+    ],
+  ])('%s', async (_, kind, file, expected) => {
+    const [service] = await begin();
+    await imported(service, 'kind=clients', [
+      providersCsv([providerLine('p-3')]),
+      clientsCsv([clientLine('c-1', ['p-1'])]),
+    ]);
+    const plan = await planned(service, `${kind}&dryRun=true`, [file]);
+    await service.call('PUT', '/v1/clients/c-1/providers', { body: { providers: ['p-3'] }, wait: 60 });
+    expect((await post(service, plan.id, 'apply')).counts).toMatchObject({ skipped: 1 });
+    expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ updated: 1 });
+    expect(await providersOf(service, 'clients/c-1')).toEqual(expected);
+  });
+});
+
+test('what somebody said of a person in review since the plan stands after a retry', async () => {
+  const [service] = await begin();
+  const person = { firstName: 'Any', lastName: 'Body', email: 'one@example.org' };
+  await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-1'] }, wait: 60 });
+  const second = await service.call<PersonView>('PUT', '/v1/clients/c-2', {
+    body: { ...person, providers: ['p-1'] },
+    wait: 60,
+  });
+  expect(second.body.sync.state).toBe('needs-review');
+  const plan = await imported(service, 'kind=clients', [clientsCsv(['c-2,one@example.org,Any,Body,p-1'])]);
+  expect(plan.counts).toMatchObject({ needsReview: 1 });
+  await service.call('PUT', '/v1/clients/c-2', {
+    body: { firstName: 'New', lastName: 'Name', providers: ['p-2'] },
+    wait: 60,
+  });
+  expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ skipped: 1 });
+  const { body } = await service.call<PersonView>('GET', '/v1/clients/c-2');
+  expect(body).toMatchObject({ firstName: 'New', email: null, providers: ['p-2'], sync: { state: 'synced' } });
 });

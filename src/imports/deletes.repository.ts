@@ -18,10 +18,10 @@ export class DeletesRepository {
 
   /**
    * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; whoever
-   * is named in a row that was rejected, or mentioned in any of its cells, is not missing.
+   * is named in a row that was rejected, or mentioned where a row may have been lost, is not missing.
    */
   async plan(tx: PoolClient, importId: string): Promise<void> {
-    const mentioned = await this.mentions.ofRejected(tx, importId);
+    const mentioned = await this.mentions.of(tx, importId);
     await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, planned)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)

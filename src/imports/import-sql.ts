@@ -15,3 +15,8 @@ export const TO_PREPARE = `(${NOT_BEGUN} OR ${APPLYING})`;
 
 /** Its rows may still change: they are counted, or taken back. */
 export const UNDER_WAY = `(state IN ('running', 'paused') OR state IN ('cancelled', 'failed') AND finished_at IS NULL)`;
+
+/** A list of external ids, which may be null, with those of another behind it that it does not hold. */
+export const added = (before: string, more: string): string =>
+  `coalesce(${before}, '{}') || ARRAY(SELECT one FROM unnest(${more}) WITH ORDINALITY AS listed(one, place)
+     WHERE one <> ALL (coalesce(${before}, '{}')) ORDER BY place)`;

@@ -15,8 +15,17 @@ const INVISIBLE = /\p{Cf}/gu;
  */
 export function mentionedIds(raw: string): Set<string> {
   const { cells, text } = parseRaw(raw);
+  return idsIn([...cells, text]);
+}
+
+/** Those that stand in cells of several lines. */
+export function idsInLongCells(raw: string): Set<string> {
+  return idsIn(parseRaw(raw).cells.filter((cell) => /[\r\n]/.test(cell)));
+}
+
+function idsIn(texts: readonly string[]): Set<string> {
   const found = new Set<string>();
-  for (const cell of [...cells, text]) {
+  for (const cell of texts) {
     for (const part of [cell, ...cell.split(BETWEEN)]) {
       for (const id of [part.trim(), part.replace(INVISIBLE, '').trim()]) if (isImportableId(id)) found.add(id);
     }

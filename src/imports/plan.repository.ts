@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PROVIDERS_MAX } from '../people/person-rules.js';
 import { DeletesRepository } from './deletes.repository.js';
 import { ForecastRepository } from './forecast.repository.js';
+import { added } from './import-sql.js';
 import type { ImportRecord } from './import-types.js';
 import { ImportsRepository } from './imports.repository.js';
 import { namesOneOf } from './names-one-of.js';
@@ -75,19 +77,20 @@ export class PlanRepository {
     );
   }
 
-  /** An upsert leaves the providers of a client alone of whom the file does not speak. */
+  /** An upsert leaves the providers of a client alone of whom the file does not speak; what it adds is on the row. */
   private async keepLists(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `WITH unspoken AS MATERIALIZED (
-         SELECT row_no, external_id FROM import_rows
+         SELECT row_no, external_id, coalesce(added_providers, '{}') AS added FROM import_rows
          WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND providers IS NULL),
        lists AS (
          SELECT u.row_no, array_agg(q.external_id ORDER BY cp.position) AS providers FROM unspoken u
          JOIN people c ON c.kind = 'client' AND c.external_id = u.external_id AND c.wanted
          JOIN client_providers cp ON cp.client_id = c.id JOIN people q ON q.id = cp.provider_id AND q.wanted
          GROUP BY u.row_no)
-       UPDATE import_rows r SET providers = lists.providers FROM lists WHERE r.import_id = $1 AND r.row_no = lists.row_no`,
-      [importId],
+       UPDATE import_rows r SET providers = (${added('lists.providers', 'u.added')})[1:$2], added_providers = u.added
+       FROM unspoken u LEFT JOIN lists USING (row_no) WHERE r.import_id = $1 AND r.row_no = u.row_no`,
+      [importId, PROVIDERS_MAX],
     );
   }
 

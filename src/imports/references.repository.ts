@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../config/clock.js';
 import { PROVIDERS_MAX } from '../people/person-rules.js';
+import { added } from './import-sql.js';
 import type { ImportRecord } from './import-types.js';
 import type { ReferenceForm } from './read/import-row.js';
 import { knownPersonKeys } from './read/reference-key.js';
@@ -73,11 +74,10 @@ export class ReferencesRepository {
          WHERE $6::boolean AND c.kind = 'client' AND c.wanted
            AND c.external_id IN (SELECT client FROM lists WHERE NOT replaces) GROUP BY c.id),
        wanted AS (
-         SELECT client, coalesce(before.providers, '{}') || ARRAY(
-             SELECT one FROM unnest(lists.providers) WITH ORDINALITY AS listed(one, place)
-             WHERE one <> ALL (coalesce(before.providers, '{}')) ORDER BY place) AS providers
+         SELECT client, ${added('before.providers', 'lists.providers')} AS providers,
+           CASE WHEN $6 AND NOT replaces THEN lists.providers END AS added
          FROM lists LEFT JOIN before USING (client))
-       UPDATE import_rows r SET providers = wanted.providers[1:$5] FROM wanted
+       UPDATE import_rows r SET providers = wanted.providers[1:$5], added_providers = wanted.added[1:$5] FROM wanted
        WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = wanted.client
          AND r.outcome IN ('pending', 'rejected')`,
       [...this.windowOf(record), PROVIDERS_MAX, record.mode === 'upsert'],

@@ -14,14 +14,15 @@ export class RetryRepository {
   ) {}
 
   /**
-   * Plans skipped rows anew, to be applied, and lets the people of failed rows and of those in review go on. A client
+   * Plans skipped rows anew, to be applied, with the lists as they are now where the files left or added to them, and lets the people of failed rows and of those in review go on. A client
    * whose provider is gone meanwhile is rejected, with its original cells (`RowCellsRepository.forget`).
    *
    * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
    */
   async retry(tx: PoolClient, record: ImportRecord): Promise<Guard[] | undefined> {
     const { rows: skipped } = await tx.query<{ rowNo: number }>(
-      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false
+      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false,
+         providers = CASE WHEN added_providers IS NULL THEN providers END
        WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'
        RETURNING row_no AS "rowNo"`,
       [record.id],
@@ -47,13 +48,13 @@ export class RetryRepository {
   }
 
   /**
-   * Rows that said nothing new of somebody in review were not applied before; now they are. A row of which it is no
+   * Rows that said nothing new of somebody in review were not applied before; now they are, unless somebody said more of
+   * them since the plan. A row of which it is no
    * longer kept what it says, and what was wanted before it, stays as it is.
    */
   private async takeUp(tx: PoolClient, importId: string): Promise<string[]> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL,
-         person_wanted_at = CASE WHEN r.applied THEN r.person_wanted_at ELSE p.wanted_at END
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL
        FROM people p
        WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id
          AND (r.profile IS NOT NULL OR r.planned = 'delete' AND r.was IS NOT NULL) RETURNING p.id`,

@@ -60,13 +60,17 @@ export class RowCellsRepository {
     return rows[0] && this.open(importId, rows[0]);
   }
 
-  /** The blocks that hold rejected rows, one at a time, with the numbers of those. */
-  async *rejected(tx: PoolClient, importId: string): AsyncGenerator<{ rowNos: number[]; block: CellsBlock }> {
+  /** The blocks that hold rows of a condition, one at a time, with the numbers of those. @param which of a row `r` */
+  async *blocksWith(
+    tx: PoolClient,
+    importId: string,
+    which: string,
+  ): AsyncGenerator<{ rowNos: number[]; block: CellsBlock }> {
     for (let after = 0; ; ) {
       const { rows } = await tx.query<SealedBlock & { rowNos: number[] }>(
         `SELECT c.first_row AS "firstRow", c.sealed, found.row_nos AS "rowNos" FROM import_cells c
          CROSS JOIN LATERAL (
-           SELECT array_agg(r.row_no) AS row_nos FROM import_rows r WHERE ${IN_BLOCK} AND r.outcome = 'rejected') AS found
+           SELECT array_agg(r.row_no) AS row_nos FROM import_rows r WHERE ${IN_BLOCK} AND (${which})) AS found
          WHERE c.import_id = $1 AND c.first_row > $2 AND found.row_nos IS NOT NULL ORDER BY c.first_row LIMIT 1`,
         [importId, after],
       );
