@@ -414,6 +414,17 @@ describe('access', () => {
       expect((await create(key, { name: 'A', mood: 'slow' })).json).toEqual((await second).json);
     });
 
+    test('the key of a process that was killed is free again within fifteen seconds', async () => {
+      const running = create(randomUUID(), { name: 'A', mood: 'slow' });
+      await until('it runs', () => runs.length === 1);
+      const lease = await sql(
+        `SELECT lease_until - now() < interval '15 seconds' AS "isShort" FROM idempotency_records WHERE status IS NULL`,
+      );
+      letGo();
+      await running;
+      expect(lease).toEqual([{ isShort: true }]);
+    });
+
     test('what was refused had no effect: it may be mended under the same key', async () => {
       const key = randomUUID();
       expect((await create(key, { name: 'A' })).status).toBe(400);

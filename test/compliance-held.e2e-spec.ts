@@ -74,14 +74,17 @@ async function submit<Body>(service: Service, key?: string, files?: object[]): P
 const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
 
 /** Submits, and takes the database away while the platform works on its answer, which is there at the end. */
-async function submitAsItGoes(
+const submitAsItGoes = (service: Service, key?: string) =>
+  asItGoes(service, () => submit<ComplianceJobView>(service, key));
+
+async function asItGoes<Answer>(
   service: Service,
-  key?: string,
-): Promise<{ answering: Promise<Submitted<ComplianceJobView>> }> {
+  call: () => Promise<Answer>,
+): Promise<{ answering: Promise<Answer> }> {
   await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
   mirror.trouble({ operation: 'submitComplianceJob', kind: 'slow', ms: HELD_MS });
   const before = mirror.arrivals('submitComplianceJob');
-  const answering = submit<ComplianceJobView>(service, key);
+  const answering = call();
   answering.catch(() => undefined); // seen by whoever awaits it
   await until('the platform has the submission', () => mirror.arrivals('submitComplianceJob') > before);
   await goAway();
@@ -147,6 +150,23 @@ describe('a database that is away when the platform answers a submission', () =>
     const again = await submit<ComplianceJobView>(service, 'held-1');
     expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.id, answered.job_id]);
     expect(platformJobs()).toHaveLength(1);
+  });
+
+  it('for long, after a person had it submitted again: the answer has the id, and no third one is submitted', async () => {
+    mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
+    const { body: unknown } = await submit<ComplianceJobView>(service);
+    expect(unknown.state).toBe('Unknown');
+    const count = platformJobs().length;
+    const resolve = () =>
+      service.call<ComplianceJobView>('POST', `/v1/compliance/jobs/${unknown.id}/resolve`, {
+        body: { action: 'create' },
+      });
+    const { answering } = await asItGoes(service, resolve);
+    const { status, body } = await answering;
+    expect([status, body]).toMatchObject([200, { id: unknown.id, state: 'Requested', jobId: null, error: null }]);
+    await comeBack();
+    await until('its outcome is kept', async () => (await kept())?.state === 'Submitted');
+    expect(platformJobs()).toHaveLength(count + 1);
   });
 
   it('for a moment: the caller hears nothing of it', async () => {

@@ -4,8 +4,11 @@ import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
+import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
 import type { HealthReport } from '../src/operations/health-report.js';
+import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { type ImportsApp, startImports } from './support/imports-app.js';
 import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 import { deliver, sessionEvent, signed } from './support/webhooks-app.js';
 
@@ -103,6 +106,57 @@ describe('a statement over many rows whose connection falls silent', () => {
       await holder.query('ROLLBACK; BEGIN');
       expect(await work).toBe('done');
     });
+  });
+});
+
+describe('an upload whose connection falls silent', () => {
+  let home: TestDatabase;
+  let proxy: TcpProxy;
+  let app: ImportsApp;
+
+  beforeAll(async () => {
+    home = await freshDatabase();
+    const through = await throughProxy(home);
+    proxy = through.proxy;
+    app = await startImports(through.url);
+  });
+
+  afterAll(async () => {
+    await app.close();
+    await proxy.close();
+    await home.drop();
+  });
+
+  const file = providersCsv(many(1_200, 'p').map((id) => providerLine(id)));
+  const upload = () => app.stage({ kind: 'providers', dryRun: true }, [file]);
+  const outcome = (uploading: Promise<string>) =>
+    uploading.then(
+      () => 'read',
+      () => 'failed',
+    );
+
+  test.each([
+    ['before it begins', async () => proxy.silence()],
+    [
+      'while its rows are stored',
+      async () => {
+        const unchanged = app.app.get(UnchangedRowsRepository);
+        const store = unchanged.store.bind(unchanged);
+        jest.spyOn(unchanged, 'store').mockImplementationOnce(async (...rows) => {
+          const known = await store(...rows);
+          proxy.silence();
+          return known;
+        });
+      },
+    ],
+  ])('%s fails in time, and its place is free again', async (_, silence) => {
+    expect(await outcome(upload())).toBe('read');
+    await silence();
+    expect(await Promise.race([outcome(upload()), delay(2 * SILENCE_COSTS_MS, 'hangs')])).toBe('failed');
+    // Other connections fell silent as well.
+    await until('all places are free', async () =>
+      (await Promise.all([1, 2, 3, 4].map(() => outcome(upload())))).every((one) => one === 'read'),
+    );
   });
 });
 

@@ -525,6 +525,22 @@ describe('a person’s word', () => {
     expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
+  it('create: after the commit the answer has the id, whatever happens next, and no second one is sent', async () => {
+    const wish = usual();
+    const unknown = await lost(wish, 'refuse');
+    const held = app.holdAnswer();
+    const before = app.arrivals('createSession');
+    const answering = resolve(unknown.id, { action: 'create' });
+    await until('the request has left', () => app.arrivals('createSession') > before);
+    await app.sql('ALTER TABLE sessions RENAME TO sessions_away');
+    const { status, body } = await answering;
+    await app.sql('ALTER TABLE sessions_away RENAME TO sessions');
+    held.answer();
+    expect([status, body]).toMatchObject([200, { id: unknown.id, state: 'Requested', sessionId: null }]);
+    await shownAs(unknown.id, 'InProgress');
+    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+  });
+
   it('abandon: it is shown as Rejected, plan and text are erased, and the appointment is free again', async () => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');

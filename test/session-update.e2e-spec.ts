@@ -5,8 +5,11 @@ import { takeStep } from '../simulator/sessions/session-run.js';
 import { PlatformError } from '../src/platform/platform-errors.js';
 import { SessionsClient } from '../src/platform/sessions-client.js';
 import type { NotesView } from '../src/sessions/notes-view.js';
+import { RefreshRepository } from '../src/sessions/refresh.repository.js';
+import { SessionReadsRepository } from '../src/sessions/session-reads.repository.js';
 import type { SessionView } from '../src/sessions/session-view.js';
 import { UpdatesRepository } from '../src/sessions/updates.repository.js';
+import { WantedRefreshes } from '../src/sessions/wanted-refreshes.repository.js';
 import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;
@@ -294,6 +297,44 @@ describe('an update', () => {
     onPlatform.partnerAppointmentId = session.partnerAppointmentId ?? undefined;
     await app.service.call('POST', '/v1/sessions/refreshes', { body: { since: session.sessionCreatedAt } });
     await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
+  });
+
+  const away = () => Object.assign(new Error('the database goes away'), { code: '57P01' });
+
+  it('that the platform has made is never answered with the wish to send it again, whatever happens next', async () => {
+    const session = await done();
+    const refreshes = app.service.app.get(RefreshRepository);
+    const storing = jest.spyOn(refreshes, 'storeAnswer').mockRejectedValueOnce(away());
+    const lost = await update(session.id, { noteTemplateIds: [DAP] });
+    storing.mockRestore();
+    expect([lost.status, lost.body.type]).toEqual([504, 'urn:notebridge:problem:platform-unclear']);
+    await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
+    finish(session.sessionId);
+
+    const reads = app.service.app.get(SessionReadsRepository);
+    const find = reads.find.bind(reads);
+    let isStored = false;
+    const store = refreshes.storeAnswer.bind(refreshes);
+    const keeping = jest.spyOn(refreshes, 'storeAnswer').mockImplementation(async (...answer) => {
+      const stored = await store(...answer);
+      isStored = true;
+      return stored;
+    });
+    const reading = jest.spyOn(reads, 'find').mockImplementation((id, reader) => {
+      return isStored && reader === undefined ? Promise.reject(away()) : find(id, reader);
+    });
+    const { status, body } = await update(session.id, { externalTreatmentPlan: 'A plan.' });
+    for (const spy of [keeping, reading]) spy.mockRestore();
+    expect([status, body.id, body.sessionId]).toEqual([200, session.id, session.sessionId]);
+  });
+
+  it('without an answer is 504 also where the database goes away with it', async () => {
+    const session = await done();
+    app.trouble({ operation: 'updateSession', kind: 'commit-then-cut' });
+    const wanting = jest.spyOn(app.service.app.get(WantedRefreshes), 'wantOne').mockRejectedValueOnce(away());
+    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+    wanting.mockRestore();
+    expect([status, body.type]).toEqual([504, 'urn:notebridge:problem:platform-unclear']);
   });
 
   it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json', 'commit-late'])(

@@ -8,7 +8,7 @@ import { Vault } from '../vault/vault.js';
 import { IdempotencyRepository, type IdempotencyRow } from './idempotency.repository.js';
 
 /** Seconds for which a running request keeps its key; renewed while it runs, so a dead process blocks no longer. */
-const LEASE_SECONDS = 30;
+const LEASE_SECONDS = 14;
 
 /** Hours for which an answer can be replayed. */
 const KEPT_HOURS = 24;

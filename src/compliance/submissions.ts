@@ -70,9 +70,11 @@ export class Submissions {
     } else if (action === 'create') {
       const attempt = await this.jobs.beginAgain(id);
       if (!attempt || !job.request) throw wrongState(await this.row(id));
-      const { request } = job;
-      const refusal = await this.perform(attempt, this.seal.openRequest(id, request), 'Unknown');
-      if (refusal) throw refusal;
+      const request = this.seal.openRequest(id, job.request);
+      return afterCommit(
+        async () => (await this.perform(attempt, request, 'Unknown')) ?? this.row(id),
+        () => ({ ...job, jobId: null, state: 'Requested' as const, result: null, fault: null }),
+      );
     } else {
       if (jobId === undefined) {
         const detail = "To link, name the platform's id of the job in jobId.";

@@ -123,7 +123,8 @@ async function copy(tx: PoolClient, sql: string, lines: readonly string[]): Prom
   const stream = tx.query(copyFrom(sql));
   const done = new Promise<void>((resolve, reject) => {
     stream.once('finish', resolve);
-    stream.once('error', reject);
+    // Told once more when a connection that fell silent is given up.
+    stream.on('error', reject);
   });
   stream.end(lines.join(''));
   await done;

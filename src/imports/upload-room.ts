@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
-import { Database, SESSION_OPTIONS } from '../database/database.js';
+import { ANSWER_TIMEOUT_MS, Database, SESSION_OPTIONS } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 
 /** Uploads that one process reads at once; each holds a connection until its end. */
@@ -26,6 +26,9 @@ export class UploadRoom implements OnApplicationShutdown {
       connectionString: database.url,
       max: PLACES,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      // Each statement stores a batch that is there; a connection that fell silent costs its upload, not its place.
+      query_timeout: ANSWER_TIMEOUT_MS,
+      keepAlive: true,
       options: SESSION_OPTIONS,
       application_name: 'notebridge-uploads',
     });

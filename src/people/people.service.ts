@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
+import { afterCommit } from '../http/after-commit.js';
 import { Problem } from '../http/problem.js';
 import { waitUntil } from '../http/wait-until.js';
 import { Doorbell } from '../queue/doorbell.js';
@@ -99,10 +100,18 @@ export class PeopleService {
     return waitUntil(seconds, read, (view) => SETTLED.includes(view.sync.state), signal);
   }
 
-  /** Waits for a person that was just changed. @param seconds to wait at most; 0 answers at once */
+  /**
+   * Waits for a person that was just changed.
+   *
+   * @param seconds to wait at most; 0 answers at once
+   * @returns the person as it was changed where it can't be read again
+   */
   async awaitSettled(view: PersonView, seconds: number, signal?: AbortSignal): Promise<PersonView> {
     if (seconds === 0 || SETTLED.includes(view.sync.state)) return view;
-    return this.show(view, seconds, signal);
+    return afterCommit(
+      () => this.show(view, seconds, signal),
+      () => view,
+    );
   }
 
   /**

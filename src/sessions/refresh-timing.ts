@@ -4,9 +4,6 @@ import type { BackoffBounds } from '../queue/backoff.js';
 /** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
 export const SETTLE_MS = 500;
 
-/** Milliseconds that a fetch may take before another worker may fetch the same row. */
-export const LEASE_MS = 90_000;
-
 /** Bounds of the wait after a fault of a fetch, in milliseconds. */
 export const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
 

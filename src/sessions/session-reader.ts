@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
 import { decodeCursor, type Page, pageOf } from '../http/page.js';
 import { Problem } from '../http/problem.js';
 import type { NotesView, RevisionsView } from './notes-view.js';
@@ -32,9 +33,9 @@ export class SessionReader {
     );
   }
 
-  /** @param id ours or the platform's @throws {Problem} 404 `unknown-session` */
-  async show(id: string): Promise<SessionView> {
-    return sessionView(await this.find(id), this.seal);
+  /** @param id ours or the platform's @param tx reads within it @throws {Problem} 404 `unknown-session` */
+  async show(id: string, tx?: PoolClient): Promise<SessionView> {
+    return sessionView(await this.find(id, tx), this.seal);
   }
 
   /** @throws {Problem} 404 `unknown-session` */
@@ -90,8 +91,8 @@ export class SessionReader {
   }
 
   /** The session's row. @throws {Problem} 404 `unknown-session` */
-  async find(id: string): Promise<ReadSession> {
-    return (await this.reads.find(id)) ?? unknownSession();
+  async find(id: string, tx?: PoolClient): Promise<ReadSession> {
+    return (await this.reads.find(id, tx)) ?? unknownSession();
   }
 
   private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {

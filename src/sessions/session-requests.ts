@@ -90,12 +90,14 @@ export class SessionRequests {
    *   `not-on-platform` or `other-provider`; 503; 504
    */
   async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionDto, patience: Patience): Promise<SessionView> {
-    const { id, provider_user_id: providerUserId } = await this.reader.find(idOrAlias);
+    const known = await this.reader.show(idOrAlias);
+    const { id, providerUserId } = known;
     if (action === 'create') {
       if (!(await this.requests.sendAgain(id))) throw await this.wrongState(id);
-      const session = await this.settled(id, patience);
-      if (session instanceof Problem) throw session;
-      return session;
+      return afterCommit(
+        () => this.settled(id, patience),
+        () => ({ ...known, state: 'Requested' as const }),
+      );
     }
     if (action === 'abandon') {
       if (!(await this.outcomes.abandon(id))) throw await this.wrongState(id);

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
-import { isRefusedValue } from '../http/database-fault.js';
+import { afterCommit } from '../http/after-commit.js';
 import { errorTrace } from '../http/error-trace.js';
 import { Problem } from '../http/problem.js';
 import { requireCapability } from '../platform/capabilities.js';
@@ -75,32 +75,43 @@ export class SessionUpdates {
       await this.lookAgain(update, error);
       throw platformProblem(error, 'this update');
     });
-    const { notesChanged } = await this.store(update, session);
+    const { notesChanged, view } = await this.store(update, session);
     this.bell.ringSoon();
-    if (notesChanged || session.state === 'Error') await this.news.tell();
-    return this.reader.show(id);
+    const isNews = notesChanged || session.state === 'Error';
+    return afterCommit(
+      () => (isNews ? this.news.tell() : Promise.resolve()).then(() => view),
+      () => view,
+    );
   }
 
-  /** The platform has made the change: that its answer can't be stored is not the fault of who asked for it. */
-  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored> {
+  /**
+   * The platform has made the change: that its answer can't be stored is not the fault of who asked for it, who must not
+   * be told to send it again.
+   */
+  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored & { view: SessionView }> {
     try {
       return await this.database.transaction(async (tx) => {
         await this.updates.end(tx, update);
-        return this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+        const stored = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+        return { ...stored, view: await this.reader.show(update.id, tx) };
       });
     } catch (error) {
-      if (!isRefusedValue(error)) throw error;
       this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
       await this.lookAgain(update);
       throw platformUnclear('this update');
     }
   }
 
-  /** After a lost answer the update may still take effect: the session is fetched now, and once more when it can't. */
+  /**
+   * After a lost answer the update may still take effect: the session is fetched now, and once more when it can't; that
+   * once alone where the database can't be told now.
+   */
   private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    if (mayBeLate) await this.wanted.wantOne(update.id);
-    else await this.updates.end(this.database.pool, update);
+    const told = mayBeLate ? this.wanted.wantOne(update.id) : this.updates.end(this.database.pool, update);
+    await told.catch((fault: unknown) =>
+      this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
+    );
     this.bell.ringSoon();
   }
 }
