@@ -69,22 +69,32 @@ test('a 404 to a delete counts as done where user management has been seen to wo
   expect(await verdict('providers/p1', 60)).toEqual(['deleted', null]);
 });
 
-test('a 404 to a create is the person’s own when others are created', async () => {
-  mirror.trouble({
-    operation: 'createProvider',
-    kind: 'status',
-    status: 404,
-    count: null,
-    match: { partnerUserId: 'own' },
-  });
-  await call('PUT', 'providers/own', provider('own'));
-  await until('it is refused', async () => (await verdict('providers/own'))[1] === 'platform-address');
-  await call('PUT', 'providers/other', provider('other'));
-  await until('the other one waits for its create', async () => {
-    const { sync } = await call('GET', 'providers/other');
-    return sync.step === 'createProvider';
-  });
-  await mirror.sql('UPDATE circuits SET probe_at = now()');
-  expect(await verdict('providers/other', 60)).toEqual(['synced', null]);
-  expect(await verdict('providers/own', 60)).toEqual(['failed', 'rejected']);
-});
+test.each([404, 405])(
+  'a %d to one person’s create, while others are created, puts that one off alone',
+  async (status) => {
+    const match = { partnerUserId: 'own' };
+    mirror.trouble({ operation: 'createProvider', kind: 'status', status, count: null, match });
+    await call('PUT', 'providers/own', provider('own'));
+    await until('it is refused', async () => (await verdict('providers/own'))[1] === 'platform-address');
+    await call('PUT', 'providers/other', provider('other'));
+    await until('the other one waits for its create', async () => {
+      const { sync } = await call('GET', 'providers/other');
+      return sync.step === 'createProvider';
+    });
+    await mirror.sql('UPDATE circuits SET probe_at = now()');
+    expect(await verdict('providers/other', 60)).toEqual(['synced', null]);
+    const own = () =>
+      mirror.sql<{ strikes: number }>(
+        `SELECT strikes FROM people WHERE external_id = 'own' AND retry_at IS NOT NULL AND lease_owner IS NULL`,
+      );
+    for (const strikes of [1, 2]) {
+      await until('it is put off', async () => Number((await own())[0]?.strikes) >= strikes);
+      expect(await mirror.sql('SELECT operation FROM circuits WHERE opened_at IS NOT NULL')).toEqual([]);
+      expect(await verdict('providers/own')).toEqual(['pending', 'platform-address']);
+      if (strikes === 1)
+        await mirror.sql("UPDATE people SET retry_at = NULL, due_at = now() WHERE external_id = 'own'");
+    }
+    mirror.release();
+    expect(await verdict('providers/own', 60)).toEqual(['synced', null]);
+  },
+);

@@ -137,6 +137,29 @@ test.each([
   expect(someone.read).toBeLessThan(FEW);
 });
 
+test.each([
+  ['all', 'u-gone', 'deleting', 'clients-still-listed'],
+  ['none', 'u-other', 'deleting', null],
+])(
+  'a provider who is to be deleted is looked at without a count of clients, when %s are to lose it',
+  async (_who, listed, state, code) => {
+    await people(
+      'state, lane, platform_user_id, applied_providers, due_at',
+      `'pending', 'bulk', 'u-' || n, ARRAY['${listed}'], now() + interval '1 hour'`,
+    );
+    await db.pool.query(
+      `INSERT INTO people (id, kind, external_id, profile, profile_hash, wanted, platform_user_id, state, lane, due_at)
+     VALUES (gen_random_uuid(), 'provider', 'p-gone', '', '', false, 'u-gone', 'deleting', 'interactive', now())`,
+    );
+    const turns = service.app.get(TurnRepository);
+    const { result, read } = await counted(() => turns.next());
+    expect(result.turn?.step.operation).toBe(code === null ? 'deleteUser' : undefined);
+    expect(read).toBeLessThan(FEW);
+    const { rows } = await db.pool.query(`SELECT state, error_code FROM people WHERE external_id = 'p-gone'`);
+    expect(rows).toEqual([{ state, error_code: code }]);
+  },
+);
+
 test('a probe goes to who was never refused or longest ago, without a look at everybody behind the circuit', async () => {
   await people('state, lane, step, due_at', "'pending', 'interactive', 'createClient', now() - interval '1 hour'");
   await db.pool.query(

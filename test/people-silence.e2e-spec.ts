@@ -34,6 +34,44 @@ test('after three unknown outcomes in a row, creates without an email wait until
   for (const path of waiting) expect(verdict(await get(path, 60))).toEqual(['synced', null]);
 });
 
+test('when the creates alone get no answer, those without an email wait for one of them that does', async () => {
+  shared.mirror.trouble({ operation: 'createClient', kind: 'status', status: 503, count: null });
+  for (const id of ['lost-1', 'lost-2', 'lost-3']) {
+    expect(verdict(await put(`clients/${id}`, client))).toEqual(['needs-review', 'create-unknown']);
+  }
+  const probeIn = (seconds: number) =>
+    shared.mirror.sql(`UPDATE circuits SET probe_at = clock_timestamp() + $1 * interval '1 second'`, [seconds]);
+  await probeIn(3_600);
+  const waiting = Array.from({ length: 12 }, (_, at) => `clients/waits-${at}`);
+  for (const path of waiting) await put(path, client, 0);
+  for (const path of waiting) {
+    await until('it waits for its create', async () => (await get(path)).sync.step === 'createClient');
+  }
+  expect(shared.mirror.arrivals('createClient')).toBe(3);
+  const health = await shared.service.call<{ checks: { people: { reason: string } } }>('GET', '/health/ready');
+  expect(JSON.stringify(health.body)).toContain('no readable answer to createClient');
+
+  shared.mirror.release();
+  await probeIn(0);
+  for (const path of waiting) expect(verdict(await get(path, 60))).toEqual(['synced', null]);
+});
+
+test('one client whose creates get no answer makes nobody else wait', async () => {
+  const match = { partnerUserId: 'poison' };
+  shared.mirror.trouble({ operation: 'createClient', kind: 'status', status: 503, count: null, match });
+  await put('clients/poison', { ...client, email: 'poison@example.org' }, 0);
+  for (const lost of [1, 2, 3]) {
+    await until(`create ${lost} is lost`, async () => {
+      await shared.mirror.sql(
+        `UPDATE people SET attempt_look_up_at = now(), retry_at = NULL, due_at = now()
+         WHERE external_id = 'poison' AND lease_owner IS NULL AND lost_creates < 3`,
+      );
+      return shared.mirror.arrivals('createClient') >= lost;
+    });
+  }
+  expect(await shared.mirror.sql('SELECT operation FROM circuits WHERE opened_at IS NOT NULL')).toEqual([]);
+});
+
 test('a create that is lost again and again is made ever more rarely', async () => {
   shared.mirror.trouble({ operation: 'createProvider', kind: 'status', status: 503, count: null });
   await put('providers/never', provider('never'), 0);

@@ -203,3 +203,36 @@ test('a 409 to a create is followed by one more check, and a second one is the p
   const absent = answered(once, check, { kind: 'absent' });
   expect(answered(granted(absent, create), create, conflict)).toMatchObject({ fault: 'rejected' });
 });
+
+test('a look-up that finds another user than the one that an event linked meanwhile never overwrites it', () => {
+  const lookUp = step('checkUser', { subject: 'attempted' });
+  const linked = { ...nobody, platformUserId: 'u1' };
+  const found = (userId: string, heldByAnother = false, role: 'differs' | null = null) =>
+    answered(linked, lookUp, { kind: 'exists', userId, heldByAnother, role });
+  expect(found('u2')).toMatchObject({ platformUserId: 'u1', review: 'second-user' });
+  expect(found('u1')).toEqual(linked);
+  expect(found('u2', true)).toEqual(linked);
+  expect(found('u2', false, 'differs')).toEqual(linked);
+});
+
+test.each(['absent', 'rejected', 'forbidden'] as const)(
+  'what is said of a client’s primary provider (%s) tells that the platform answers, and nothing of the client',
+  (kind) => {
+    const client: Person = { ...nobody, email: null };
+    expect(answered(client, step('checkUser', { subject: 'primary' }), { kind })).toMatchObject({
+      fault: null,
+      checkedAbsentAt: null,
+    });
+  },
+);
+
+test('a create that never gets through is tried ever more rarely, although the check before it is answered', () => {
+  let person = nobody;
+  for (let tries = 1; tries <= 3; tries++) {
+    person = answered(person, check, { kind: 'absent' });
+    expect(person.retryAt).toBeNull();
+    person = answered(granted(person, create), create, { kind: 'unreachable' });
+    expect(person).toMatchObject({ strikes: tries, retryAt, attempt: null });
+  }
+  expect(answered(person, create, { kind: 'created', userId: 'u9', heldByAnother: false }).strikes).toBe(0);
+});

@@ -77,18 +77,22 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
 function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
   const calm: Person = { ...known, strikes: 0, retryAt: null };
+  // That the platform answers is all that was asked; whatever it says is no word on this client.
+  if (step.subject === 'primary' && SAYS_SOMETHING.includes(answer.kind)) return calm;
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
-      if (step.subject === 'primary') return calm;
-      const absent: Person = { ...calm, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+      // The faults of a create before it are not over yet: else it would be made again without a pause.
+      const { strikes } = person;
+      const absent: Person = { ...calm, strikes, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
       return step.subject === 'attempted' && person.wanted ? heldBack(absent, call) : absent;
     }
     case 'exists':
-      if (step.subject === 'primary') return calm;
       // By an email that may be another's by now, or linked meanwhile: a user of somebody else is neither linked nor
       // deleted.
       if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
+      if (person.platformUserId !== null)
+        return isSecondUser(person, answer) ? { ...calm, review: 'second-user' } : calm;
       if (answer.role === 'differs') return { ...calm, attempt: null, review: 'role-mismatch' };
       // Whoever is found by the email of a lost create is whom it made.
       if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
@@ -124,6 +128,11 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
   }
 }
 
+/** Whether a look-up found another user of this person than the one that an event linked meanwhile. */
+function isSecondUser({ platformUserId }: Person, found: Answer & { kind: 'exists' }): boolean {
+  return found.userId !== platformUserId && !found.heldByAnother && found.role !== 'differs';
+}
+
 /** A create that is lost again and again is tried ever more rarely, and in the end it is a human being's. */
 function heldBack(person: Person, { createAgainAt }: AnsweredCall): Person {
   if (person.lostCreates === 0) return person;
@@ -139,6 +148,8 @@ function refusalAfter({ refusal }: Person, { operation }: CallStep, { kind }: An
 }
 
 const TELLS_NOTHING: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 'unknown'];
+
+const SAYS_SOMETHING: Answer['kind'][] = ['absent', 'exists', 'rejected', 'forbidden'];
 
 /** The call is known to be done or not done; an earlier one may still be open. */
 function settled(person: Person, callId: string): Person {

@@ -12,14 +12,17 @@ const PROBE = { baseMs: 5_000, maxMs: 300_000 };
 /** Milliseconds after which a probe without an answer is followed by the next. */
 const PROBE_ANSWER_MS = 30_000;
 
-/** What stopped an operation, as people show it: a 403, or an answer that tells of a wrong address. */
+/** What refusal stopped an operation, as people show it: a 403, or an answer that tells of a wrong address. */
 export type StopCode = 'platform-unauthorized' | 'platform-address';
+
+/** An operation that is stopped because it gets no readable answers. */
+const UNANSWERED = 'platform-fault';
 
 /** A refusal, as the operation's circuit judges it. */
 export interface RefusedCall {
   operation: Operation;
   grant: CallGrant;
-  code: StopCode;
+  code: StopCode | typeof UNANSWERED;
   /** The person's last refusal; null when this one can't be the person's own. */
   before: Refusal | null;
 }
@@ -88,6 +91,11 @@ export class CircuitRepository {
     return 'everyone';
   }
 
+  /** Stops an operation whose calls get no readable answers, of whomever they are. */
+  async unanswered(tx: PoolClient, operation: Operation, grant: CallGrant): Promise<void> {
+    await this.refused(tx, { operation, grant, code: UNANSWERED, before: null });
+  }
+
   /** Closes an operation's circuit after an answer that was no refusal. */
   async succeeded(tx: PoolClient, operation: string): Promise<void> {
     await tx.query(
@@ -96,11 +104,21 @@ export class CircuitRepository {
     );
   }
 
-  /** The operations that are stopped now, for the health report. */
+  /** The operations that a refusal stops now. */
   async stopped(): Promise<{ operation: string; code: StopCode }[]> {
     const { rows } = await this.database.pool.query<{ operation: string; code: StopCode }>(
-      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL ORDER BY 1',
+      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL AND code <> $1 ORDER BY 1',
+      [UNANSWERED],
     );
     return rows;
+  }
+
+  /** The operations that are stopped now because they get no readable answers. */
+  async silent(): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ operation: string }>(
+      'SELECT operation FROM circuits WHERE opened_at IS NOT NULL AND code = $1 ORDER BY 1',
+      [UNANSWERED],
+    );
+    return rows.map(({ operation }) => operation);
   }
 }

@@ -36,7 +36,7 @@ export function judgeRest(model: MirrorModel): void {
     if (state === 'synced') judgePresence(model, row);
     if (state === 'deleted') law(!model.platform.userOf(id), `${id} is deleted here and present on the platform`);
     if (state === 'deleting') {
-      law(model.tables.around(row).stillListedBy > 0, `${id} is deleting (${code}) and nobody comes for it`);
+      law(model.tables.around(row).stillListed, `${id} is deleting (${code}) and nobody comes for it`);
     }
     if (state === 'waiting') {
       const isReady = model.tables.around(row).providers.every((provider) => provider.platformUserId !== null);

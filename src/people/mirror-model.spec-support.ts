@@ -201,7 +201,11 @@ export class MirrorModel extends MirrorWishes {
     const { operation } = step;
     if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);
     const isElsewhere = reply.kind === 'not-found' && !this.worked.has(address);
-    if (reply.kind === 'wrong-address' || isElsewhere) return this.tables.refused(operation, null, grantedAt);
+    if (reply.kind === 'wrong-address' || isElsewhere) {
+      const { kind } = this.tables.refused(operation, row.person.refusal, grantedAt);
+      return { kind: kind === 'forbidden' ? 'unreachable' : 'refused-for-all' };
+    }
+    if (operation === 'createClient') this.tables.createAnswered(row, reply.kind, grantedAt);
     if (isAnswered(reply)) this.tables.succeeded(operation);
     if (isAnswered(reply) && reply.kind !== 'rejected') this.worked.add(address);
     if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;

@@ -71,6 +71,8 @@ export class MirrorTables {
   /** `platform_users` */
   readonly toldRoles = new Map<string, PersonKind>();
   private readonly circuits = new Map<Operation, Circuit>();
+  /** The newest creates of clients, as long as none was answered. */
+  private lostCreates: Row[] = [];
   now = Date.UTC(2026, 0, 1);
 
   /** `WishesRepository.wantPerson` */
@@ -163,7 +165,7 @@ export class MirrorTables {
         platformUserId: listableUser(this.row(id).person),
       })),
       answersMissing: this.lately.length === 3 && this.lately.every((kind) => kind === 'unknown'),
-      stillListedBy: mapped === null ? 0 : this.all('client').filter((client) => isChangingList(client, mapped)).length,
+      stillListed: mapped !== null && this.all('client').some((client) => isChangingList(client, mapped)),
     };
   }
 
@@ -204,6 +206,13 @@ export class MirrorTables {
     const closedAt = before?.closedAt ?? null;
     this.circuits.set(operation, { openedAt, closedAt, probeAt: this.now + PROBE_MS });
     return { kind: 'refused-for-all' };
+  }
+
+  /** A create was answered, or it was not: when three in a row of different clients were not, the next ones wait. */
+  createAnswered(row: Row, kind: string, grantedAt: number): void {
+    if (kind === 'not-sent' || kind === 'unreachable') return;
+    this.lostCreates = kind === 'unknown' ? [row, ...this.lostCreates].slice(0, 3) : [];
+    if (new Set(this.lostCreates).size === 3) this.refused('createClient', null, grantedAt);
   }
 
   /** `CircuitRepository.succeeded` */

@@ -20,7 +20,7 @@ const around = (more: Partial<Surroundings> = {}): Surroundings => ({
   claim: 'held',
   providers: [],
   answersMissing: false,
-  stillListedBy: 0,
+  stillListed: false,
   ...more,
 });
 const named = (...ids: (string | null)[]) => ({
@@ -146,7 +146,7 @@ describe('on the way out', () => {
   });
 
   test('a provider stays while a client’s list still holds it and is about to change', () => {
-    expect(nextStep(mapped, around({ stillListedBy: 1 }))).toEqual(rest('deleting', 'clients-still-listed'));
+    expect(nextStep(mapped, around({ stillListed: true }))).toEqual(rest('deleting', 'clients-still-listed'));
   });
 
   test('a client that was linked by its email alone, of unknown role, is not deleted by itself', () => {

@@ -82,7 +82,7 @@ function towardsAbsence(person: Person, around: Surroundings): Step {
   if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
     if (isFoundByEmailAlone(person)) return review('delete-linked');
-    if (around.stillListedBy > 0) return rest('deleting', 'clients-still-listed');
+    if (around.stillListed) return rest('deleting', 'clients-still-listed');
     return call(person, 'deleteUser', 'deleting');
   }
   if (person.attempt) return settleAttempt(person, around, 'deleting', 'delete-unknown');

@@ -3,7 +3,7 @@ import { type Health, HealthIndicator } from '../http/health-indicator.js';
 import { CircuitRepository } from './circuit.repository.js';
 import { PlatformPeople } from './platform-people.js';
 
-/** How the mirror is: a refusal that stopped an operation, or a contract that lacks the API key's header, degrade it. */
+/** How the mirror is: what stopped an operation, or a contract that lacks the API key's header, degrade it. */
 @Injectable()
 export class PeopleHealth {
   constructor(
@@ -20,11 +20,19 @@ export class PeopleHealth {
       };
     }
     const stopped = await this.circuits.stopped();
-    if (stopped.length === 0) return { status: 'ok' };
+    if (stopped.length === 0) return this.answers();
     const operations = stopped.map(({ operation }) => operation).join(', ');
     const reason = stopped.some(({ code }) => code === 'platform-address')
       ? `What answers ${operations} is not the platform's user management: check PLATFORM_BASE_URL and PLATFORM_CONTRACT; work is kept.`
       : `The platform answers 403 to ${operations}: check PLATFORM_API_KEY; work is kept.`;
+    return { status: 'degraded', reason, facts: { stopped: operations } };
+  }
+
+  private async answers(): Promise<Health> {
+    const silent = await this.circuits.silent();
+    if (silent.length === 0) return { status: 'ok' };
+    const operations = silent.join(', ');
+    const reason = `The platform gives no readable answer to ${operations}: single calls find out when it does; work is kept.`;
     return { status: 'degraded', reason, facts: { stopped: operations } };
   }
 }

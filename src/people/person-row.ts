@@ -60,10 +60,10 @@ export const SELECT_PERSON = `
           'externalId', q.external_id,
           'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
       FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id) END AS wanted_providers,
-    CASE WHEN p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL THEN (
-      SELECT count(*)::int FROM people c
+    p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL AND EXISTS (
+      SELECT 1 FROM people c
       WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
-        AND c.state IN ('pending', 'waiting')) END AS still_listed_by
+        AND c.state IN ('pending', 'waiting')) AS still_listed
   FROM people p`;
 
 /** How a person came by its user: made here, found by the email, told by the platform, or linked by a human being. */
@@ -85,7 +85,7 @@ export interface RawPerson extends KnownColumns {
   origin: Origin | null;
   claim_holder: string | null;
   wanted_providers: WantedProvider[] | null;
-  still_listed_by: number | null;
+  still_listed: boolean;
   answers_missing: boolean | null;
   primary_profile: Buffer | null;
   step: string | null;
@@ -116,7 +116,7 @@ export function toPersonRow(raw: RawPerson): PersonRow {
       now: raw.now,
       claim: raw.claim_holder === null ? 'free' : raw.claim_holder === raw.id ? 'held' : 'taken',
       providers: raw.wanted_providers ?? [],
-      stillListedBy: raw.still_listed_by ?? 0,
+      stillListed: raw.still_listed,
       answersMissing: raw.answers_missing ?? false,
     },
     listed: raw.applied_providers,

@@ -92,8 +92,8 @@ export interface Surroundings {
   providers: WantedProvider[];
   /** Whether the platform's last answers were all none: what is sent now may be done unseen. */
   answersMissing: boolean;
-  /** For a provider: clients whose list on the platform still holds it and is about to change. */
-  stillListedBy: number;
+  /** For a provider: whether the list of some client on the platform still holds it and is about to change. */
+  stillListed: boolean;
 }
 
 /** Whether clients' lists may name a provider that they could not name before, or under another user. */

@@ -73,7 +73,8 @@ export class SettleRepository {
       const person = this.merge(turn, row, answer);
       await this.people.saveKnown(tx, row, person);
       await this.keep(tx, turn, row, { ...result, errorCode }, person);
-      if (answer.kind === 'created' && person.review === 'second-user') {
+      const isFound = answer.kind === 'created' || answer.kind === 'exists';
+      if (isFound && person.review === 'second-user' && answer.userId !== person.platformUserId) {
         const second = { platformUserId: answer.userId, role: ROLES[row.kind], externalUserId: row.externalId };
         await this.users.keep(tx, second);
       }
@@ -111,11 +112,15 @@ export class SettleRepository {
     const { operation } = turn.step;
     const code = await this.stops(tx, operation, answer);
     if (code !== null) {
-      // A page, a redirect or a 405 is nobody's own, however often others pass.
-      const before = answer.kind === 'wrong-address' ? null : row.person.refusal;
+      const { refusal: before } = row.person;
       const whose = await this.circuits.refused(tx, { operation, grant: turn.grant, code, before });
-      const own = code === 'platform-address' ? 'rejected' : 'forbidden';
+      // What tells of a wrong address fails nobody: who meets it while others pass is put off alone.
+      const own = code === 'platform-address' ? 'unreachable' : 'forbidden';
       return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
+    }
+    // A lost create without an email costs a human being's time: while creates alone get no answer, one at a time is risked.
+    if (answer.kind === 'unknown' && operation === 'createClient' && (await this.calls.isUnanswered(tx, operation))) {
+      await this.circuits.unanswered(tx, operation, turn.grant);
     }
     if (isDone(answer)) await this.addresses.worked(tx, operation);
     if (isDone(answer) || answer.kind === 'rejected' || answer.kind === 'conflict')

@@ -18,8 +18,18 @@ test('as the spec shows it, user management lives at one address', () => {
 test.each([
   ['base', builtIn, 'https://platform.example/v1'],
   ['path', changed('deleteUser', { path: '/v1/users/{userId}' }), base],
+  ['path after the user', changed('deleteUser', { path: '/users/{userId}/account' }), base],
   ['header', changed('deleteUser', { headers: { 'x-version': '1' } }), base],
   ['query', changed('deleteUser', { query: { version: '1' } }), base],
 ])('another %s is another address', (_what, contract, at) => {
   expect(operationAddress(contract, at, 'deleteUser')).not.toBe(operationAddress(builtIn, base, 'checkUser'));
+});
+
+test('a prefix that all paths have in common is one address, whatever follows as the spec shows it', () => {
+  const prefixed = changed('deleteUser', { path: '/v2/users/{userId}' });
+  const both = new Contract(undefined, {
+    ...prefixed.operations,
+    checkUser: { ...builtIn.operations.checkUser, path: '/v2/users/check' },
+  });
+  expect(operationAddress(both, base, 'deleteUser')).toBe(operationAddress(both, base, 'checkUser'));
 });
