@@ -264,6 +264,25 @@ describe('the result', () => {
     },
   );
 
+  it('of a failure is not shown as that of the completion that the platform tells of afterwards', async () => {
+    const { body } = await post([file()]);
+    const job = platformJob(body.jobId);
+    job.willFail = true;
+    finishJob(mirror.simulator.state, job);
+    expect((await ended(body.id)).state).toBe('Failed');
+    mirror.hold({ operation: 'getComplianceJob' });
+    mirror.simulator.state.deliveries.send({
+      eventType: 'COMPLIANCE_JOB_COMPLETED',
+      payload: { jobId: body.jobId ?? '' },
+    });
+    const completed = await until('it is told', async () => {
+      const view = await show(body.id);
+      return view.state === 'Completed' ? view : undefined;
+    });
+    mirror.release();
+    expect(completed.result).toBeNull();
+  });
+
   it('comes by polling when no webhook does, and a late webhook tells nothing new', async () => {
     listen(false);
     const { body } = await post([file()]);

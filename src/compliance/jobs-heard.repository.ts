@@ -20,7 +20,7 @@ export class JobsHeardRepository {
          state = CASE WHEN known.state = 'Completed' THEN 'Completed' ELSE excluded.state END,
          news_at = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.news_at ELSE excluded.news_at END,
          ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
-         result = CASE WHEN known.state IN ('Completed', 'Failed') THEN known.result END,
+         result = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.result END,
          lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()`,
       [jobId, end],
     );
