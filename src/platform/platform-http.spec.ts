@@ -88,6 +88,17 @@ describe('one HTTP attempt', () => {
     expect(platform.connections).toBe(4);
   });
 
+  it('closes a kept connection itself, before the platform would close it under a call', async () => {
+    const closed = new Promise<string>((resolve) => {
+      platform.answer = ({ socket }, response) => {
+        socket.once('end', () => resolve('by the service')).once('close', () => resolve('by the platform'));
+        json(response, 200, {});
+      };
+    });
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } });
+    expect(await closed).toBe('by the service');
+  }, 20_000);
+
   it('reads compressed answers', async () => {
     platform.answer = (_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify({ userId: 'u' })));

@@ -30,6 +30,12 @@ export interface PlatformCall extends CallOptions {
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const FREE_SOCKETS = 16;
+/**
+ * Milliseconds after which a connection that nothing uses is closed: servers close theirs after five seconds (Node) to
+ * minutes, and a call that leaves just then has an unknown outcome. Node goes by a shorter time that the server announces
+ * only beside a time of the agent's own.
+ */
+const FREE_MS = 4_000;
 
 /** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -37,7 +43,7 @@ const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
-  private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS });
+  private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
   private readonly fresh = resettableAgents({ keepAlive: false });
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
 
