@@ -283,6 +283,21 @@ describe('the result', () => {
     expect(completed.result).toBeNull();
   });
 
+  it('of a job that ended otherwise than its webhook had told is told, too', async () => {
+    listen(false);
+    const { body } = await post([file()]);
+    const job = platformJob(body.jobId);
+    finishJob(mirror.simulator.state, job);
+    listen(true);
+    mirror.simulator.state.deliveries.send({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: job.jobId } });
+    const told = await until('both ends are told', async () => {
+      const types = (await news(body.jobId)).map(({ type }) => type);
+      return types.includes('compliance.completed') ? types : undefined;
+    });
+    expect(told.filter((type) => type === 'compliance.completed')).toHaveLength(1);
+    expect((await ended(body.id)).state).toBe('Completed');
+  });
+
   it('comes by polling when no webhook does, and a late webhook tells nothing new', async () => {
     listen(false);
     const { body } = await post([file()]);

@@ -73,7 +73,7 @@ export class ResultsRepository {
 
   /**
    * Stores what the platform says of a job, unless its end was heard of since the look-up left. An end is stored with
-   * the whole answer and told to the EHR unless its event was; one that is still running is looked up again. Where the
+   * the whole answer and told to the EHR unless an event told the same; one that is still running is looked up again. Where the
    * contract does not say what an answer means, the answer after the end's event is the result; until then each other
    * answer is shown and told, for the event may have been lost.
    */
@@ -96,7 +96,7 @@ export class ResultsRepository {
   private async storeResult(tx: PoolClient, { id, lease }: ResultTurn, end: JobEnd, raw: unknown): Promise<void> {
     await this.due.settle(tx, lease, {
       set: `state = $1, result = $2, fetched_at = clock_timestamp(), ended_at = coalesce(ended_at, clock_timestamp()),
-        news_at = CASE WHEN state IN ('Completed', 'Failed') THEN news_at ELSE clock_timestamp() END,
+        news_at = CASE WHEN state = $1 THEN news_at ELSE clock_timestamp() END,
         fault = NULL, strikes = 0, refused_at = NULL, due_at = NULL, updated_at = clock_timestamp()`,
       values: [end, this.seal.sealResult(id, raw)],
     });
