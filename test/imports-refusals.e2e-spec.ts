@@ -159,6 +159,8 @@ test('how long it takes is not told while nothing can be sent: it is said why', 
   expect(await told()).toEqual([false, null]);
   await sql(`INSERT INTO circuits (operation, opened_at, code) VALUES ('checkUser', now(), 'platform-unauthorized')`);
   expect(await told()).toEqual([true, 'platform-unauthorized']);
+  await sql(`UPDATE circuits SET operation = 'createClient', code = 'platform-fault'`);
+  expect(await told()).toEqual([true, 'platform-fault']);
   await sql('DELETE FROM circuits');
   await app.imports.pause(id);
   expect(await told()).toEqual([true, 'paused']);

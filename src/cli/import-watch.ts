@@ -30,6 +30,7 @@ const WHY_UNKNOWN: Record<NonNullable<ImportView['etaUnknown']>, string> = {
   'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
   'platform-unauthorized': 'the platform refuses the API key, so nothing is sent',
   'platform-address': 'the platform does not know the address, so nothing is sent',
+  'platform-fault': 'the platform gives no readable answers, so little is sent',
 };
 
 /** How far an import is. */

@@ -4,8 +4,14 @@ import { PlatformPeople } from '../people/platform-people.js';
 import type { ImportRecord } from './import-types.js';
 
 /** Why it can't be told when an import ends. */
-export const ETA_UNKNOWN = ['paused', 'not-configured', 'platform-unauthorized', 'platform-address'] as const;
-export type EtaUnknown = (typeof ETA_UNKNOWN)[number] & (StopCode | 'paused' | 'not-configured');
+export const ETA_UNKNOWN = [
+  'paused',
+  'not-configured',
+  'platform-unauthorized',
+  'platform-address',
+  'platform-fault',
+] as const;
+export type EtaUnknown = (typeof ETA_UNKNOWN)[number] & (StopCode | 'paused' | 'not-configured' | 'platform-fault');
 
 /** Whether anything can be sent for an import at present. */
 @Injectable()
@@ -20,6 +26,8 @@ export class ImportOutlook {
     if (state === 'paused') return 'paused';
     if (state !== 'running' && state !== 'planned') return null;
     if (!this.platform.isConfigured) return 'not-configured';
-    return (await this.circuits.stopped())[0]?.code ?? null;
+    const [refused] = await this.circuits.stopped();
+    if (refused) return refused.code;
+    return (await this.circuits.silent()).length > 0 ? 'platform-fault' : null;
   }
 }
