@@ -1,3 +1,4 @@
+import { until } from '../harness/until.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { type CountedStatement, countedStatements, explainAll } from './support/counted-plans.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -57,7 +58,13 @@ async function workOf(people: number, { known }: Situation): Promise<Map<string,
     await send('-new');
     const changed = await summed(() => steps.prepareAll())();
     await imports.cancel(first);
-    const cancelled = await summed(() => steps.countAll())();
+    // A count that took long is followed by a rest.
+    const cancelled = await summed(() =>
+      until('it is taken back', async () => {
+        await steps.countAll();
+        return (await query(home, 'SELECT 1 FROM imports WHERE id = $1 AND finished_at IS NOT NULL', [first])).length;
+      }),
+    )();
     return [prepared, counting, changed, cancelled];
   } finally {
     await app?.close();
