@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../harness/auto-explain.js';
-import { liveADay, type Place, watch } from '../harness/day-of-work.js';
 import { fullReadsOf, GROWING } from '../harness/hot-statements.js';
 import { Programs } from '../harness/program.js';
 import { multiply } from '../harness/query-plans.js';
 import { READY, type Service, serviceOf } from '../harness/service.js';
+import { readAsOperator, runWorkload, type Target } from '../harness/workload.js';
 import { buildSimulator, DEFAULT_API_KEY } from '../simulator/app.js';
 import type { BenchRow } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { IDLE_SETTINGS } from './service-process.js';
 
 const ROWS = 1_000_000;
-/** People and sessions of the day that leaves the rows of which there come to be a million, and of the day that is watched. */
+/** People and sessions of the workload whose rows are multiplied, and of the one whose plans are read. */
 const [FIRST, SECOND] = [100, 25];
 const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
 
@@ -28,7 +28,7 @@ export async function benchFilledTables(): Promise<BenchRow[]> {
     const database = new pg.Client({ connectionString: url, application_name: OBSERVER });
     await database.connect();
     const programs = new Programs();
-    const during = async (work: (place: Place) => Promise<unknown>) => {
+    const during = async (work: (target: Target) => Promise<unknown>) => {
       const service = await start(programs, url, simulator.url);
       await work({ service, simulator, database, adminKey: ADMIN_KEY });
       await service.kill('SIGTERM');
@@ -36,14 +36,14 @@ export async function benchFilledTables(): Promise<BenchRow[]> {
     try {
       await database.query('ALTER SYSTEM SET autovacuum = off');
       await database.query('SELECT pg_reload_conf()');
-      await during((place) => liveADay(place, 'a', FIRST, FIRST));
+      await during((target) => runWorkload(target, 'a', FIRST, FIRST));
       await database.query('ANALYZE');
       for (const table of GROWING) await fill(database, table);
       await explainEverything(database);
       const from = await logSize(home);
-      await during(async (place) => {
-        await liveADay(place, 'b', SECOND, SECOND);
-        await watch(place);
+      await during(async (target) => {
+        await runWorkload(target, 'b', SECOND, SECOND);
+        await readAsOperator(target);
       });
       const plans = await loggedPlans(home, from);
       const reads = await fullReadsOf(database, plans);

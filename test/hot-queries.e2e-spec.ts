@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../harness/auto-explain.js';
-import { liveADay, watch } from '../harness/day-of-work.js';
 import { fullReadsOf, GROWING } from '../harness/hot-statements.js';
 import { asIfThereWere, multiply } from '../harness/query-plans.js';
 import type { Service } from '../harness/service.js';
+import { readAsOperator, runWorkload } from '../harness/workload.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { applyMigrations } from '../src/database/migrations.js';
 import { createDatabase } from './support/databases.js';
@@ -46,7 +46,7 @@ const at = (service: Service) => ({ service, simulator: mirror.simulator, databa
 
 test('no statement of a day reads a table of a million rows, or an index of one, from end to end', async () => {
   const before = await mirror.start();
-  await liveADay(at(before), 'a', 100, 60);
+  await runWorkload(at(before), 'a', 100, 60);
   expect(await before.kill('SIGTERM')).toBe(0);
   for (const table of GROWING) {
     await multiply(COPIES, admin, table);
@@ -56,8 +56,8 @@ test('no statement of a day reads a table of a million rows, or an index of one,
   const from = await logSize(postgres.home);
 
   const service = await mirror.start();
-  await liveADay(at(service), 'b', 25, 25);
-  await watch(at(service));
+  await runWorkload(at(service), 'b', 25, 25);
+  await readAsOperator(at(service));
   expect(await service.kill('SIGTERM')).toBe(0);
 
   const plans = await loggedPlans(postgres.home, from);

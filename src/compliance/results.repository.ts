@@ -73,9 +73,9 @@ export class ResultsRepository {
 
   /**
    * Stores what the platform says of a job, unless its end was heard of since the look-up left. An end is stored with
-   * the whole answer and told to the EHR unless an event told the same; one that is still running is looked up again. Where the
-   * contract does not say what an answer means, the answer after the end's event is the result; until then each other
-   * answer is shown and told, for the event may have been lost.
+   * the whole answer and told to the EHR unless an event told the same; one that is still running is looked up again.
+   * Where the contract does not say what an answer means, the answer after the end's event is the result; until then
+   * each other answer is shown and told, for the event may have been lost.
    */
   async storeAnswer(tx: PoolClient, turn: ResultTurn, { state: found, raw }: ComplianceJob): Promise<void> {
     const row = await this.due.lock(tx, turn.lease);

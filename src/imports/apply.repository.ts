@@ -24,7 +24,7 @@ export class ApplyRepository {
     private readonly deletes: ApplyDeletesRepository,
   ) {}
 
-  /** What is left to do of an import: phases with rows that are to be applied, whether any are or were, and its last row. */
+  /** What is left to do of an import: phases with rows to apply, whether any are or were applied, and its last row. */
   async left(
     tx: PoolClient,
     importId: string,

@@ -14,8 +14,9 @@ export class RetryRepository {
   ) {}
 
   /**
-   * Plans skipped rows anew, to be applied, with the lists as they are now where the files left or added to them, and lets the people of failed rows and of those in review go on. A client
-   * whose provider is gone meanwhile is rejected, with its original cells (`RowCellsRepository.forget`).
+   * Plans skipped rows anew, to be applied, with the lists as they are now where the files left or added to them, and
+   * lets the people of failed rows and of those in review go on. A client whose provider is gone meanwhile is rejected,
+   * with its original cells (`RowCellsRepository.forget`).
    *
    * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
    */
@@ -48,9 +49,8 @@ export class RetryRepository {
   }
 
   /**
-   * Rows that said nothing new of somebody in review were not applied before; now they are, unless somebody said more of
-   * them since the plan. A row of which it is no
-   * longer kept what it says, and what was wanted before it, stays as it is.
+   * Rows that said nothing new of somebody in review were not applied before; now they are, unless the person was
+   * changed since the plan. A row of which it is no longer kept what it says, and what was wanted before it, stays.
    */
   private async takeUp(tx: PoolClient, importId: string): Promise<string[]> {
     const { rows } = await tx.query<{ id: string }>(

@@ -1,3 +1,4 @@
+import { newestOutcomes, UNANSWERED } from '../platform/call-log.repository.js';
 import type { Lane } from '../platform/call-pace.js';
 import type { Lease } from '../queue/due-rows/lease.js';
 import type { Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
@@ -34,12 +35,6 @@ export interface PersonRow {
   };
 }
 
-/** Calls in a row without an answer after which the platform counts as not answering. */
-const UNANSWERED = 3;
-
-/** Calls among which those with an outcome are looked for: more than are ever under way. */
-const LATEST = 100;
-
 /** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
 export const SELECT_PERSON = `
   SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, clock_timestamp() AS now,
@@ -47,11 +42,8 @@ export const SELECT_PERSON = `
     p.platform_user_id IS NULL AND EXISTS (SELECT 1 FROM email_claims c WHERE c.person_id = p.id
       AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
     p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
-      SELECT count(*) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') FROM (
-        SELECT outcome FROM (
-          SELECT id, status, outcome FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
-        WHERE status IS NOT NULL OR outcome = 'unknown-outcome'
-        ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest) AS answers_missing,
+      SELECT count(*) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome')
+      FROM ${newestOutcomes('true')}) AS answers_missing,
     CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
       SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id
       WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS primary_profile,

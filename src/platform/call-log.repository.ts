@@ -27,11 +27,17 @@ export interface CallOutcome {
   rateLimited?: { retryAfterMs: number | undefined };
 }
 
-/** Calls of different people in a row without an answer after which an operation counts as not answered. */
-const UNANSWERED = 3;
+/** Calls in a row without a readable answer after which what they asked for counts as not answered. */
+export const UNANSWERED = 3;
 
 /** Calls that are looked at, at most, to find those: more than are ever under way. */
 const LATEST = 100;
+
+/** The outcomes of the newest calls, as many as `UNANSWERED`, that have one and meet a condition. */
+export const newestOutcomes = (condition: string): string => `(
+  SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
+  WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
+  ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
 
 /** Calls that are looked at, at most, to tell how they went lately. */
 const LATELY_MOST = 1_000;
@@ -220,10 +226,8 @@ export class CallLogRepository {
   /** Whether the newest calls of an operation, each of somebody else, got no readable answer. */
   async isUnanswered(tx: PoolClient, operation: string): Promise<boolean> {
     const { rows } = await tx.query<{ unanswered: boolean }>(
-      `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered FROM (
-         SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
-         WHERE account = $1 AND operation = $2 AND (status IS NOT NULL OR outcome = 'unknown-outcome')
-         ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`,
+      `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered
+       FROM ${newestOutcomes('account = $1 AND operation = $2')}`,
       [this.account, operation],
     );
     return rows[0]?.unanswered ?? false;

@@ -96,6 +96,11 @@ export class LoopbackPlatform {
     return platform;
   }
 
+  /** Leaves it to the other side to close connections that nothing uses. */
+  keepConnections(): void {
+    this.server.keepAliveTimeout = 0;
+  }
+
   async stop(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
     await new Promise((resolve) => this.server.close(resolve));

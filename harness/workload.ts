@@ -13,8 +13,8 @@ import { until } from './until.js';
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
-/** Where a day is lived. */
-export interface Place {
+/** What a workload runs against. */
+export interface Target {
   readonly service: Service;
   readonly simulator: Simulator;
   readonly database: Pick<pg.ClientBase, 'query'>;
@@ -22,17 +22,17 @@ export interface Place {
 }
 
 /**
- * A day of everybody who uses the service, until nothing of it is left to do.
+ * What everybody who uses the service asks of it in a day, until nothing of that is left to do.
  *
- * @param day tells its ids from another's
+ * @param day a prefix of its external ids
  */
-export async function liveADay(place: Place, day: string, people: number, sessions: number): Promise<void> {
-  const { service, simulator, database } = place;
+export async function runWorkload(target: Target, day: string, people: number, sessions: number): Promise<void> {
+  const { service, simulator, database } = target;
   const { state } = simulator;
   state.settings = { ...state.settings, webhookUrl: `${service.url}/webhooks/platform` };
   await mirrorPeople(service, day, people);
-  await holdSessions(place, day, sessions);
-  await checkDocuments(place);
+  await holdSessions(target, day, sessions);
+  await checkDocuments(target);
   await state.deliveries.settled();
   for (const what of [
     'webhook_deliveries WHERE due_at IS NOT NULL',
@@ -86,7 +86,7 @@ async function mirrorPeople(service: Service, day: string, people: number): Prom
   await service.call('POST', '/v1/people/trace', { body: { kind: 'client', externalId: `c-${day}-1` } });
 }
 
-async function holdSessions({ service, simulator }: Place, day: string, sessions: number): Promise<void> {
+async function holdSessions({ service, simulator }: Target, day: string, sessions: number): Promise<void> {
   const { state } = simulator;
   const userOf = (id: string) => state.users.list().find(({ partnerUserId }) => partnerUserId === id)?.userId;
   for (let n = 0; n < sessions; n++) {
@@ -136,7 +136,7 @@ async function holdSessions({ service, simulator }: Place, day: string, sessions
   }
 }
 
-async function checkDocuments({ service, simulator, adminKey }: Place): Promise<void> {
+async function checkDocuments({ service, simulator, adminKey }: Target): Promise<void> {
   const { state } = simulator;
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
@@ -156,7 +156,7 @@ async function checkDocuments({ service, simulator, adminKey }: Place): Promise<
 }
 
 /** Whoever watches: the feed, the deliveries, the audit trail, health and figures. */
-export async function watch({ service, adminKey }: Place): Promise<void> {
+export async function readAsOperator({ service, adminKey }: Target): Promise<void> {
   const { body } = await service.call<Page<FeedEvent>>('GET', '/v1/events?limit=5');
   await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);
   await service.call('GET', '/v1/webhook-deliveries');
