@@ -1,3 +1,0 @@
--- AlterTable
-ALTER TABLE "import_rows" ADD COLUMN     "applied" BOOLEAN NOT NULL DEFAULT false,
-ADD COLUMN     "was" JSONB;

@@ -1,2 +1,0 @@
--- AlterTable
-ALTER TABLE "people" DROP COLUMN "refused_at";

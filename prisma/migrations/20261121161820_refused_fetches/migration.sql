@@ -1,5 +1,0 @@
--- AlterTable
-ALTER TABLE "compliance_jobs" ADD COLUMN     "refused_at" TIMESTAMPTZ(3);
-
--- AlterTable
-ALTER TABLE "processing_sessions" ADD COLUMN     "refused_at" TIMESTAMPTZ(3);

@@ -1,6 +1,0 @@
--- AlterTable
-ALTER TABLE "import_rows" ALTER COLUMN "person_wanted_at" SET DATA TYPE TIMESTAMPTZ(6);
-
--- AlterTable
-ALTER TABLE "people" ALTER COLUMN "wanted_at" SET DATA TYPE TIMESTAMPTZ(6),
-ALTER COLUMN "due_at" SET DATA TYPE TIMESTAMPTZ(6);

@@ -1,0 +1,555 @@
+-- What schema.prisma can't say stands only here: partial indexes, storage, the trigger of the audit trail. The rest is
+-- compared with it by `npm run migration -- drift`.
+
+CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
+CREATE TYPE "person_state" AS ENUM ('pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted');
+CREATE TYPE "lane" AS ENUM ('interactive', 'bulk');
+CREATE TYPE "row_outcome" AS ENUM ('pending', 'created', 'linked', 'updated', 'unchanged', 'skipped', 'rejected', 'failed', 'needsReview', 'deleted');
+CREATE TYPE "delivery_state" AS ENUM ('received', 'processed', 'ignored', 'not-understood', 'failed', 'dead');
+
+CREATE TABLE "vault_keys" (
+    "purpose" TEXT NOT NULL,
+    "wrapped" BYTEA NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "vault_keys_pkey" PRIMARY KEY ("purpose")
+);
+
+CREATE TABLE "people" (
+    "id" UUID NOT NULL,
+    "kind" "person_kind" NOT NULL,
+    "external_id" TEXT NOT NULL,
+    "wanted" BOOLEAN NOT NULL DEFAULT true,
+    "profile" BYTEA NOT NULL,
+    "profile_hash" BYTEA NOT NULL,
+    "email_fingerprint" BYTEA,
+    "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "platform_user_id" TEXT,
+    "invite_url" BYTEA,
+    "origin" TEXT,
+    "role_known" BOOLEAN NOT NULL DEFAULT true,
+    "given_primary" TEXT,
+    "applied_profile" BYTEA,
+    "applied_hash" BYTEA,
+    "applied_providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "providers_known" BOOLEAN NOT NULL DEFAULT false,
+    "checked_absent_at" TIMESTAMPTZ(3),
+    "lost_creates" INTEGER NOT NULL DEFAULT 0,
+    "conflicted" BOOLEAN NOT NULL DEFAULT false,
+    "attempt_call_id" BIGINT,
+    "attempt_operation" TEXT,
+    "attempt_profile" BYTEA,
+    "attempt_email" BYTEA,
+    "attempt_look_up_at" TIMESTAMPTZ(3),
+    "fault" TEXT,
+    "review" TEXT,
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "retry_at" TIMESTAMPTZ(3),
+    "refused_operation" TEXT,
+    "refused_at" TIMESTAMPTZ(3),
+    "state" "person_state" NOT NULL DEFAULT 'pending',
+    "step" TEXT,
+    "error_code" TEXT,
+    "error_text" BYTEA,
+    "lane" "lane" NOT NULL DEFAULT 'interactive',
+    "due_at" TIMESTAMPTZ(6),
+    "held_by" UUID,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "people_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id");
+CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "external_id");
+CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
+-- Those whom an import holds back, and those who are not due, stand in nobody's way.
+CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL AND "held_by" IS NULL;
+-- A probe goes to who was refused longest ago.
+CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
+CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
+CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
+
+CREATE TABLE "client_providers" (
+    "client_id" UUID NOT NULL,
+    "position" INTEGER NOT NULL,
+    "provider_id" UUID NOT NULL,
+    CONSTRAINT "client_providers_pkey" PRIMARY KEY ("client_id","position")
+);
+CREATE INDEX "client_providers_provider_id_client_id_idx" ON "client_providers"("provider_id", "client_id");
+CREATE UNIQUE INDEX "client_providers_client_id_provider_id_key" ON "client_providers"("client_id", "provider_id");
+
+CREATE TABLE "client_wakes" (
+    "provider_id" UUID NOT NULL,
+    "after_client" UUID,
+    "since" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "client_wakes_pkey" PRIMARY KEY ("provider_id")
+);
+CREATE INDEX "client_wakes_since_idx" ON "client_wakes"("since");
+
+CREATE TABLE "email_claims" (
+    "fingerprint" BYTEA NOT NULL,
+    "person_id" UUID NOT NULL,
+    CONSTRAINT "email_claims_pkey" PRIMARY KEY ("fingerprint")
+);
+CREATE INDEX "email_claims_person_id_idx" ON "email_claims"("person_id");
+
+CREATE TABLE "platform_calls" (
+    "id" BIGSERIAL NOT NULL,
+    "account" TEXT NOT NULL,
+    "person_id" UUID,
+    "operation" TEXT NOT NULL,
+    "lane" "lane" NOT NULL,
+    "granted_at" TIMESTAMPTZ(6) NOT NULL,
+    "occupies_until" TIMESTAMPTZ(6) NOT NULL,
+    "answered_at" TIMESTAMPTZ(6),
+    "status" INTEGER,
+    "outcome" TEXT,
+    "duration_ms" INTEGER,
+    "worker" TEXT NOT NULL,
+    CONSTRAINT "platform_calls_pkey" PRIMARY KEY ("id")
+);
+CREATE INDEX "platform_calls_account_occupies_until_idx" ON "platform_calls"("account", "occupies_until");
+CREATE INDEX "platform_calls_account_granted_at_idx" ON "platform_calls"("account", "granted_at");
+CREATE INDEX "platform_calls_person_id_id_idx" ON "platform_calls"("person_id", "id");
+
+CREATE TABLE "call_budgets" (
+    "account" TEXT NOT NULL,
+    "blocked_until" TIMESTAMPTZ(6),
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "bulk_next_at" TIMESTAMPTZ(6),
+    CONSTRAINT "call_budgets_pkey" PRIMARY KEY ("account")
+);
+
+CREATE TABLE "circuits" (
+    "operation" TEXT NOT NULL,
+    "opened_at" TIMESTAMPTZ(3),
+    "probe_at" TIMESTAMPTZ(3),
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "code" TEXT NOT NULL DEFAULT 'platform-unauthorized',
+    "closed_at" TIMESTAMPTZ(3),
+    CONSTRAINT "circuits_pkey" PRIMARY KEY ("operation")
+);
+
+CREATE TABLE "platform_addresses" (
+    "address" TEXT NOT NULL,
+    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "platform_addresses_pkey" PRIMARY KEY ("address")
+);
+
+CREATE TABLE "imports" (
+    "id" UUID NOT NULL,
+    "kind" TEXT NOT NULL,
+    "mode" TEXT NOT NULL,
+    "dry_run" BOOLEAN NOT NULL,
+    "default_provider" TEXT,
+    "id_systems" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "encounter_since" TIMESTAMPTZ(3),
+    "state" TEXT NOT NULL,
+    "staged_at" TIMESTAMPTZ(3),
+    "alive_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "apply_wanted" BOOLEAN NOT NULL DEFAULT false,
+    "steered_to" INTEGER,
+    "attempts" INTEGER NOT NULL DEFAULT 0,
+    "attempt_at" TIMESTAMPTZ(3),
+    "overrides" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "files" BYTEA,
+    "guards" JSONB,
+    "error_code" TEXT,
+    "error_detail" TEXT,
+    "created_by" TEXT NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "applied_at" TIMESTAMPTZ(3),
+    "finished_at" TIMESTAMPTZ(3),
+    CONSTRAINT "imports_pkey" PRIMARY KEY ("id")
+);
+CREATE INDEX "imports_state_idx" ON "imports"("state");
+
+CREATE TABLE "import_rows" (
+    "import_id" UUID NOT NULL,
+    "row_no" INTEGER NOT NULL,
+    "file" INTEGER NOT NULL,
+    "line" INTEGER NOT NULL,
+    "kind" "person_kind",
+    "external_id" TEXT,
+    "profile" BYTEA,
+    "profile_hash" BYTEA,
+    "email_fingerprint" BYTEA,
+    "providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "added_providers" TEXT[],
+    "planned" TEXT,
+    "person_id" UUID,
+    "person_wanted_at" TIMESTAMPTZ(6),
+    "applied" BOOLEAN NOT NULL DEFAULT false,
+    "was" JSONB,
+    "calls_min" INTEGER NOT NULL DEFAULT 0,
+    "calls_max" INTEGER NOT NULL DEFAULT 0,
+    "outcome" "row_outcome" NOT NULL DEFAULT 'pending',
+    "code" TEXT,
+    "field" TEXT,
+    "hint" TEXT,
+    CONSTRAINT "import_rows_pkey" PRIMARY KEY ("import_id","row_no")
+);
+-- Most steps of an import look at its open rows only, of which a re-import has few among many.
+CREATE INDEX "import_rows_pending_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending';
+CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
+-- From people to their open rows: held, taken back and counted a hundred thousand at once, just after they came, when
+-- the planner knows little of them and takes either side of the join for a few rows.
+CREATE INDEX "import_rows_open_person_idx" ON "import_rows"("person_id") WHERE "outcome" = 'pending';
+
+CREATE TABLE "import_cells" (
+    "import_id" UUID NOT NULL,
+    "first_row" INTEGER NOT NULL,
+    "last_row" INTEGER NOT NULL,
+    "sealed" BYTEA NOT NULL,
+    CONSTRAINT "import_cells_pkey" PRIMARY KEY ("import_id","first_row")
+);
+
+CREATE TABLE "import_facts" (
+    "import_id" UUID NOT NULL,
+    "fact_no" INTEGER NOT NULL,
+    "type" TEXT NOT NULL,
+    "key" TEXT NOT NULL,
+    "target" TEXT NOT NULL,
+    "kind" TEXT,
+    "rank" INTEGER,
+    "at" TIMESTAMPTZ(3),
+    "position" INTEGER,
+    "ends" TIMESTAMPTZ(3),
+    "form" TEXT,
+    CONSTRAINT "import_facts_pkey" PRIMARY KEY ("import_id","fact_no")
+);
+
+CREATE TABLE "provider_keys" (
+    "key" TEXT NOT NULL,
+    "external_id" TEXT NOT NULL,
+    "ends" TIMESTAMPTZ(3),
+    CONSTRAINT "provider_keys_pkey" PRIMARY KEY ("key","external_id")
+);
+
+CREATE TABLE "api_keys" (
+    "id" UUID NOT NULL,
+    "name" TEXT NOT NULL,
+    "prefix" TEXT NOT NULL,
+    "hash" BYTEA NOT NULL,
+    "scopes" TEXT[],
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_by" TEXT NOT NULL,
+    "revoked_at" TIMESTAMPTZ(3),
+    CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
+
+CREATE TABLE "audit_entries" (
+    "id" BIGSERIAL NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "key_id" TEXT NOT NULL,
+    "key_name" TEXT NOT NULL,
+    "action" TEXT NOT NULL,
+    "subjects" JSONB NOT NULL DEFAULT '{}',
+    "outcome" TEXT NOT NULL,
+    CONSTRAINT "audit_entries_pkey" PRIMARY KEY ("id")
+);
+-- The audit trail is append-only, also for whoever holds the service's own role.
+CREATE FUNCTION "refuse_audit_change"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'audit_entries is append-only';
+END
+$$;
+CREATE TRIGGER "audit_entries_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_entries"
+  FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+
+CREATE TABLE "idempotency_records" (
+    "id" UUID NOT NULL,
+    "scope_hash" BYTEA NOT NULL,
+    "request_hash" BYTEA,
+    "status" INTEGER,
+    "headers" JSONB,
+    "body" BYTEA,
+    "lease_token" UUID NOT NULL,
+    "lease_until" TIMESTAMPTZ(3) NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "expires_at" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "idempotency_records_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "idempotency_records_scope_hash_key" ON "idempotency_records"("scope_hash");
+CREATE INDEX "idempotency_records_expires_at_idx" ON "idempotency_records"("expires_at");
+
+CREATE TABLE "sessions" (
+    "id" UUID NOT NULL,
+    "session_id" TEXT,
+    "state" TEXT NOT NULL,
+    "provider_user_id" TEXT,
+    "client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "note_template_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "partner_appointment_id" TEXT,
+    "error_code" TEXT,
+    "error_message" BYTEA,
+    "date" TEXT,
+    "session_created_at" TEXT,
+    "session_duration_ms" BIGINT,
+    "recording_duration_ms" BIGINT,
+    "notes_revision" INTEGER NOT NULL DEFAULT 0,
+    "event_state" TEXT,
+    "event_provider_user_id" TEXT,
+    "event_appointment_id" TEXT,
+    "ai_notes_enabled" BOOLEAN,
+    "ai_notes_started" BOOLEAN NOT NULL DEFAULT false,
+    "ai_notes_final" BOOLEAN NOT NULL DEFAULT false,
+    "heard_at" TIMESTAMPTZ(3),
+    "news" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "news_at" TIMESTAMPTZ(3),
+    "wanted_generation" INTEGER NOT NULL DEFAULT 0,
+    "fetched_generation" INTEGER NOT NULL DEFAULT 0,
+    "answers" INTEGER NOT NULL DEFAULT 0,
+    "fetched_at" TIMESTAMPTZ(3),
+    "state_from_events" BOOLEAN NOT NULL DEFAULT false,
+    "gone_at" TIMESTAMPTZ(3),
+    "fault" TEXT,
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "refused_at" TIMESTAMPTZ(3),
+    "update_until" TIMESTAMPTZ(3),
+    "due_at" TIMESTAMPTZ(3),
+    "lane" SMALLINT NOT NULL DEFAULT 0,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
+    "reopened_at" TIMESTAMPTZ(3),
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
+CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
+CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
+CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
+-- A list that is waiting to be put into the index would be read through by every look-up of a client.
+CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_user_ids") WITH (fastupdate = off);
+CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
+-- What is due, counted, told and watched: a few rows of many.
+CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "sessions_news_idx" ON "sessions"("news_at") WHERE "news_at" IS NOT NULL;
+CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
+CREATE INDEX "sessions_refused_idx" ON "sessions"("id") WHERE "due_at" IS NOT NULL AND "fault" = 'platform-unauthorized';
+
+CREATE TABLE "session_documents" (
+    "id" UUID NOT NULL,
+    "session" UUID NOT NULL,
+    "note_template_id" TEXT NOT NULL,
+    "ordinal" INTEGER NOT NULL DEFAULT 0,
+    "session_document_id" TEXT NOT NULL,
+    "position" INTEGER NOT NULL,
+    "revision" INTEGER NOT NULL,
+    "fingerprint" BYTEA NOT NULL,
+    "superseded_at" TIMESTAMPTZ(3),
+    CONSTRAINT "session_documents_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "session_documents_session_note_template_id_ordinal_key" ON "session_documents"("session", "note_template_id", "ordinal");
+
+CREATE TABLE "document_revisions" (
+    "document" UUID NOT NULL,
+    "revision" INTEGER NOT NULL,
+    "session_document_id" TEXT NOT NULL,
+    "notes" BYTEA NOT NULL,
+    "fetched_at" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "document_revisions_pkey" PRIMARY KEY ("document","revision")
+);
+
+CREATE TABLE "session_insights" (
+    "session" UUID NOT NULL,
+    "fingerprint" BYTEA NOT NULL,
+    "transcript" BYTEA,
+    "topics" BYTEA,
+    "named_entities" BYTEA,
+    "analytics" BYTEA,
+    "fetched_at" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "session_insights_pkey" PRIMARY KEY ("session")
+);
+
+CREATE TABLE "processing_sessions" (
+    "processing_id" TEXT NOT NULL,
+    "session" UUID,
+    "answer" BYTEA,
+    "wanted_generation" INTEGER NOT NULL DEFAULT 0,
+    "fetched_generation" INTEGER NOT NULL DEFAULT 0,
+    "fault" TEXT,
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "refused_at" TIMESTAMPTZ(3),
+    "due_at" TIMESTAMPTZ(3),
+    "lane" SMALLINT NOT NULL DEFAULT 0,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
+);
+CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
+
+CREATE TABLE "processing_notices" (
+    "delivery_id" TEXT NOT NULL,
+    "payload" BYTEA NOT NULL,
+    "processing_id" TEXT,
+    "session_id" TEXT,
+    "received_at" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "processing_notices_pkey" PRIMARY KEY ("delivery_id")
+);
+
+CREATE TABLE "compliance_jobs" (
+    "id" UUID NOT NULL,
+    "job_id" TEXT,
+    "state" TEXT NOT NULL,
+    "request" BYTEA,
+    "submitted_at" TIMESTAMPTZ(3),
+    "result" BYTEA,
+    "fetched_at" TIMESTAMPTZ(3),
+    "news_at" TIMESTAMPTZ(3),
+    "ended_at" TIMESTAMPTZ(3),
+    "fault" TEXT,
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "refused_at" TIMESTAMPTZ(3),
+    "due_at" TIMESTAMPTZ(3),
+    "lease_token" UUID,
+    "lease_until" TIMESTAMPTZ(3),
+    "lane" SMALLINT NOT NULL DEFAULT 0,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "compliance_jobs_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
+CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "compliance_jobs_news_at_idx" ON "compliance_jobs"("news_at");
+CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
+CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
+
+CREATE TABLE "compliance_aliases" (
+    "id" UUID NOT NULL,
+    "job" UUID NOT NULL,
+    CONSTRAINT "compliance_aliases_pkey" PRIMARY KEY ("id")
+);
+
+CREATE TABLE "smart_edit_jobs" (
+    "job_id" TEXT NOT NULL,
+    "state" TEXT NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "smart_edit_jobs_pkey" PRIMARY KEY ("job_id")
+);
+
+CREATE TABLE "webhook_deliveries" (
+    "id" BIGSERIAL NOT NULL,
+    "signature" BYTEA NOT NULL,
+    "body" BYTEA NOT NULL,
+    "sent_at" BIGINT NOT NULL,
+    "secret_index" SMALLINT NOT NULL,
+    "event_type" TEXT,
+    "state" "delivery_state" NOT NULL DEFAULT 'received',
+    "reason" TEXT,
+    "attempts" INTEGER NOT NULL DEFAULT 0,
+    "repeats" INTEGER NOT NULL DEFAULT 0,
+    "due_at" TIMESTAMPTZ(3) DEFAULT CURRENT_TIMESTAMP,
+    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "processed_at" TIMESTAMPTZ(3),
+    CONSTRAINT "webhook_deliveries_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "webhook_deliveries_signature_key" ON "webhook_deliveries"("signature");
+-- What is done costs the index nothing.
+CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") WHERE "due_at" IS NOT NULL;
+-- The receiver does not pay for it. Open deliveries are found by the index of due dates.
+CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
+
+-- Unlogged: a commit of marks need not wait for the disk, and marks that a crash of the server takes are not missed.
+CREATE UNLOGGED TABLE "webhook_takes" (
+    "delivery_id" BIGINT NOT NULL,
+    "take" UUID NOT NULL,
+    "alone" BOOLEAN NOT NULL,
+    CONSTRAINT "webhook_takes_pkey" PRIMARY KEY ("delivery_id","take")
+);
+
+CREATE TABLE "webhook_repeats" (
+    "id" BIGSERIAL NOT NULL,
+    "signature" BYTEA NOT NULL,
+    "times" INTEGER NOT NULL,
+    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "webhook_repeats_pkey" PRIMARY KEY ("id")
+);
+
+CREATE TABLE "webhook_rejections" (
+    "minute" TIMESTAMPTZ(3) NOT NULL,
+    "cause" TEXT NOT NULL,
+    "count" BIGINT NOT NULL,
+    CONSTRAINT "webhook_rejections_pkey" PRIMARY KEY ("minute","cause")
+);
+
+CREATE TABLE "platform_users" (
+    "platform_user_id" TEXT NOT NULL,
+    "role" TEXT NOT NULL,
+    "external_user_id" TEXT,
+    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "person_id" UUID,
+    CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
+);
+CREATE INDEX "platform_users_person_id_idx" ON "platform_users"("person_id");
+
+CREATE TABLE "feed_events" (
+    "id" BIGSERIAL NOT NULL,
+    "cursor" BIGINT,
+    "type" TEXT NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "subject" TEXT NOT NULL,
+    "data" JSONB NOT NULL,
+    CONSTRAINT "feed_events_pkey" PRIMARY KEY ("id")
+);
+CREATE UNIQUE INDEX "feed_events_cursor_key" ON "feed_events"("cursor");
+-- The next cursors go to the oldest events without one.
+CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "cursor" IS NULL;
+
+CREATE TABLE "handed_out_urls" (
+    "fingerprint" BYTEA NOT NULL,
+    "handed_out_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT "handed_out_urls_pkey" PRIMARY KEY ("fingerprint")
+);
+CREATE INDEX "handed_out_urls_handed_out_at_idx" ON "handed_out_urls"("handed_out_at");
+
+CREATE TABLE "session_requests" (
+    "session" UUID NOT NULL,
+    "state" TEXT NOT NULL,
+    "provider_user_id" TEXT NOT NULL,
+    "correlation_id" TEXT NOT NULL,
+    "input_kind" TEXT NOT NULL,
+    "body" BYTEA,
+    "heard" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "attempted_at" TIMESTAMPTZ(3),
+    "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
+    "fault" TEXT,
+    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "due_at" TIMESTAMPTZ(3),
+    "lease_token" UUID,
+    "lease_until" TIMESTAMPTZ(3),
+    "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "settled_at" TIMESTAMPTZ(3),
+    CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
+);
+CREATE INDEX "session_requests_due_at_idx" ON "session_requests"("due_at");
+CREATE INDEX "session_requests_lease_until_idx" ON "session_requests"("lease_until");
+CREATE INDEX "session_requests_correlation_id_provider_user_id_idx" ON "session_requests"("correlation_id", "provider_user_id");
+CREATE INDEX "session_requests_open_idx" ON "session_requests"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
+-- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.
+CREATE UNIQUE INDEX "session_requests_open_key" ON "session_requests"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
+
+CREATE TABLE "session_aliases" (
+    "id" UUID NOT NULL,
+    "session" UUID NOT NULL,
+    CONSTRAINT "session_aliases_pkey" PRIMARY KEY ("id")
+);
+CREATE INDEX "session_aliases_session_idx" ON "session_aliases"("session");
+
+CREATE TABLE "workers" (
+    "id" UUID NOT NULL,
+    "alive_until" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "workers_pkey" PRIMARY KEY ("id")
+);

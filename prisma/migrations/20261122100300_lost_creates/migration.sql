@@ -1,3 +1,0 @@
--- AlterTable
-ALTER TABLE "people" ADD COLUMN "conflicted" BOOLEAN NOT NULL DEFAULT false,
-ADD COLUMN "lost_creates" INTEGER NOT NULL DEFAULT 0;

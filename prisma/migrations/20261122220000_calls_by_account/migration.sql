@@ -1,2 +1,0 @@
--- DropIndex
-DROP INDEX "platform_calls_granted_at_idx";
