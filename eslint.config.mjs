@@ -1,27 +1,39 @@
 // The house order and the walls between the rooms. Formatting and general lint are Biome's; nothing here needs types,
 // so that the whole run stays under a few seconds.
+import { readdirSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
-/** A folder of src/ imports only from itself and from folders that stand before it. Files at the root import any. */
-const order = [
-  'config',
-  'http',
-  'database',
-  'vault',
-  'queue',
-  'access',
-  'feed',
-  'platform',
-  'webhooks',
-  'people',
-  'sessions',
-  'recordings',
-  'imports',
-  'recorder',
-  'compliance',
-  'operations',
-  'cli',
-];
+/**
+ * The folders of `src/`, in their order: one imports only from those before it in its own list, and from wherever its
+ * parent may import (a spec may use its whole room). Files that stand in a folder beside its subfolders import any of them, and no subfolder imports
+ * them.
+ */
+const order = {
+  config: {},
+  http: { problem: {}, request: {}, body: {}, server: {} },
+  database: {},
+  vault: {},
+  queue: { backend: {}, notifier: {}, 'due-rows': {} },
+  access: { identity: {}, audit: {}, keys: {}, guard: {}, idempotency: {} },
+  feed: {},
+  platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {} },
+  webhooks: { receive: {}, process: {}, admin: {} },
+  people: { model: {}, store: {}, reconcile: {}, desired: {}, read: {} },
+  sessions: { model: {}, read: {}, refresh: {}, processing: {}, create: {}, update: {} },
+  recordings: {},
+  imports: {
+    parse: { text: {}, row: {}, csv: {}, fhir: {} },
+    model: {},
+    upload: {},
+    plan: {},
+    run: {},
+    report: {},
+  },
+  recorder: {},
+  compliance: { model: {}, submit: {}, results: {} },
+  operations: {},
+  cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
+};
 
 const walls = {
   axios: {
@@ -30,7 +42,7 @@ const walls = {
   },
   queue: {
     regex: '^(bullmq|ioredis)($|/)',
-    message: 'bullmq and ioredis belong to src/queue and to *.processor.ts: ring the Doorbell instead.',
+    message: 'bullmq and ioredis belong to src/queue and to *.processor.ts: use QueueNotifier instead.',
   },
   prisma: {
     regex: '(^|/)generated/prisma/',
@@ -52,27 +64,64 @@ const named = [
 
 const restrict = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: named, patterns }] });
 
+/** What a folder may not import: at each level above it, the folders that come later, and the files beside them. */
+function laterFolders(segments, levels = segments.length) {
+  let siblings = order;
+  return segments.slice(0, levels).flatMap((name, level) => {
+    const names = Object.keys(siblings);
+    const later = names.slice(names.indexOf(name) + 1);
+    const up = '\\.\\./'.repeat(segments.length - level);
+    const place = ['src', ...segments.slice(0, level)].join('/');
+    siblings = siblings[name];
+    return [
+      ...(later.length
+        ? [
+            {
+              regex: `^${up}(${later.join('|')})/`,
+              message: `${place}/${name} imports only what stands before it in ${place}/, not ${later.join(', ')}.`,
+            },
+          ]
+        : []),
+      ...(level > 0
+        ? [{ regex: `^${up}[^/]+$`, message: `The files of ${place}/ itself stand above its folders.` }]
+        : []),
+    ];
+  });
+}
+
 /** The rules of one folder: its place in the order, and the walls, each with its doors. */
-function folderRules(folder, position) {
-  const later = order.slice(position + 1);
-  const below = later.length
-    ? [
-        {
-          regex: `^\\.\\./(.*/)?(${later.join('|')})/`,
-          message: `src/${folder} imports only from: ${order.slice(0, position).join(', ') || 'nothing else'}.`,
-        },
-      ]
-    : [];
+function folderRules(segments) {
+  const [top] = segments;
   const shut = Object.entries(walls)
-    .filter(([wall]) => !(wall === 'axios' && folder === 'platform'))
-    .filter(([wall]) => !(wall === 'queue' && folder === 'queue'))
-    .filter(([wall]) => !(wall === 'prisma' && folder === 'database'));
+    .filter(([wall]) => !(wall === 'axios' && top === 'platform'))
+    .filter(([wall]) => !(wall === 'queue' && top === 'queue'))
+    .filter(([wall]) => !(wall === 'prisma' && top === 'database'));
   const without = (door) => shut.filter(([wall]) => wall !== door).map(([, pattern]) => pattern);
+  const later = laterFolders(segments);
+  const folder = ['src', ...segments].join('/');
   return [
-    { files: [`src/${folder}/**/*.ts`], rules: restrict(...always, ...below, ...without()) },
-    { files: [`src/${folder}/**/*.processor.ts`], rules: restrict(...always, ...below, ...without('queue')) },
-    { files: [`src/${folder}/**/*.repository.ts`], rules: restrict(...always, ...below, ...without('prisma')) },
+    { files: [`${folder}/**/*.ts`], rules: restrict(...always, ...later, ...without()) },
+    { files: [`${folder}/**/*.processor.ts`], rules: restrict(...always, ...later, ...without('queue')) },
+    { files: [`${folder}/**/*.repository.ts`], rules: restrict(...always, ...later, ...without('prisma')) },
+    {
+      files: [`${folder}/**/*.spec{,-support}.ts`],
+      rules: restrict(...always, ...laterFolders(segments, 1), ...without()),
+    },
   ];
+}
+
+/** The rules of a folder and of all within it; a folder that the order doesn't name is refused. */
+function rulesWithin(folders, parent = []) {
+  const place = new URL(`./src/${parent.map((name) => `${name}/`).join('')}`, import.meta.url);
+  const strangers = readdirSync(place, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !(entry.name in folders) && entry.name !== 'generated')
+    .map((entry) => entry.name);
+  if (strangers.length > 0)
+    throw new Error(`${place.pathname} has folders without a place in the order: ${strangers}.`);
+  return Object.entries(folders).flatMap(([name, inner]) => [
+    ...folderRules([...parent, name]),
+    ...rulesWithin(inner, [...parent, name]),
+  ]);
 }
 
 export default [
@@ -102,13 +151,13 @@ export default [
     },
   },
   { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(walls)) },
-  ...order.flatMap(folderRules),
+  ...rulesWithin(order),
   { files: ['src/config/**/*.ts', 'src/**/*.spec.ts'], rules: { 'no-restricted-properties': 'off' } },
   { files: ['src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     files: ['simulator/**/*.ts'],
     rules: restrict(walls.axios, walls.queue, {
-      regex: '/src/(?!platform/(wire-types|webhook-signature)\\.js$)',
+      regex: '/src/(?!platform/(contract/wire-types|webhook-signature)\\.js$)',
       message: 'The simulator shares only the wire types and the webhook signature with the service.',
     }),
   },

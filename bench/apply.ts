@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { ImportView } from '../src/imports/import-view.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { type ServiceProcess, startService } from './service-process.js';

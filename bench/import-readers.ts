@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { ReadOptions } from '../src/imports/read/import-row.js';
-import { readPeople } from '../src/imports/read/read-people.js';
-import { UnreadableFile } from '../src/imports/read/unreadable-file.js';
+import { readPeople } from '../src/imports/parse/read-people.js';
+import type { ReadOptions } from '../src/imports/parse/row/import-row.js';
+import { UnreadableFile } from '../src/imports/parse/text/unreadable-file.js';
 import { type BenchRow, median } from './bench-row.js';
 
 const BYTES = 4_000_000;

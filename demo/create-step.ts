@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { PersonView } from '../src/people/person-view.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';
 import { type Stage, tell, title } from './stage.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { CliFault } from '../src/cli/cli-fault.js';
-import type { DemoNote } from '../src/cli/connection.js';
+import { CliFault } from '../src/cli/api/cli-fault.js';
+import type { DemoNote } from '../src/cli/api/connection.js';
 import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { DEMO_DATA, noteFile } from './settings.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { withQuery } from '../src/cli/api.js';
-import { CliFault } from '../src/cli/cli-fault.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import { withQuery } from '../src/cli/api/api.js';
+import { CliFault } from '../src/cli/api/cli-fault.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import type { Stage } from './stage.js';
 
 const POLL_MS = 200;

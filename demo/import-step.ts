@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { withQuery } from '../src/cli/api.js';
-import { counted, duration } from '../src/cli/duration.js';
-import { formOf, lookAtFiles } from '../src/cli/import-files.js';
-import { watchImport } from '../src/cli/import-watch.js';
-import { LiveLine } from '../src/cli/live-line.js';
-import type { ImportRowView } from '../src/imports/import-rows.service.js';
-import type { ImportView } from '../src/imports/import-view.js';
-import type { PersonView } from '../src/people/person-view.js';
+import { withQuery } from '../src/cli/api/api.js';
+import { formOf, lookAtFiles } from '../src/cli/import/import-files.js';
+import { watchImport } from '../src/cli/import/import-watch.js';
+import { counted, duration } from '../src/cli/output/duration.js';
+import { LiveLine } from '../src/cli/output/live-line.js';
+import type { ImportRowView } from '../src/imports/report/import-rows.service.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
 import { CALLS_PER_MINUTE, ROOT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { Api } from '../src/cli/api.js';
-import { CliFault } from '../src/cli/cli-fault.js';
+import { Api } from '../src/cli/api/api.js';
+import { CliFault } from '../src/cli/api/cli-fault.js';
 import { changeProviders, deleteClient } from './change-step.js';
 import { createSessions } from './create-step.js';
 import { freshDatabase } from './database.js';

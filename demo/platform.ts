@@ -1,4 +1,4 @@
-import { CliFault } from '../src/cli/cli-fault.js';
+import { CliFault } from '../src/cli/api/cli-fault.js';
 
 /** A user as the simulated platform knows it. */
 export interface PlatformUser {

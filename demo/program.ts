@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CliFault } from '../src/cli/cli-fault.js';
+import { CliFault } from '../src/cli/api/cli-fault.js';
 
 const ROOT = path.resolve(__dirname, '../..');
 const POLL_MS = 30;

@@ -1,5 +1,5 @@
-import type { PersonView } from '../src/people/person-view.js';
-import type { DeliveryAnswer } from '../src/webhooks/deliveries.dto.js';
+import type { PersonView } from '../src/people/model/person-view.js';
+import type { DeliveryAnswer } from '../src/webhooks/admin/deliveries.dto.js';
 import { finishedSession } from './finished-session.js';
 import { type Stage, tell, title } from './stage.js';
 

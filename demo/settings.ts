@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { DEMO_NOTE, type DemoNote } from '../src/cli/connection.js';
+import { DEMO_NOTE, type DemoNote } from '../src/cli/api/connection.js';
 import { makeDataFolder } from '../src/database/data-folder.js';
 
 /** The project's folder. */

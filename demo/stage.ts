@@ -1,4 +1,4 @@
-import type { Api } from '../src/cli/api.js';
+import type { Api } from '../src/cli/api/api.js';
 import type { Platform } from './platform.js';
 
 /** What the steps of the demo are played on: the EHR's side and the platform's. */

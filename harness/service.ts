@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ImportView } from '../src/imports/import-view.js';
-import type { PersonView } from '../src/people/person-view.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
 import type { Program } from './program.js';
 import { until } from './until.js';
 

@@ -4,9 +4,9 @@ import type { Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import type { FeedEvent } from '../src/feed/feed-event.js';
-import type { Page } from '../src/http/page.js';
-import type { ImportView } from '../src/imports/import-view.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import type { Page } from '../src/http/request/page.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import type { Service } from './service.js';
 import { until } from './until.js';
 

@@ -1,4 +1,4 @@
-import { USER_ROLES, type UserRole } from '../src/platform/wire-types.js';
+import { USER_ROLES, type UserRole } from '../src/platform/contract/wire-types.js';
 import { type Fields, isChoice, objectOf } from './body-fields.js';
 import { invalid } from './refusal.js';
 import { OPTIONAL_FIELDS, type OptionalField } from './sessions/optional-fields.js';

@@ -6,7 +6,7 @@ import { checkDurableCommits } from './database/durable-commits.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
 import { checkRuntimeRights, grantRuntimeRights, roleOf } from './database/grants.js';
 import { applyMigrations } from './database/migrations.js';
-import { prepareQueueStore } from './queue/backend.js';
+import { prepareQueueStore } from './queue/backend/backend.js';
 import { keptDataKeys } from './vault/data-keys.js';
 
 /** What a process needs before Nest starts, and how it lets go of it. */

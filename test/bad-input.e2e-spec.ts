@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ImportView } from '../src/imports/import-view.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { dumpOf } from './support/database-dump.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
-import type { Page } from '../src/http/page.js';
-import type { ImportView } from '../src/imports/import-view.js';
+import type { Page } from '../src/http/request/page.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,

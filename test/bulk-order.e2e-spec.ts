@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { ORDER_LOCK } from '../src/imports/order-lock.js';
+import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
 import { RetentionRepository } from '../src/operations/retention.repository.js';
 import {
   clientLine,

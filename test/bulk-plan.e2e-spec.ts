@@ -1,5 +1,5 @@
 import { type Service, sumOfOutcomes } from '../harness/service.js';
-import type { ImportView } from '../src/imports/import-view.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,

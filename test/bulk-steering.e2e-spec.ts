@@ -2,8 +2,8 @@ import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
-import type { ImportView } from '../src/imports/import-view.js';
-import { ORDER_LOCK } from '../src/imports/order-lock.js';
+import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,

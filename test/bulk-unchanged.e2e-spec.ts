@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ORDER_LOCK } from '../src/imports/order-lock.js';
+import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
 import {
   clientLine,
   clientsCsv,

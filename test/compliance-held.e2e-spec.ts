@@ -3,9 +3,9 @@ import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
-import type { ComplianceUploadAnswer } from '../src/compliance/compliance.dto.js';
-import type { ComplianceJobView } from '../src/compliance/job-view.js';
-import type { ProblemDetails } from '../src/http/problem.js';
+import type { ComplianceJobView } from '../src/compliance/model/job-view.js';
+import type { ComplianceUploadAnswer } from '../src/compliance/submit/compliance.dto.js';
+import type { ProblemDetails } from '../src/http/problem/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds of an answer that the test releases. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { JobsHeardRepository } from '../src/compliance/jobs-heard.repository.js';
-import { ResultsRepository } from '../src/compliance/results.repository.js';
+import { JobsHeardRepository } from '../src/compliance/results/job-events.repository.js';
+import { ResultsRepository } from '../src/compliance/results/results.repository.js';
 import { Database } from '../src/database/database.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ProblemDetails } from '../src/http/problem.js';
+import type { ProblemDetails } from '../src/http/problem/problem.js';
 import type { HealthReport } from '../src/operations/health-report.js';
-import type { Trace } from '../src/people/trace.service.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import type { Trace } from '../src/people/read/trace.service.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';
 

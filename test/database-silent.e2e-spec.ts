@@ -4,7 +4,7 @@ import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
-import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
+import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';

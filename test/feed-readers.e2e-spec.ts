@@ -1,6 +1,6 @@
 import { until } from '../harness/until.js';
 import type { FeedEvent } from '../src/feed/feed-event.js';
-import type { Page } from '../src/http/page.js';
+import type { Page } from '../src/http/request/page.js';
 import { ADMIN_KEY } from './support/service.js';
 import { useSharedService } from './support/shared-service.js';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
-import { type RowOutcome } from '../src/imports/import-types.js';
-import { RowCellsRepository } from '../src/imports/row-cells.repository.js';
-import { UnchangedRowsRepository } from '../src/imports/unchanged-rows.repository.js';
-import { ProfileSeal } from '../src/people/profile.js';
+import { type RowOutcome } from '../src/imports/model/import-types.js';
+import { RowCellsRepository } from '../src/imports/model/raw-rows.repository.js';
+import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
+import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 

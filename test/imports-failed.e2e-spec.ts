@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { FeedRepository } from '../src/feed/feed.repository.js';
-import { ImportsRepository } from '../src/imports/imports.repository.js';
+import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { importIs, rowsOf } from './support/bulk.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';

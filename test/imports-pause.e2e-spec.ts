@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { ImportSteering } from '../src/imports/import-steering.service.js';
-import { TurnRepository } from '../src/people/turn.repository.js';
+import { ImportSteering } from '../src/imports/run/import-steering.service.js';
+import { TurnRepository } from '../src/people/reconcile/claim.repository.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';

@@ -1,7 +1,7 @@
-import { MOST_ATTEMPTS } from '../src/imports/import-attempts.js';
-import { ImportsHealth } from '../src/imports/imports-health.js';
-import { PreparationRepository } from '../src/imports/preparation.repository.js';
-import { PeopleService } from '../src/people/people.service.js';
+import { MOST_ATTEMPTS } from '../src/imports/model/import-attempts.js';
+import { ImportsHealth } from '../src/imports/run/imports-health.js';
+import { PreparationRepository } from '../src/imports/run/preparation.repository.js';
+import { PeopleService } from '../src/people/desired/people.service.js';
 import { providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';

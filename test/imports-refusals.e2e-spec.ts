@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
-import { ImportUploads } from '../src/imports/import-uploads.service.js';
-import { ImportsHealth } from '../src/imports/imports-health.js';
-import { UploadRoom } from '../src/imports/upload-room.js';
-import { PeopleService } from '../src/people/people.service.js';
+import { ImportUploads } from '../src/imports/report/import-uploads.service.js';
+import { ImportsHealth } from '../src/imports/run/imports-health.js';
+import { UploadRoom } from '../src/imports/upload/upload-connections.js';
+import { PeopleService } from '../src/people/desired/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { ADMIN, type ImportsApp, startImports } from './support/imports-app.js';

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type ImportFile, type Service, sumOfOutcomes } from '../harness/service.js';
-import type { Page } from '../src/http/page.js';
-import type { ImportView } from '../src/imports/import-view.js';
-import type { PersonView } from '../src/people/person-view.js';
+import type { Page } from '../src/http/request/page.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
 import { OUTCOMES_OF_PLAN, planned, rejectedCsv, rowsOf } from './support/bulk.js';
 import { describeWithSharedData } from './support/shared-data.js';
 import { useSharedService } from './support/shared-service.js';

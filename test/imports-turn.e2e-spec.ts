@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
-import { PreparationRepository } from '../src/imports/preparation.repository.js';
+import { PreparationRepository } from '../src/imports/run/preparation.repository.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {

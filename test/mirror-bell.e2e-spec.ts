@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Queue, Worker } from 'bullmq';
 import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
-import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend.js';
-import { Doorbell } from '../src/queue/doorbell.js';
-import { type Ring, USER_MANAGEMENT_QUEUE } from '../src/queue/queue-names.js';
+import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend/backend.js';
+import { type Ring, USER_MANAGEMENT_QUEUE } from '../src/queue/backend/queue-names.js';
+import { Doorbell } from '../src/queue/notifier/queue-notifier.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 

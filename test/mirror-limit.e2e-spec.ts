@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ImportView } from '../src/imports/import-view.js';
+import type { ImportView } from '../src/imports/report/import-view.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { type Mirror, useMirrors } from './support/service.js';
 

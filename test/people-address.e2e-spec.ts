@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/person-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();

@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import { Clock } from '../src/config/clock.js';
 import { Database } from '../src/database/database.js';
-import { DuePeopleRepository } from '../src/people/due-people.repository.js';
-import { TurnRepository } from '../src/people/turn.repository.js';
-import { WakesRepository } from '../src/people/wakes.repository.js';
+import { TurnRepository } from '../src/people/reconcile/claim.repository.js';
+import { WakesRepository } from '../src/people/store/dependents.repository.js';
+import { DuePeopleRepository } from '../src/people/store/due-people.repository.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { contractFile, type SessionsApp, startSessions } from './support/sessions-app.js';
 

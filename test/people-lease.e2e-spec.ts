@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Database } from '../src/database/database.js';
-import type { CallStep } from '../src/people/next-step.js';
-import { PeopleRepository } from '../src/people/people.repository.js';
-import { SettleRepository } from '../src/people/settle.repository.js';
+import type { CallStep } from '../src/people/model/next-step.js';
+import { SettleRepository } from '../src/people/reconcile/results.repository.js';
+import { PeopleRepository } from '../src/people/store/people.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;

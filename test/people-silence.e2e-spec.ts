@@ -1,5 +1,5 @@
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/person-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService();

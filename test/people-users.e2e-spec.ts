@@ -1,8 +1,8 @@
 import { until } from '../harness/until.js';
 import type { FaultRule } from '../simulator/gate/fault-rule.js';
-import type { PersonView } from '../src/people/person-view.js';
+import type { PersonView } from '../src/people/model/person-view.js';
+import type { UserRole } from '../src/platform/contract/wire-types.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import type { UserRole } from '../src/platform/wire-types.js';
 import { WEBHOOK_SECRET } from './support/service.js';
 import { useSharedService } from './support/shared-service.js';
 

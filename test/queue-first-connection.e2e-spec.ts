@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { until } from '../harness/until.js';
-import { prepareQueueStore, workerOptions } from '../src/queue/backend.js';
-import { BoundedQueue } from '../src/queue/bounded-queue.js';
+import { prepareQueueStore, workerOptions } from '../src/queue/backend/backend.js';
+import { BoundedQueue } from '../src/queue/backend/bounded-queue.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
 const PREFIX = 'first-connection';
 
 /** Says that it can do something beside its worker, and when the worker works. */
 const WORKER = `
-  const { workerOptions } = require('./dist/src/queue/backend.js');
-  const { BoundedWorker } = require('./dist/src/queue/bounded-worker.js');
+  const { workerOptions } = require('./dist/src/queue/backend/backend.js');
+  const { BoundedWorker } = require('./dist/src/queue/backend/bounded-worker.js');
   setTimeout(() => process.stdout.write('breathes;'), 500);
   const work = async () => process.stdout.write('works;');
   const options = workerOptions({ DATABASE_URL: process.argv[1], QUEUE_PREFIX: '${PREFIX}' });

@@ -3,12 +3,12 @@ import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import { PlatformError } from '../src/platform/platform-errors.js';
-import { SessionsClient } from '../src/platform/sessions-client.js';
+import { SessionsClient } from '../src/platform/clients/sessions-client.js';
+import { PlatformError } from '../src/platform/contract/platform-errors.js';
 import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
-import { RequestOutcomesRepository } from '../src/sessions/request-outcomes.repository.js';
-import { SessionRequestsRepository } from '../src/sessions/session-requests.repository.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
+import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 import type { CallOptions } from './support/sessions-app.js';
 

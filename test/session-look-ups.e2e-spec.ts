@@ -2,7 +2,7 @@ import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Settings } from '../simulator/settings.js';
 import { Database } from '../src/database/database.js';
-import { WantedRefreshes } from '../src/sessions/wanted-refreshes.repository.js';
+import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { callSimulator } from './support/simulator-call.js';
 import { statementsOf } from './support/statements.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Database } from '../src/database/database.js';
-import { InsightsRepository } from '../src/sessions/insights.repository.js';
-import { SessionMerge } from '../src/sessions/session-merge.repository.js';
+import { InsightsRepository } from '../src/sessions/refresh/insights.repository.js';
+import { SessionMerge } from '../src/sessions/refresh/session-merge.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;

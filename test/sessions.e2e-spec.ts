@@ -1,9 +1,9 @@
 import { until } from '../harness/until.js';
 import { OPTIONAL_FIELDS } from '../simulator/sessions/optional-fields.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
-import type { Page } from '../src/http/page.js';
-import type { RevisionsView } from '../src/sessions/notes-view.js';
-import type { SessionView } from '../src/sessions/session-view.js';
+import type { Page } from '../src/http/request/page.js';
+import type { RevisionsView } from '../src/sessions/read/notes-view.js';
+import type { SessionView } from '../src/sessions/read/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { newSimulatedProvider } from './support/simulator-call.js';
 import { sessionEvent, signed } from './support/webhooks-app.js';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import { Receiver } from '../src/webhooks/receiver.js';
+import { Receiver } from '../src/webhooks/receive/receiver.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { deliver, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 

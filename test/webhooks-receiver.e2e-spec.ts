@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
-import { Rejections } from '../src/webhooks/rejections.js';
-import { SignaturesHealth } from '../src/webhooks/signatures-health.js';
+import { Rejections } from '../src/webhooks/receive/rejections.js';
+import { SignaturesHealth } from '../src/webhooks/receive/signatures-health.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
   ADMIN_KEY,

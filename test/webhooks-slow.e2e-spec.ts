@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { Rejections } from '../src/webhooks/rejections.js';
+import { Rejections } from '../src/webhooks/receive/rejections.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 

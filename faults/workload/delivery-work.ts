@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Sent, WebhookSender } from '../../harness/webhook-sender.js';
-import type { SessionEventType } from '../../src/platform/wire-types.js';
+import type { SessionEventType } from '../../src/platform/contract/wire-types.js';
 import { WEBHOOK_SECRET, type World } from '../world.js';
 
 /** What a session's events say in the end, whatever their order: they are final once COMPLETED was heard. */

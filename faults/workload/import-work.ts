@@ -1,7 +1,7 @@
 import type { ImportFile } from '../../harness/service.js';
 import { sumOfOutcomes } from '../../harness/service.js';
-import type { ImportView } from '../../src/imports/import-view.js';
-import type { PersonView } from '../../src/people/person-view.js';
+import type { ImportView } from '../../src/imports/report/import-view.js';
+import type { PersonView } from '../../src/people/model/person-view.js';
 import { everyItem } from '../ehr.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { PROCESSING_EVENT_TYPES } from '../../src/platform/wire-types.js';
+import { PROCESSING_EVENT_TYPES } from '../../src/platform/contract/wire-types.js';
 import { objectOf } from '../body-fields.js';
 import { finishJob } from '../compliance/compliance-routes.js';
 import { invalid, notFound } from '../refusal.js';

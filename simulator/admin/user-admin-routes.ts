@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { USER_ROLES } from '../../src/platform/wire-types.js';
+import { USER_ROLES } from '../../src/platform/contract/wire-types.js';
 import { objectOf, optionalChoice, optionalText, requiredText, requiredTexts } from '../body-fields.js';
 import { invalid } from '../refusal.js';
 import type { SimulatorState } from '../state.js';

@@ -3,7 +3,7 @@ import {
   COMPLIANCE_CRITERIA_GROUPS,
   type ComplianceCriterion,
   type ComplianceFile,
-} from '../../src/platform/wire-types.js';
+} from '../../src/platform/contract/wire-types.js';
 import { type Fields, isChoice, objectOf, requiredText, requiredTexts } from '../body-fields.js';
 import { invalid } from '../refusal.js';
 import type { UploadStore } from '../uploads/upload-store.js';

@@ -1,4 +1,4 @@
-import type { SubmitComplianceJobResponse } from '../../src/platform/wire-types.js';
+import type { SubmitComplianceJobResponse } from '../../src/platform/contract/wire-types.js';
 import type { PlatformRoute } from '../gate/platform-route.js';
 import { notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';

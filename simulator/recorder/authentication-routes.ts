@@ -1,4 +1,4 @@
-import type { InitiateAuthResponse } from '../../src/platform/wire-types.js';
+import type { InitiateAuthResponse } from '../../src/platform/contract/wire-types.js';
 import { objectOf, requiredText } from '../body-fields.js';
 import type { PlatformRoute } from '../gate/platform-route.js';
 import { invalid, notFound } from '../refusal.js';

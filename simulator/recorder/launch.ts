@@ -1,4 +1,4 @@
-import { RECORDER_VARIANTS, type RecorderVariant } from '../../src/platform/wire-types.js';
+import { RECORDER_VARIANTS, type RecorderVariant } from '../../src/platform/contract/wire-types.js';
 import { isChoice } from '../body-fields.js';
 import type { SimulatorState } from '../state.js';
 

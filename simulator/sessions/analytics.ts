@@ -1,4 +1,4 @@
-import type { AnalyticsSummary } from '../../src/platform/wire-types.js';
+import type { AnalyticsSummary } from '../../src/platform/contract/wire-types.js';
 import { transcriptOf } from './conversation.js';
 import type { SimulatedSession } from './session.js';
 

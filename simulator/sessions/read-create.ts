@@ -6,7 +6,7 @@ import {
   SESSION_TYPES,
   type SessionType,
   TREATMENT_PLAN_MAX_LENGTH,
-} from '../../src/platform/wire-types.js';
+} from '../../src/platform/contract/wire-types.js';
 import {
   type Fields,
   isChoice,

@@ -1,4 +1,4 @@
-import type { SessionEventType } from '../../src/platform/wire-types.js';
+import type { SessionEventType } from '../../src/platform/contract/wire-types.js';
 import type { SimulatorState } from '../state.js';
 import { notesFor } from './notes.js';
 import type { SimulatedSession } from './session.js';

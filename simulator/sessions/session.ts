@@ -4,7 +4,7 @@ import type {
   SessionDocument,
   SessionError,
   SessionState,
-} from '../../src/platform/wire-types.js';
+} from '../../src/platform/contract/wire-types.js';
 
 /** What a session is made from; it never changes its kind. */
 export type SimulatedInput =

@@ -1,4 +1,4 @@
-import type { UserRole } from '../../src/platform/wire-types.js';
+import type { UserRole } from '../../src/platform/contract/wire-types.js';
 import type { SeededRandom } from '../seeded-random.js';
 
 /** A person on the platform. */

@@ -3,7 +3,7 @@ import type {
   CreateClientResponse,
   CreateProviderResponse,
   UserEvent,
-} from '../../src/platform/wire-types.js';
+} from '../../src/platform/contract/wire-types.js';
 import { emailOf, objectOf, optionalText, requiredText, requiredTexts } from '../body-fields.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { invalid, notFound } from '../refusal.js';

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { WebhookEvent } from '../../src/platform/wire-types.js';
+import type { WebhookEvent } from '../../src/platform/contract/wire-types.js';
 import type { SeededRandom } from '../seeded-random.js';
 import type { Settings } from '../settings.js';
 import type { NowMs } from '../timers.js';

@@ -1,11 +1,11 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
 import {
   WEBHOOK_SIGNATURE_HEADER,
   WEBHOOK_TIMESTAMP_HEADER,
   WEBHOOK_USER_AGENT,
-} from '../../src/platform/wire-types.js';
+} from '../../src/platform/contract/wire-types.js';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
 
 /** What one attempt came to: an HTTP status, or why there was none. */
 export interface WebhookAnswer {

@@ -1,18 +1,18 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
-import { RequestGate } from '../http/request-gate.js';
-import { AccessGuard } from './access.guard.js';
-import { Admission } from './admission.js';
-import { ApiKeysController } from './api-keys.controller.js';
-import { ApiKeys } from './api-keys.js';
-import { ApiKeysRepository } from './api-keys.repository.js';
-import { AuditController } from './audit.controller.js';
-import { AuditInterceptor } from './audit.interceptor.js';
-import { Audit } from './audit.js';
-import { AuditRepository } from './audit.repository.js';
-import { EventStreams } from './event-streams.js';
-import { Idempotency } from './idempotency.js';
-import { IdempotencyRepository } from './idempotency.repository.js';
+import { RequestGate } from '../http/request/request-gate.js';
+import { AuditController } from './audit/audit.controller.js';
+import { AuditInterceptor } from './audit/audit.interceptor.js';
+import { Audit } from './audit/audit.js';
+import { AuditRepository } from './audit/audit.repository.js';
+import { AccessGuard } from './guard/access.guard.js';
+import { Admission } from './guard/admission.js';
+import { EventStreams } from './guard/event-streams.js';
+import { Idempotency } from './idempotency/idempotency.js';
+import { IdempotencyRepository } from './idempotency/idempotency.repository.js';
+import { ApiKeysController } from './keys/api-keys.controller.js';
+import { ApiKeys } from './keys/api-keys.js';
+import { ApiKeysRepository } from './keys/api-keys.repository.js';
 
 /** Who may do what, who did what, and what was asked for twice. */
 @Global()

@@ -1,16 +1,16 @@
 import { Command } from 'commander';
 import { readClientEnv } from '../config/client-env.js';
-import { Api } from './api.js';
-import { addCapabilitiesCommand } from './capabilities.command.js';
-import { CliFault } from './cli-fault.js';
-import { connectionFrom } from './connection.js';
-import { addDeliveriesCommands } from './deliveries.command.js';
-import { addImportCommand } from './import.command.js';
-import { addImportsCommands } from './imports.command.js';
-import { addKeysCommands } from './keys.command.js';
-import { addPeopleCommands } from './people.command.js';
-import { addRefreshCommand } from './refresh.command.js';
-import { addRequestCommands } from './requests.command.js';
+import { Api } from './api/api.js';
+import { CliFault } from './api/cli-fault.js';
+import { connectionFrom } from './api/connection.js';
+import { addCapabilitiesCommand } from './commands/capabilities.command.js';
+import { addDeliveriesCommands } from './commands/deliveries.command.js';
+import { addKeysCommands } from './commands/keys.command.js';
+import { addPeopleCommands } from './commands/people.command.js';
+import { addRefreshCommand } from './commands/refresh.command.js';
+import { addRequestCommands } from './commands/requests.command.js';
+import { addImportCommand } from './import/import.command.js';
+import { addImportsCommands } from './import/imports.command.js';
 import { version } from './version.js';
 
 const ABOUT = `Speaks to a running notebridge.

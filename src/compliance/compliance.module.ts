@@ -1,18 +1,18 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
-import { ComplianceController } from './compliance.controller.js';
-import { ComplianceProcessor } from './compliance.processor.js';
-import { ComplianceService } from './compliance.service.js';
-import { ComplianceSeal } from './compliance-seal.js';
-import { ComplianceEventsHandler, SmartEditEventsHandler } from './job-events.handler.js';
-import { JobNews } from './job-news.js';
-import { JobsRepository } from './jobs.repository.js';
-import { JobsHeardRepository } from './jobs-heard.repository.js';
-import { ResultRefresher } from './result-refresher.js';
-import { ResultsRepository } from './results.repository.js';
-import { SmartEditController } from './smart-edit.controller.js';
-import { SubmissionOutcomes } from './submission-outcomes.js';
-import { Submissions } from './submissions.js';
+import { ComplianceSeal } from './model/compliance-seal.js';
+import { JobNews } from './model/job-feed-news.js';
+import { JobsRepository } from './model/jobs.repository.js';
+import { ComplianceProcessor } from './results/compliance.processor.js';
+import { ComplianceEventsHandler, SmartEditEventsHandler } from './results/job-events.handler.js';
+import { JobsHeardRepository } from './results/job-events.repository.js';
+import { ResultRefresher } from './results/result-refresher.js';
+import { ResultsRepository } from './results/results.repository.js';
+import { SmartEditController } from './results/smart-edit.controller.js';
+import { ComplianceController } from './submit/compliance.controller.js';
+import { ComplianceService } from './submit/compliance.service.js';
+import { SubmissionOutcomes } from './submit/submission-outcomes.js';
+import { Submissions } from './submit/submissions.js';
 
 /** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events tell. */
 @Module({

@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '../http/database-fault.js';
+import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
 
 /**
  * Runs work once more when the database went away meanwhile: its commit may stand although nobody confirmed it, and

@@ -1,4 +1,4 @@
-import { Problem } from '../http/problem.js';
+import { Problem } from '../http/problem/problem.js';
 
 /** Before the first event. */
 const BEGINNING = 0n;

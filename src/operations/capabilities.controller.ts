@@ -1,9 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
-import { AnyKey } from '../access/scopes.js';
+import { AnyKey } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
-import { CAPABILITY_NAMES, type CapabilityName, capabilitiesOf } from '../platform/capabilities.js';
-import { Contract } from '../platform/contract.js';
+import { CAPABILITY_NAMES, type CapabilityName, capabilitiesOf } from '../platform/contract/capabilities.js';
+import { Contract } from '../platform/contract/contract.js';
 
 export class CapabilityAnswer {
   @ApiProperty({ enum: CAPABILITY_NAMES })

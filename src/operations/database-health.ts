@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { isDatabaseUnavailable } from '../http/database-fault.js';
-import { type Health, HealthIndicator } from '../http/health-indicator.js';
+import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 
 const READ_ONLY: Health = {
   status: 'down',

@@ -1,9 +1,9 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { within } from '../config/within.js';
-import { isDatabaseUnavailable } from '../http/database-fault.js';
-import { errorTrace } from '../http/error-trace.js';
-import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/health-indicator.js';
+import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/server/health-indicator.js';
 import { type HealthAnswer, type HealthReport, reportOf } from './health-report.js';
 
 /** Milliseconds after which a part that has not said how it is counts as down. */

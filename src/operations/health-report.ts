@@ -1,4 +1,4 @@
-import type { Health } from '../http/health-indicator.js';
+import type { Health } from '../http/server/health-indicator.js';
 
 /** What `/health/ready` answers. */
 export interface HealthReport {

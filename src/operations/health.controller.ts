@@ -1,8 +1,8 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Public } from '../access/scopes.js';
-import { HotRoute } from '../http/route-options.js';
+import { Public } from '../access/identity/scopes.js';
+import { HotRoute } from '../http/request/route-options.js';
 import { HealthChecks } from './health-checks.js';
 import type { HealthReport } from './health-report.js';
 import { Liveness } from './liveness.js';

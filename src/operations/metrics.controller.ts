@@ -1,9 +1,9 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Scopes } from '../access/scopes.js';
-import { Metrics } from '../http/metrics.js';
-import { HotRoute } from '../http/route-options.js';
+import { Scopes } from '../access/identity/scopes.js';
+import { HotRoute } from '../http/request/route-options.js';
+import { Metrics } from '../http/server/metrics.js';
 
 @ApiTags('operations')
 @Scopes('operations')

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { OF_ANY_ACCOUNT } from '../platform/call-log.repository.js';
+import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
 
 /** Rows of one statement: its locks are short, and what it deletes fits the write-ahead log. */
 const BATCH = 1_000;

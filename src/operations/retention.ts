@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { Sweep } from '../queue/sweep.js';
+import { Sweep } from '../queue/notifier/poller.js';
 import { RetentionRepository } from './retention.repository.js';
 
 const DAY_MS = 86_400_000;

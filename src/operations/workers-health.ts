@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { type Health, HealthIndicator } from '../http/health-indicator.js';
-import { Metrics } from '../http/metrics.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { Metrics } from '../http/server/metrics.js';
 import { WorkersRepository } from '../queue/due-rows/workers.repository.js';
 
 /** Seconds without a beat after which no worker counts as alive; longer than a restart takes. */

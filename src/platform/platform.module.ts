@@ -1,16 +1,16 @@
 import { Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { CallLogRepository } from './call-log.repository.js';
-import { CallsHealth } from './calls-health.js';
-import { ComplianceClient } from './compliance-client.js';
-import { Contract } from './contract.js';
-import { readContract } from './contract-file.js';
-import { HandedOutUrls } from './handed-out-urls.js';
-import { PlatformHttp } from './platform-http.js';
-import { RecorderClient } from './recorder-client.js';
-import { SessionsClient } from './sessions-client.js';
-import { UploadStream } from './upload-stream.js';
-import { UsersClient } from './users-client.js';
+import { ComplianceClient } from './clients/compliance-client.js';
+import { RecorderClient } from './clients/recorder-client.js';
+import { SessionsClient } from './clients/sessions-client.js';
+import { UsersClient } from './clients/users-client.js';
+import { Contract } from './contract/contract.js';
+import { readContract } from './contract/contract-file.js';
+import { PlatformHttp } from './http/platform-http.js';
+import { CallsHealth } from './rate-limit/calls-health.js';
+import { CallLogRepository } from './rate-limit/rate-limiter.repository.js';
+import { HandedOutUrls } from './upload/handed-out-urls.js';
+import { UploadStream } from './upload/upload-stream.js';
 
 const contract = {
   provide: Contract,

@@ -3,14 +3,14 @@ import { Global, Module } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { producerOptions, workerOptions } from './backend.js';
-import { BoundedQueue } from './bounded-queue.js';
-import { BoundedWorker } from './bounded-worker.js';
-import { Doorbell } from './doorbell.js';
+import { producerOptions, workerOptions } from './backend/backend.js';
+import { BoundedQueue } from './backend/bounded-queue.js';
+import { BoundedWorker } from './backend/bounded-worker.js';
+import { QUEUE_NAMES, type QueueName, type Ring } from './backend/queue-names.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
 import { WorkersRepository } from './due-rows/workers.repository.js';
-import { QUEUE_NAMES, type QueueName, type Ring } from './queue-names.js';
-import { Sweep } from './sweep.js';
+import { Sweep } from './notifier/poller.js';
+import { Doorbell } from './notifier/queue-notifier.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 

@@ -1,5 +1,5 @@
-import type { RecorderToken } from '../platform/recorder-token.js';
-import type { RecorderVariant } from '../platform/wire-types.js';
+import type { RecorderToken } from '../platform/clients/recorder-token.js';
+import type { RecorderVariant } from '../platform/contract/wire-types.js';
 
 /** What the recorder is opened with (spec, Audio recorder web routes). */
 export interface RecorderLaunch {

@@ -1,8 +1,8 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Caller, type Principal } from '../access/caller.js';
-import { Scopes } from '../access/scopes.js';
-import { HangUp } from '../http/hang-up.js';
+import { Caller, type Principal } from '../access/identity/caller.js';
+import { Scopes } from '../access/identity/scopes.js';
+import { HangUp } from '../http/request/client-disconnect.js';
 import { LaunchDto, RecorderAnswer, RecoveryDto } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
 

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
-import { IsExternalId } from '../people/people.dto.js';
-import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/wire-types.js';
+import { IsExternalId } from '../people/read/people.dto.js';
+import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/contract/wire-types.js';
 
 /** Characters; longer addresses break in browsers. */
 const REDIRECT_MAX = 2_000;

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../access/audit.js';
-import type { Principal } from '../access/caller.js';
+import { Audit } from '../access/audit/audit.js';
+import type { Principal } from '../access/identity/caller.js';
 import { Env } from '../config/env.js';
-import { Problem } from '../http/problem.js';
-import { ParticipantsRepository } from '../people/participants.repository.js';
-import { requireCapability } from '../platform/capabilities.js';
-import { Contract } from '../platform/contract.js';
-import { platformProblem } from '../platform/platform-problem.js';
-import { RecorderClient } from '../platform/recorder-client.js';
-import type { RecorderToken } from '../platform/recorder-token.js';
-import type { RecorderVariant } from '../platform/wire-types.js';
+import { Problem } from '../http/problem/problem.js';
+import { ParticipantsRepository } from '../people/store/resolved-parties.repository.js';
+import { RecorderClient } from '../platform/clients/recorder-client.js';
+import type { RecorderToken } from '../platform/clients/recorder-token.js';
+import { requireCapability } from '../platform/contract/capabilities.js';
+import { Contract } from '../platform/contract/contract.js';
+import { platformProblem } from '../platform/contract/platform-problem.js';
+import type { RecorderVariant } from '../platform/contract/wire-types.js';
 import { recorderUrl, recoveryUrl } from './recorder-url.js';
 import { redirectFault } from './redirect-url.js';
 

@@ -1,4 +1,4 @@
-import { checkPublicUrl } from '../platform/public-url.js';
+import { checkPublicUrl } from '../platform/upload/public-url.js';
 
 /**
  * Judges where the recorder may lead back to: a fully formed URL (spec, Audio recorder web routes) whose origin an

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { mediaTypeOf } from '../http/body-policy.js';
-import { unsupportedMediaType } from '../http/fault.js';
-import { Problem } from '../http/problem.js';
+import { mediaTypeOf } from '../http/body/body-policy.js';
+import { unsupportedMediaType } from '../http/problem/fault.js';
+import { Problem } from '../http/problem/problem.js';
 
 /** What the headers say of a recording that is about to come. */
 export interface RecordingBody {

@@ -1,4 +1,4 @@
-import type { FileToUpload } from '../platform/upload-target.js';
+import type { FileToUpload } from '../platform/upload/upload-target.js';
 
 const ENDINGS: Record<string, string> = {
   'audio/aac': 'aac',

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/wire-types.js';
-import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/event-handlers.js';
-import { HeardRepository } from './heard.repository.js';
-import { RefreshBell } from './refresh-bell.js';
-import { RequestOutcomesRepository } from './request-outcomes.repository.js';
-import { SessionNews } from './session-news.js';
+import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/contract/wire-types.js';
+import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
+import { RequestOutcomesRepository } from './create/request-outcomes.repository.js';
+import { SessionNews } from './model/feed-news.js';
+import { RefreshBell } from './refresh/refresh-notifier.js';
+import { HeardRepository } from './refresh/session-events.repository.js';
 
 /** Merges SESSION_* events into their sessions, known or not; each one makes another fetch. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator } from '../http/health-indicator.js';
-import { PlatformSessions } from './platform-sessions.js';
-import { EVENT_LANE } from './refresh-lanes.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { PlatformSessions } from './refresh/platform-sessions.js';
+import { EVENT_LANE } from './refresh/refresh-lanes.js';
 
 /** Tells an operator when sessions can't be fetched. */
 @Injectable()

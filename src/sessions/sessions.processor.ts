@@ -1,12 +1,12 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { answered } from '../queue/answered.js';
-import { type Ring, SESSION_QUEUE } from '../queue/queue-names.js';
-import { Sweep } from '../queue/sweep.js';
-import { ProcessingRefresher } from './processing-refresher.js';
-import { SessionNews } from './session-news.js';
-import { SessionRefresher } from './session-refresher.js';
+import { type Ring, SESSION_QUEUE } from '../queue/backend/queue-names.js';
+import { answered } from '../queue/notifier/deduplication-key.js';
+import { Sweep } from '../queue/notifier/poller.js';
+import { SessionNews } from './model/feed-news.js';
+import { ProcessingRefresher } from './processing/processing-refresher.js';
+import { SessionRefresher } from './refresh/session-refresher.js';
 
 /** Milliseconds between two looks for rows whose bell was lost. */
 const SWEEP_MS = 1_000;

@@ -1,4 +1,4 @@
-import { Problem } from '../http/problem.js';
+import { Problem } from '../http/problem/problem.js';
 
 /**
  * A sealed value was made with a key that DATA_KEYS lacks. Its message names the key and the column, never the content.

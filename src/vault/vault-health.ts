@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Health, HealthIndicator } from '../http/health-indicator.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Vault } from './vault.js';
 
 /** Tells of a key that was dropped from DATA_KEYS too early: what it had sealed can't be read by anybody. */

@@ -1,21 +1,21 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { DeliveriesController } from './deliveries.controller.js';
-import { DeliveriesRepository } from './deliveries.repository.js';
-import { DeliveriesService } from './deliveries.service.js';
-import { EventHandlers } from './event-handlers.js';
-import { InboxProcessor } from './inbox.processor.js';
-import { InboxRepository } from './inbox.repository.js';
-import { InboxBatch } from './inbox-batch.js';
-import { InboxDrain } from './inbox-drain.js';
-import { IntakeRepository } from './intake.repository.js';
-import { NotUnderstoodHealth } from './not-understood-health.js';
-import { Receiver } from './receiver.js';
-import { ReceiverRoute } from './receiver.route.js';
-import { RejectionsController } from './rejections.controller.js';
-import { Rejections } from './rejections.js';
-import { RejectionsRepository } from './rejections.repository.js';
-import { SignaturesHealth } from './signatures-health.js';
+import { DeliveriesController } from './admin/deliveries.controller.js';
+import { DeliveriesRepository } from './admin/deliveries.repository.js';
+import { DeliveriesService } from './admin/deliveries.service.js';
+import { NotUnderstoodHealth } from './admin/not-understood-health.js';
+import { RejectionsController } from './admin/rejections.controller.js';
+import { EventHandlers } from './process/event-handlers.js';
+import { InboxProcessor } from './process/inbox.processor.js';
+import { InboxRepository } from './process/inbox.repository.js';
+import { InboxBatch } from './process/inbox-batch.js';
+import { InboxDrain } from './process/inbox-worker.js';
+import { IntakeRepository } from './receive/inbox-writer.repository.js';
+import { Receiver } from './receive/receiver.js';
+import { ReceiverRoute } from './receive/receiver.route.js';
+import { Rejections } from './receive/rejections.js';
+import { RejectionsRepository } from './receive/rejections.repository.js';
+import { SignaturesHealth } from './receive/signatures-health.js';
 
 /** From the platform's POST into the inbox, and the inbox as operators see it. */
 @Module({

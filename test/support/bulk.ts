@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportFile, Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
-import type { Page } from '../../src/http/page.js';
-import type { ImportRowView } from '../../src/imports/import-rows.service.js';
-import type { ImportView } from '../../src/imports/import-view.js';
-import type { PersonView } from '../../src/people/person-view.js';
+import type { Page } from '../../src/http/request/page.js';
+import type { ImportRowView } from '../../src/imports/report/import-rows.service.js';
+import type { ImportView } from '../../src/imports/report/import-view.js';
+import type { PersonView } from '../../src/people/model/person-view.js';
 import { ADMIN_KEY } from './service.js';
 
 /** A provider of the tests: an email of its own unless told. */

@@ -1,5 +1,5 @@
 import { until } from '../../harness/until.js';
-import { bulkSlots } from '../../src/platform/call-pace.js';
+import { bulkSlots } from '../../src/platform/rate-limit/pacing.js';
 import { PLATFORM_ACCOUNT } from './platform-account.js';
 import { query } from './query.js';
 import type { Mirror } from './service.js';

@@ -1,5 +1,5 @@
 import type { FeedEvent } from '../../src/feed/feed-event.js';
-import type { Page } from '../../src/http/page.js';
+import type { Page } from '../../src/http/request/page.js';
 import type { SessionsApp } from './sessions-app.js';
 
 /** All events of the feed, told so far. */

@@ -8,14 +8,19 @@ import { AccessModule } from '../../src/access/access.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { type Env, validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
-import { HttpModule } from '../../src/http/http.module.js';
+import { HttpModule } from '../../src/http/server/http.module.js';
+import { EVENT_TYPES } from '../../src/platform/contract/wire-types.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
-import { EVENT_TYPES } from '../../src/platform/wire-types.js';
-import { prepareQueueStore } from '../../src/queue/backend.js';
+import { prepareQueueStore } from '../../src/queue/backend/backend.js';
 import { QueueModule } from '../../src/queue/queue.module.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
-import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../../src/webhooks/event-handlers.js';
+import {
+  type EventHandler,
+  type Handled,
+  HandlesEvents,
+  type InboxEvent,
+} from '../../src/webhooks/process/event-handlers.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
 import { startAgain } from './start-again.js';
 

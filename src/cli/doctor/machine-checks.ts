@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { checkDataFolder } from '../../database/data-folder.js';
-import { byteSize } from '../duration.js';
+import { byteSize } from '../output/duration.js';
 import type { Check, Finding } from './finding.js';
 
 /** Node below this can't load the packages (Nest 12). */

@@ -7,7 +7,7 @@ import { SESSION_OPTIONS } from '../../database/database.js';
 import { commitFault } from '../../database/durable-commits.js';
 import { startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationsFolder } from '../../database/migrations.js';
-import { prepareQueueStore } from '../../queue/backend.js';
+import { prepareQueueStore } from '../../queue/backend/backend.js';
 import type { Check, Finding } from './finding.js';
 import { keysFinding } from './keys-finding.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { errorTrace } from '../../http/error-trace.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
 import { WorkersRepository } from './workers.repository.js';
 
 /** Milliseconds between two beats. */

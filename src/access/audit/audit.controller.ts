@@ -1,0 +1,21 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../identity/scopes.js';
+import { AuditAnswer, AuditPage, AuditQuery } from './audit.dto.js';
+import { Audit } from './audit.js';
+
+@ApiTags('access')
+@Scopes('admin')
+@Controller('v1/audit')
+export class AuditController {
+  constructor(private readonly audit: Audit) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Who did what, the newest first' })
+  @ApiOkResponse({ type: AuditPage })
+  async list(@Query() query: AuditQuery): Promise<AuditPage> {
+    const { limit, cursor, ...filter } = query;
+    const { items, nextCursor } = await this.audit.list(filter, limit, cursor);
+    return { items: items.map((row) => new AuditAnswer(row)), nextCursor };
+  }
+}

@@ -1,0 +1,94 @@
+import { Injectable, RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
+import { Problem } from '../../http/problem/problem.js';
+import { RequestGate } from '../../http/request/request-gate.js';
+import { Audit } from '../audit/audit.js';
+import { routeOf, subjectsOf } from '../audit/audited-call.js';
+import { neededScopes, type Scope } from '../identity/scopes.js';
+import { bearerToken } from '../keys/api-key.js';
+import { ApiKeys } from '../keys/api-keys.js';
+
+/** Knows whom a request comes from and what the key may do, before its body is read. */
+@Injectable()
+export class Admission extends RequestGate {
+  private routes: ReadonlyMap<string, readonly Scope[] | 'public'> | undefined;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+    private readonly keys: ApiKeys,
+    private readonly audit: Audit,
+  ) {
+    super();
+  }
+
+  /** Admits a request to the controller's route that it asks for; what no controller has is not judged here. */
+  async admit(request: FastifyRequest): Promise<void> {
+    this.routes ??= this.routesOfControllers();
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const needed = this.routes.get(`${method} ${request.routeOptions.url}`);
+    if (needed !== undefined && needed !== 'public') await this.check(request, needed);
+  }
+
+  /** Sets the request's principal. @throws {Problem} 401 `unauthenticated`, 403 `forbidden-scope` */
+  async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
+    const token = bearerToken(request.headers.authorization);
+    const principal = request.principal ?? (token === undefined ? undefined : await this.keys.recognise(token));
+    if (!principal) throw unauthenticated(token !== undefined);
+
+    const missing = needed.find((scope) => !principal.scopes.has(scope));
+    if (missing) {
+      const call = { action: routeOf(request), subjects: subjectsOf(request.params, undefined) };
+      await this.audit.tryRecord({ by: principal, ...call, outcome: 'forbidden-scope' });
+      throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}; use one that has it.`, {
+        extensions: { scope: missing },
+        headers: { 'www-authenticate': `Bearer realm="notebridge", error="insufficient_scope", scope="${missing}"` },
+      });
+    }
+    request.principal = principal;
+  }
+
+  /** What each route of a controller needs, by its method and pattern as the router has them. */
+  private routesOfControllers(): Map<string, readonly Scope[] | 'public'> {
+    const routes = new Map<string, readonly Scope[] | 'public'>();
+    for (const { metatype, instance } of this.discovery.getControllers()) {
+      if (typeof metatype !== 'function' || !instance) continue;
+      const prototype = Object.getPrototypeOf(instance);
+      for (const name of this.scanner.getAllMethodNames(prototype)) {
+        const handler = prototype[name];
+        const method: RequestMethod | undefined = Reflect.getMetadata(METHOD_METADATA, handler);
+        if (method === undefined) continue;
+        for (const path of pathsOf(
+          Reflect.getMetadata(PATH_METADATA, metatype),
+          Reflect.getMetadata(PATH_METADATA, handler),
+        )) {
+          routes.set(`${RequestMethod[method]} ${path}`, neededScopes(this.reflector, handler, metatype));
+        }
+      }
+    }
+    return routes;
+  }
+}
+
+/** The patterns of a handler; each of the two may be one path or several. */
+function pathsOf(controller: string | string[], handler: string | string[]): string[] {
+  return [controller].flat().flatMap((prefix) =>
+    [handler].flat().map((path) => {
+      const segments = [...prefix.split('/'), ...path.split('/')].filter((segment) => segment !== '');
+      return `/${segments.join('/')}`;
+    }),
+  );
+}
+
+/** The challenge of RFC 6750 §3: without an error code for a caller who showed no key at all. */
+function unauthenticated(shown: boolean): Problem {
+  const detail = shown
+    ? 'The key is not known or was revoked; ask an administrator for another.'
+    : 'Send a key as Authorization: Bearer <key>.';
+  return new Problem(401, 'unauthenticated', detail, {
+    headers: { 'www-authenticate': `Bearer realm="notebridge"${shown ? ', error="invalid_token"' : ''}` },
+  });
+}

@@ -1,0 +1,39 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { PageQuery } from '../../http/request/page.js';
+import { UuidParam } from '../../http/request/uuid-param.js';
+import { Caller, type Principal } from '../identity/caller.js';
+import { Scopes } from '../identity/scopes.js';
+import { ApiKeyAnswer, ApiKeyPage, NewApiKeyAnswer, NewApiKeyBody } from './api-keys.dto.js';
+import { ApiKeys } from './api-keys.js';
+
+@ApiTags('access')
+@Scopes('admin')
+@Controller('v1/api-keys')
+export class ApiKeysController {
+  constructor(private readonly keys: ApiKeys) {}
+
+  @Post()
+  @ApiOperation({ summary: 'Makes a key; it is shown this once' })
+  @ApiCreatedResponse({ type: NewApiKeyAnswer })
+  async create(@Body() body: NewApiKeyBody, @Caller() caller: Principal): Promise<NewApiKeyAnswer> {
+    const { row, key } = await this.keys.create(body.name, body.scopes, caller);
+    return new NewApiKeyAnswer(row, key);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'All keys, revoked ones too, the oldest first' })
+  @ApiOkResponse({ type: ApiKeyPage })
+  async list(@Query() query: PageQuery): Promise<ApiKeyPage> {
+    const { items, nextCursor } = await this.keys.list(query.limit, query.cursor);
+    return { items: items.map((row) => new ApiKeyAnswer(row)), nextCursor };
+  }
+
+  @Delete(':id')
+  @ApiOperation({ summary: 'Revokes a key, at once; revoking it again changes nothing' })
+  @HttpCode(204)
+  @ApiNoContentResponse()
+  revoke(@UuidParam() id: string, @Caller() caller: Principal): Promise<void> {
+    return this.keys.revoke(id, caller);
+  }
+}

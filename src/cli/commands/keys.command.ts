@@ -1,0 +1,41 @@
+import { type Command, Option } from 'commander';
+import { SCOPES } from '../../access/identity/scopes.js';
+import type { ApiKeyAnswer, NewApiKeyAnswer } from '../../access/keys/api-keys.dto.js';
+import type { Api } from '../api/api.js';
+import { table } from '../output/table.js';
+
+/** `notebridge keys …` */
+export function addKeysCommands(program: Command, api: Api): void {
+  const keys = program.command('keys').description('API keys of this service');
+
+  keys
+    .command('list', { isDefault: true })
+    .description('list them, revoked ones too; a key itself is shown only once, when it is made')
+    .action(async () => {
+      const rows: unknown[][] = [];
+      for await (const key of api.all<ApiKeyAnswer>('/v1/api-keys')) {
+        rows.push([key.id, key.name, `${key.prefix}…`, key.createdAt, key.revokedAt, key.scopes.join(' ')]);
+      }
+      if (rows.length === 0) return console.log('No key was made yet; ADMIN_API_KEY is not in this list.');
+      console.log(table(['id', 'name', 'key', 'made', 'revoked', 'scopes'], rows));
+    });
+
+  keys
+    .command('create')
+    .description('make a key and show it this once')
+    .argument('<name>', 'what it is for; not a person')
+    .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
+    .action(async (name: string, { scopes }: { scopes: string[] }) => {
+      const made = await api.post<NewApiKeyAnswer>('/v1/api-keys', { name, scopes });
+      console.log(made.key);
+    });
+
+  keys
+    .command('revoke')
+    .description('revoke a key, at once')
+    .argument('<id>')
+    .action(async (id: string) => {
+      await api.delete(`/v1/api-keys/${id}`);
+      console.log('Revoked.');
+    });
+}

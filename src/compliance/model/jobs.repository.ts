@@ -1,0 +1,220 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Env } from '../../config/env.js';
+import { Database } from '../../database/database.js';
+import type { JobRow, JobState } from './job-row.js';
+
+/** Milliseconds beyond the platform's timeout in which an attempt must have stored its outcome. */
+const ATTEMPT_MARGIN_MS = 15_000;
+
+/** SQLSTATE 23505, unique_violation. */
+const TAKEN = '23505';
+const LINK_TRIES = 3;
+
+const COLUMNS = `id, job_id AS "jobId", state, request, result, fault, ended_at AS "endedAt", created_at AS "createdAt",
+  updated_at AS "updatedAt"`;
+
+/** As `isUnsettled` says. */
+const UNSETTLED = `(state = 'Unknown'
+  OR state IN ('Submitted', 'Completed', 'Failed') AND fault = 'gone' AND result IS NULL)`;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Where a page of jobs ended: the time of the last one's creation, and its id. */
+export type JobCursor = [createdAt: string, id: string];
+
+/** A submission that may leave now, by whoever holds its token. */
+export interface Attempt {
+  id: string;
+  token: string;
+}
+
+/** Gives a job the platform's id: by its attempt's token, or by a person's word. */
+interface Link {
+  id: string;
+  jobId: string;
+  token: string | null;
+}
+
+/** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
+export type Linked = 'linked' | 'taken' | 'settled';
+
+/** Jobs that were submitted here, and what became of their submissions. */
+@Injectable()
+export class JobsRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly env: Env,
+  ) {}
+
+  /** Finds a job by its id here or on the platform, or by the id under which its end was told before it was linked. */
+  async find(id: string): Promise<JobRow | undefined> {
+    const { rows } = await this.database.pool.query<JobRow>(
+      `SELECT ${COLUMNS} FROM compliance_jobs
+       WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
+       ORDER BY id = $1::uuid DESC NULLS LAST LIMIT 1`,
+      [UUID.test(id) ? id : null, id],
+    );
+    return rows[0];
+  }
+
+  /** The newest first. @param before where the page before ended */
+  async list(state: JobState | undefined, limit: number, before: JobCursor | undefined): Promise<JobRow[]> {
+    const { rows } = await this.database.pool.query<JobRow>(
+      `SELECT ${COLUMNS} FROM compliance_jobs
+       WHERE ($1::text IS NULL OR state = $1) AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::uuid))
+       ORDER BY created_at DESC, id DESC LIMIT $4`,
+      [state ?? null, before?.[0] ?? null, before?.[1] ?? null, limit],
+    );
+    return rows;
+  }
+
+  /** How many jobs wait for a person's word. */
+  async countUnknown(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM compliance_jobs WHERE state = 'Unknown'`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  /**
+   * Commits what is about to be submitted.
+   *
+   * @param token names the attempt: the same when this is run again because its commit was not confirmed
+   * @returns undefined when a job with this id is there already that was not certainly refused: nothing may leave
+   */
+  async begin(id: string, token: string, request: Buffer): Promise<Attempt | undefined> {
+    const { rows } = await this.database.pool.query<Attempt>(
+      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_token, lease_until)
+       VALUES ($1, 'Requested', $2, clock_timestamp(), $4, ${afterAttempt('$3')})
+       ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
+         submitted_at = excluded.submitted_at, lease_token = excluded.lease_token, lease_until = excluded.lease_until,
+         updated_at = clock_timestamp()
+       WHERE known.state = 'Rejected' OR known.lease_token = excluded.lease_token
+       RETURNING id, lease_token AS token`,
+      [id, request, this.attemptMs, token],
+    );
+    return rows[0];
+  }
+
+  /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
+  async beginAgain(id: string): Promise<Attempt | undefined> {
+    const { rows } = await this.database.pool.query<Attempt>(
+      `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), lease_token = gen_random_uuid(),
+         lease_until = ${afterAttempt('$2')}, due_at = NULL, lease_owner = NULL, job_id = NULL, ended_at = NULL,
+         news_at = NULL, fault = NULL, strikes = 0,
+         updated_at = clock_timestamp()
+       WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING id, lease_token AS token`,
+      [id, this.attemptMs],
+    );
+    return rows[0];
+  }
+
+  /**
+   * Stores the platform's id for a submission, unless that was done, or a person has settled it meanwhile.
+   *
+   * @returns false when another submission holds the platform's id
+   */
+  async accepted({ id, token }: Attempt, jobId: string): Promise<boolean> {
+    return (await this.take({ id, jobId, token })) !== 'taken';
+  }
+
+  /** Settles an unknown submission by a person's word. */
+  async link(id: string, jobId: string): Promise<Linked> {
+    return this.take({ id, jobId, token: null });
+  }
+
+  /** Stores that a submission may or may not have reached the platform. */
+  async unknown({ id, token }: Attempt): Promise<void> {
+    await this.end(id, token, 'Unknown', null);
+  }
+
+  /** Stores that a submission has certainly not been taken. @param state where that leaves the job */
+  async refused({ id, token }: Attempt, state: 'Rejected' | 'Unknown', fault: string): Promise<void> {
+    await this.end(id, token, state, state === 'Rejected' ? fault : null);
+  }
+
+  /** @returns false when the job's outcome is not unknown */
+  async abandon(id: string): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(
+      `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
+         job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
+         updated_at = clock_timestamp()
+       WHERE id = $1 AND ${UNSETTLED}`,
+      [id],
+    );
+    return rowCount !== 0;
+  }
+
+  /** Marks submissions whose process died before it stored an outcome. */
+  async expire(): Promise<void> {
+    await this.database.pool.query(
+      `UPDATE compliance_jobs SET state = 'Unknown', updated_at = clock_timestamp()
+       WHERE state = 'Requested' AND lease_until < clock_timestamp()`,
+    );
+  }
+
+  /**
+   * Gives a job the platform's id. A row that only an event made for that id gives its end and its untold news to the
+   * job and goes; when the event comes at the same moment, the transaction is run again and finds it.
+   */
+  private async take(link: Link): Promise<Linked> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.database.transaction((tx) => this.takeOnce(tx, link));
+      } catch (error) {
+        if ((error as { code?: string }).code !== TAKEN) throw error;
+        if (tries === LINK_TRIES) return 'taken';
+      }
+    }
+  }
+
+  private async takeOnce(tx: PoolClient, { id, jobId, token }: Link): Promise<Linked> {
+    const { rowCount } = await tx.query(
+      `SELECT FROM compliance_jobs
+       WHERE id = $1 AND CASE WHEN $2::uuid IS NULL THEN ${UNSETTLED}
+                              ELSE lease_token = $2 AND state IN ('Requested', 'Unknown') END
+       FOR UPDATE`,
+      [id, token],
+    );
+    if (rowCount === 0) return 'settled';
+    const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; news_at: Date | null }>(
+      `DELETE FROM compliance_jobs WHERE job_id = $1 AND id <> $2 AND submitted_at IS NULL
+       RETURNING id, state, ended_at, news_at`,
+      [jobId, id],
+    );
+    const [heard] = rows;
+    // The feed may have told of it already.
+    if (heard) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [heard.id, id]);
+    await tx.query(
+      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, strikes = 0,
+         lease_token = NULL, lease_until = NULL, lease_owner = NULL, result = NULL, updated_at = clock_timestamp(),
+         due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
+       WHERE id = $1`,
+      [
+        id,
+        jobId,
+        heard?.state ?? 'Submitted',
+        heard?.ended_at ?? null,
+        heard?.news_at ?? null,
+        this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000,
+      ],
+    );
+    return 'linked';
+  }
+
+  private async end(id: string, token: string, state: string, fault: string | null): Promise<void> {
+    await this.database.pool.query(
+      `UPDATE compliance_jobs SET state = $3, fault = $4, lease_token = NULL, lease_until = NULL,
+         updated_at = clock_timestamp()
+       WHERE id = $1 AND lease_token = $2 AND job_id IS NULL`,
+      [id, token, state, fault],
+    );
+  }
+
+  private get attemptMs(): number {
+    return this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
+  }
+}
+
+const afterAttempt = (parameter: string) => `clock_timestamp() + ${parameter} * interval '1 millisecond'`;

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { Feed } from '../../feed/feed.js';
+import type { ProcessingEventType } from '../../platform/contract/wire-types.js';
+import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
+import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import {
+  type EventHandler,
+  type Handled,
+  HandlesEvents,
+  type InboxEvent,
+} from '../../webhooks/process/event-handlers.js';
+import { JobNews } from '../model/job-feed-news.js';
+import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from '../model/job-state.js';
+import { JobsHeardRepository } from './job-events.repository.js';
+
+/** Records how compliance jobs ended; their results are fetched afterwards. */
+@Injectable()
+@HandlesEvents(...COMPLIANCE_EVENT_TYPES)
+export class ComplianceEventsHandler implements EventHandler {
+  constructor(
+    private readonly jobs: JobsHeardRepository,
+    private readonly news: JobNews,
+    private readonly doorbell: Doorbell,
+  ) {}
+
+  async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    await this.jobs.hearCompliance(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    this.doorbell.ring(COMPLIANCE_QUEUE, 'heard');
+    await this.news.tell();
+  }
+}
+
+/** Records how smart edit jobs ended, and tells the EHR. */
+@Injectable()
+@HandlesEvents(...SMART_EDIT_EVENT_TYPES)
+export class SmartEditEventsHandler implements EventHandler {
+  constructor(
+    private readonly jobs: JobsHeardRepository,
+    private readonly feed: Feed,
+  ) {}
+
+  async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    const jobId = jobIdOf(body);
+    const end = jobEndOf(eventType as ProcessingEventType);
+    if (await this.jobs.hearSmartEdit(tx, jobId, end)) {
+      const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
+      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
+    }
+    return 'processed';
+  }
+}

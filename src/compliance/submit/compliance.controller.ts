@@ -1,0 +1,125 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiAcceptedResponse,
+  ApiCreatedResponse,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuditedRead } from '../../access/audit/audit.interceptor.js';
+import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
+import { Scopes } from '../../access/identity/scopes.js';
+import { HangUp } from '../../http/request/client-disconnect.js';
+import { PreferWait } from '../../http/request/prefer.js';
+import { dropRest } from '../../http/request/request-source.js';
+import { BodyLimit, TakesMultipart } from '../../http/request/route-options.js';
+import { ComplianceJobPage, ComplianceJobView } from '../model/job-view.js';
+import { readComplianceForm } from '../model/pdf-parts.js';
+import {
+  ComplianceJobDto,
+  ComplianceJobsQuery,
+  ComplianceUploadAnswer,
+  ComplianceUploadDto,
+  ResolveJobDto,
+} from './compliance.dto.js';
+import { ComplianceService } from './compliance.service.js';
+import { jobBody } from './job-body.js';
+import { JOB_REQUEST_BODY } from './job-request-body.js';
+
+/** Bytes of a job's JSON: signed URLs of some hundred files. */
+const JOB_BODY_LIMIT = 1024 ** 2;
+
+/** Checks of PDF documents against named criteria. */
+@ApiTags('compliance')
+@ApiExtraModels(ComplianceJobDto)
+@Controller('v1/compliance')
+@Scopes('compliance')
+export class ComplianceController {
+  constructor(private readonly compliance: ComplianceService) {}
+
+  @Post('jobs')
+  @ApiOperation({
+    summary: 'Submits PDFs, as a form or by the URLs of files that were uploaded',
+    description: "201 once the platform's id is known, else 202.",
+    requestBody: JOB_REQUEST_BODY,
+  })
+  @HttpCode(201)
+  @TakesMultipart()
+  @BodyLimit(JOB_BODY_LIMIT)
+  @Idempotent()
+  @ApiCreatedResponse({ type: ComplianceJobView })
+  @ApiAcceptedResponse({ type: ComplianceJobView, description: 'Kept, and submitted as soon as possible' })
+  async submit(
+    @CreationId() id: string,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ComplianceJobView> {
+    this.compliance.require('compliance-submit');
+    const wish = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
+    const job = await this.compliance.submit(id, wish, wait, signal);
+    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
+    return job;
+  }
+
+  @Post('upload-url')
+  @ApiOperation({ summary: 'Hands out an address to which the EHR sends one PDF by itself' })
+  @HttpCode(201)
+  @Idempotent()
+  @ApiCreatedResponse({ type: ComplianceUploadAnswer })
+  async uploadUrl(@Body() dto: ComplianceUploadDto, @HangUp() signal: AbortSignal): Promise<ComplianceUploadAnswer> {
+    return this.compliance.uploadUrl(dto.size ?? 0, signal);
+  }
+
+  @Get('jobs')
+  @ApiOperation({
+    summary: 'Jobs without their results, the newest first',
+    description: 'Those in state Unknown wait for a person.',
+  })
+  @ApiOkResponse({ type: ComplianceJobPage })
+  async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPage> {
+    return this.compliance.list(query.state, query.limit, query.cursor);
+  }
+
+  @Get('jobs/:id')
+  @ApiOperation({ summary: "A job with its result, by our id or the platform's" })
+  @AuditedRead()
+  @ApiOkResponse({ type: ComplianceJobView })
+  async show(
+    @Param('id') id: string,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+  ): Promise<ComplianceJobView> {
+    return this.compliance.show(id, wait, signal);
+  }
+
+  @Post('jobs/:id/resolve')
+  @ApiOperation({
+    summary: 'Says what became of a submission that got no answer',
+    description: '`link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.',
+  })
+  @HttpCode(200)
+  @ApiOkResponse({ type: ComplianceJobView })
+  async resolve(@Param('id') id: string, @Body() { action, jobId }: ResolveJobDto): Promise<ComplianceJobView> {
+    return this.compliance.resolve(id, action, jobId);
+  }
+
+  private async uploaded(request: FastifyRequest, signal: AbortSignal) {
+    this.compliance.require('compliance-upload');
+    try {
+      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+    } catch (error) {
+      await dropRest(request.raw);
+      throw error;
+    }
+  }
+
+  private async named(body: unknown) {
+    const wish = await jobBody(body);
+    await this.compliance.checkUrls(wish.files);
+    return wish;
+  }
+}

@@ -1,0 +1,16 @@
+import { validationPipe } from '../../http/body/validation.js';
+import type { ComplianceRequest } from '../model/compliance-request.js';
+import { ComplianceJobDto } from './compliance.dto.js';
+
+const pipe = validationPipe();
+
+/**
+ * Holds a submission to the rules of its fields, whether it came as JSON or was made from a form.
+ *
+ * @throws {Problem} 400 `validation`
+ */
+export async function jobBody(body: unknown): Promise<ComplianceRequest> {
+  const dto: ComplianceJobDto = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobDto });
+  const { files, criteria, criteriaGroups } = dto;
+  return { files, criteria: criteria ?? [], criteriaGroups: criteriaGroups ?? [] };
+}

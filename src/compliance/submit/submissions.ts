@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import { confirmed } from '../../database/confirmed.js';
+import { afterCommit } from '../../http/body/after-commit.js';
+import { Problem } from '../../http/problem/problem.js';
+import { ComplianceClient } from '../../platform/clients/compliance-client.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { platformProblem } from '../../platform/contract/platform-problem.js';
+import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
+import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { type ComplianceRequest, submissionOf } from '../model/compliance-request.js';
+import { ComplianceSeal } from '../model/compliance-seal.js';
+import { isUnsettled, type JobRow } from '../model/job-row.js';
+import { type ComplianceJobView, showRequested } from '../model/job-view.js';
+import { type Attempt, JobsRepository } from '../model/jobs.repository.js';
+import { SubmissionOutcomes } from './submission-outcomes.js';
+
+/** Where a certain refusal leaves a job. */
+type Refused = 'Rejected' | 'Unknown';
+
+/**
+ * Submits jobs. The intent is committed before the call leaves, so a submission of which nothing more is known stands
+ * as `Unknown` and is never made again without a person's word.
+ */
+@Injectable()
+export class Submissions {
+  constructor(
+    private readonly platform: ComplianceClient,
+    private readonly jobs: JobsRepository,
+    private readonly outcomes: SubmissionOutcomes,
+    private readonly seal: ComplianceSeal,
+    private readonly doorbell: Doorbell,
+    private readonly clock: Clock,
+    private readonly env: Env,
+  ) {}
+
+  /**
+   * Submits a job, unless an earlier run of the same request may have.
+   *
+   * @param show reads the job for whoever submitted it
+   * @returns what `show` gave; the job as it was committed when that can't be had
+   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
+   */
+  async submit(
+    id: string,
+    request: ComplianceRequest,
+    show: () => Promise<ComplianceJobView>,
+  ): Promise<ComplianceJobView> {
+    const sealed = this.seal.sealRequest(id, request);
+    const token = randomUUID();
+    const attempt = await confirmed(() => this.jobs.begin(id, token, sealed));
+    return afterCommit(
+      async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? show(),
+      () => showRequested(id, request, this.clock.now()),
+    );
+  }
+
+  /**
+   * Settles a submission whose outcome is unknown.
+   *
+   * @throws {Problem} 409 `wrong-state` or `job-taken`, 422 `job-id-needed`, or as {@link submit}
+   */
+  async resolve(job: JobRow, action: 'link' | 'create' | 'abandon', jobId: string | undefined): Promise<JobRow> {
+    const { id } = job;
+    if (!isUnsettled(job)) throw wrongState(job);
+    if (action === 'abandon') {
+      if (!(await this.jobs.abandon(id))) throw wrongState(await this.row(id));
+    } else if (action === 'create') {
+      const attempt = await this.jobs.beginAgain(id);
+      if (!attempt || !job.request) throw wrongState(await this.row(id));
+      const request = this.seal.openRequest(id, job.request);
+      return afterCommit(
+        async () => (await this.perform(attempt, request, 'Unknown')) ?? this.row(id),
+        () => ({ ...job, jobId: null, state: 'Requested' as const, result: null, fault: null }),
+      );
+    } else {
+      if (jobId === undefined) {
+        const detail = "To link, name the platform's id of the job in jobId.";
+        throw new Problem(422, 'job-id-needed', detail, { pointer: '/jobId' });
+      }
+      const outcome = await this.jobs.link(id, jobId);
+      if (outcome === 'taken') throw jobTaken();
+      if (outcome === 'settled') throw wrongState(await this.row(id));
+      this.ringSoon('linked');
+    }
+    return this.row(id);
+  }
+
+  /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
+  private perform(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
+    return this.outcomes.follow(this.send(attempt, request, whenRefused));
+  }
+
+  /** @returns why the platform has certainly not taken it; what is not stored yet is held on to */
+  private async send(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
+    const job = attempt.id;
+    try {
+      const { jobId } = await this.platform.submitComplianceJob(submissionOf(request));
+      await this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      const { kind } = error;
+      if (kind !== 'unknown-outcome') {
+        await this.outcomes.keep({ job }, () => this.jobs.refused(attempt, whenRefused, kind));
+        return platformProblem(error, 'this compliance job') as Problem;
+      }
+      await this.outcomes.keep({ job }, () => this.jobs.unknown(attempt));
+    }
+    return undefined;
+  }
+
+  private async accepted(attempt: Attempt, jobId: string): Promise<void> {
+    if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
+    this.ringSoon('submitted');
+  }
+
+  private ringSoon(reason: string): void {
+    this.doorbell.ring(
+      COMPLIANCE_QUEUE,
+      reason,
+      new Date(this.clock.now().getTime() + this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),
+    );
+  }
+
+  private async row(id: string): Promise<JobRow> {
+    const row = await this.jobs.find(id);
+    if (!row) throw new Error('A compliance job vanished while it was submitted.');
+    return row;
+  }
+}
+
+function wrongState({ state }: JobRow): Problem {
+  const detail =
+    'Only a job that the platform did not answer for, or does not know, can be resolved; look at its state.';
+  return new Problem(409, 'wrong-state', detail, { extensions: { state } });
+}
+
+function jobTaken(): Problem {
+  const detail = 'Another submission has this job of the platform; find out which of the two it is.';
+  return new Problem(409, 'job-taken', detail, { pointer: '/jobId' });
+}

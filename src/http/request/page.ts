@@ -1,0 +1,102 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { Problem } from '../problem/problem.js';
+
+/** One page of a list. */
+export interface Page<T> {
+  items: T[];
+  /** To be handed back as `cursor`; null on the last page. */
+  nextCursor: string | null;
+}
+
+/** The query of every list. */
+export class PageQuery {
+  @ApiPropertyOptional({ type: Number, minimum: 1, maximum: 200, default: 50, description: 'Items on a page' })
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(200)
+  limit: number = 50;
+
+  @ApiPropertyOptional({ type: String, description: 'nextCursor of the page before' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(2048)
+  cursor?: string;
+}
+
+/** Where a page ended: the sort key of its last item. */
+export type CursorKey = readonly (string | number)[];
+
+/** Packs a sort key into an opaque cursor. It must hold nothing personal: cursors stand in URLs. */
+export function encodeCursor(key: CursorKey): string {
+  return Buffer.from(JSON.stringify(key), 'utf8').toString('base64url');
+}
+
+/** What the parts of a sort key may be: SQL gets nothing from a cursor that it can't read. */
+const PARTS = {
+  string: (part: unknown) => typeof part === 'string' && !part.includes('\0'),
+  number: (part: unknown) => Number.isSafeInteger(part),
+  /** ISO 8601 in UTC, of a moment that there is. */
+  time: (part: unknown) =>
+    typeof part === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(part) && isMoment(part),
+  uuid: (part: unknown) => typeof part === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(part),
+  /** A bigint as a decimal text. */
+  bigint: (part: unknown) => typeof part === 'string' && /^\d{1,18}$/.test(part),
+};
+
+/**
+ * Unpacks a cursor.
+ *
+ * @param shape what the parts of the key must be, in their order
+ * @returns undefined when there is no cursor: the first page
+ * @throws {Problem} 400 `bad-cursor` when it was not made by `encodeCursor` with a key of this shape
+ */
+export function decodeCursor<K extends CursorKey>(
+  cursor: string | undefined,
+  ...shape: (keyof typeof PARTS)[]
+): K | undefined {
+  if (cursor === undefined) return undefined;
+  const key = parsed(cursor);
+  if (Array.isArray(key) && key.length === shape.length && shape.every((kind, i) => PARTS[kind](key[i]))) {
+    return key as unknown as K;
+  }
+  throw new Problem(400, 'bad-cursor', 'The cursor is not one of this list; begin again without it.', {
+    pointer: '/cursor',
+  });
+}
+
+/** JavaScript takes 31 February for 3 March: a real moment comes back as it was given. */
+function isMoment(time: string): boolean {
+  const moment = new Date(time);
+  return Number.isFinite(moment.getTime()) && moment.toISOString().slice(0, 19) === time.slice(0, 19);
+}
+
+function parsed(cursor: string): unknown {
+  if (!/^[A-Za-z0-9_-]+$/.test(cursor)) return undefined;
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Makes a page out of `limit + 1` rows that were read, so that a next page is known without counting.
+ *
+ * @param keyOf the sort key of a row
+ * @param show turns a row into an item
+ */
+export function pageOf<R, T>(
+  rows: readonly R[],
+  limit: number,
+  keyOf: (row: R) => CursorKey,
+  show: (row: R) => T,
+): Page<T> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const nextCursor = rows.length > limit && last !== undefined ? encodeCursor(keyOf(last)) : null;
+  return { items: shown.map(show), nextCursor };
+}

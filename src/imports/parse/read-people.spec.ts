@@ -1,0 +1,64 @@
+import { setImmediate } from 'node:timers/promises';
+import { NOW } from './read-all.js';
+import { readPeople } from './read-people.js';
+import type { ImportFormat, ReadEvent } from './row/import-row.js';
+import { UnreadableFile } from './text/unreadable-file.js';
+
+/** An upload without end, which tells how much of it was taken and whether it was let go. */
+function upload(beginning: string, line: string) {
+  const taken = { chunks: 0, closed: false };
+  async function* chunks(): AsyncGenerator<Buffer> {
+    try {
+      yield Buffer.from(beginning);
+      for (;;) {
+        taken.chunks++;
+        await setImmediate();
+        yield Buffer.from(line.repeat(1000));
+      }
+    } finally {
+      taken.closed = true;
+    }
+  }
+  return { taken, source: chunks() };
+}
+
+const PATIENT = '{"resourceType":"Patient","id":"c-1","name":[{"text":"Ann Roe"}]}';
+const UPLOADS: [ImportFormat, string, string][] = [
+  ['csv', 'externalId,email,firstName,lastName,providers\n', 'c-1,,Ann,Roe,p-1\n'],
+  ['ndjson', '', '{"externalId":"c-1","firstName":"Ann","lastName":"Roe"}\n'],
+  ['fhir-ndjson', '', `${PATIENT}\n`],
+  ['fhir-json', '{"resourceType":"Bundle","entry":[', `{"resource":${PATIENT}},`],
+];
+
+describe('reading an upload', () => {
+  it.each(UPLOADS)(
+    'as %s takes no more of it than its reader wants, and lets it go when the reader stops',
+    async (format, beginning, line) => {
+      const { taken, source } = upload(beginning, line);
+      const rows: ReadEvent[] = [];
+      for await (const event of readPeople(source, { format, kind: 'clients', now: NOW })) {
+        if (event.type === 'row') rows.push(event);
+        if (rows.length === 10) break;
+      }
+      expect(rows).toHaveLength(10);
+      expect(taken.chunks).toBeLessThan(10);
+      expect(taken.closed).toBe(true);
+    },
+  );
+
+  it('lets it go when it is refused', async () => {
+    const { taken, source } = upload('externalId,email\n', 'x\n');
+    const reading = readPeople(source, { format: 'csv', kind: 'clients', now: NOW })[Symbol.asyncIterator]();
+    await expect(reading.next()).rejects.toBeInstanceOf(UnreadableFile);
+    expect(taken.closed).toBe(true);
+  });
+
+  it('passes on the fault of an upload that breaks', async () => {
+    async function* broken(): AsyncGenerator<Buffer> {
+      yield Buffer.from('externalId,firstName,lastName\n');
+      throw new Error('connection reset');
+    }
+    const reading = readPeople(broken(), { format: 'csv', kind: 'clients', now: NOW })[Symbol.asyncIterator]();
+    await expect(reading.next()).rejects.toThrow('connection reset');
+  });
+});

@@ -1,0 +1,121 @@
+import type { PersonKind } from '../../../people/model/person.js';
+import type { Rejection } from './rejection.js';
+
+/** A provider or client as one row of an import names them. */
+export interface ImportedPerson {
+  kind: PersonKind;
+  externalId: string;
+  email?: string;
+  firstName: string;
+  lastName: string;
+  /** Clients only: external ids, the first is the primary. Absent: the row does not speak of them; see the links (FHIR). */
+  providers?: string[];
+}
+
+/** The columns of a CSV file that the project writes or documents (design: CSV columns). */
+export const CSV_COLUMNS = ['externalId', 'email', 'firstName', 'lastName', 'providers'] as const;
+
+/** The columns of rows that come from FHIR, where both kinds stand in one file. */
+export const FHIR_COLUMNS = ['kind', ...CSV_COLUMNS] as const;
+
+interface Row {
+  type: 'row';
+  /** The physical line, from 1, on which the row begins. */
+  line: number;
+  /** Physical lines that the row covers; of a Bundle: entries, that is 1. */
+  span: number;
+  /** The row as it was, for storing sealed and for the file of rejected rows: see `raw-row.ts`. */
+  raw: string;
+}
+
+export type AcceptedRow = Row & { ok: true; person: ImportedPerson };
+/** `externalId` only where it is one that may be stored and shown. */
+export type RejectedRow = Row & { ok: false; kind?: PersonKind; externalId?: string } & Rejection;
+export type ReadRow = AcceptedRow | RejectedRow;
+
+/** The file's own columns in their order, told before its first row. */
+export interface ColumnsFact {
+  type: 'columns';
+  columns: string[];
+  /** Those from which nothing is read, as far as their names may be shown. */
+  ignored?: string[];
+  /** These are rejected rows of an earlier import that come back. */
+  areRejects?: boolean;
+}
+
+/** A key (see `reference-key.ts`) under which references may mean this person. */
+export interface AliasFact {
+  type: 'alias';
+  kind: PersonKind;
+  key: string;
+  externalId: string;
+}
+
+/** A key of a PractitionerRole, and the key of the practitioner who fills it. */
+export interface RoleFact {
+  type: 'role';
+  key: string;
+  practitionerKey: string;
+  /** When it is over, where that is known. */
+  ends?: Date;
+}
+
+/** How a reference is written; told where it leads to nobody, since it holds nothing personal. */
+export type ReferenceForm = 'Practitioner/…' | 'PractitionerRole/…' | 'urn:uuid:…' | 'urn:oid:…' | 'identifier';
+
+/** A client's provider, as one resource names them. */
+export interface LinkFact {
+  type: 'link';
+  clientKey: string;
+  providerKey: string;
+  /** 1: generalPractitioner, 2: CareTeam, 3: Encounter. */
+  rank: 1 | 2 | 3;
+  /** How the provider is referred to. */
+  form: ReferenceForm;
+  /** Since when, where that is known. */
+  at?: Date;
+  /** When it is over, where that is known. */
+  ends?: Date;
+  /** Place in its own resource, from 0. */
+  position: number;
+}
+
+export type ReferenceFact = AliasFact | RoleFact | LinkFact;
+
+/**
+ * The account of a file that was read to its end, in units: physical lines, of a Bundle its entries. Every unit is one
+ * of these: `header + blank + supporting + (the sum of all rows' span) = units`.
+ */
+export interface EndFact {
+  type: 'end';
+  units: number;
+  header: number;
+  blank: number;
+  /** Resources that are not people: roles, care teams, encounters, and those that an import has no use for. */
+  supporting: number;
+}
+
+export type ReadEvent = ColumnsFact | ReadRow | ReferenceFact | EndFact;
+
+/** Sizes in characters (UTF-16 units). */
+export interface ReadLimits {
+  row: number;
+  cell: number;
+}
+
+export const DEFAULT_LIMITS: ReadLimits = { row: 1024 * 1024, cell: 64 * 1024 };
+
+export type ImportKind = 'providers' | 'clients' | 'fhir';
+export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';
+
+export interface ReadOptions {
+  format: ImportFormat;
+  kind: ImportKind;
+  limits?: ReadLimits;
+  /** Identifier systems of which a FHIR resource's external id is the value, the first that it has; else its id. */
+  idSystems?: readonly string[];
+  /** The present: of names, emails and identifiers those that hold now count first. */
+  now: Date;
+  /** The file is taken for the whole population: a page of a search is refused. */
+  whole?: boolean;
+}

@@ -1,0 +1,84 @@
+import { EMAIL_MAX, EXTERNAL_ID_MAX, NAME_MAX, PROVIDERS_MAX } from '../../../people/model/person-rules.js';
+
+/** What a hint may tell beside the rule itself. None of it is taken from a cell. */
+interface Detail {
+  field: string;
+  limit: number;
+  expected: string;
+  found: number;
+}
+
+const LENGTHS: Record<string, number> = {
+  externalId: EXTERNAL_ID_MAX,
+  firstName: NAME_MAX,
+  lastName: NAME_MAX,
+  email: EMAIL_MAX,
+  providers: EXTERNAL_ID_MAX,
+};
+
+const HINTS = {
+  'missing-field': ({ field }) => `${field} is empty: fill it in.`,
+  'bad-email': () => 'email is not an address: write it as name@example.org, without spaces.',
+  'bad-character': ({ field }) => `${field} holds a control character or broken Unicode: type it anew.`,
+  'invisible-character': ({ field }) =>
+    `${field} holds an invisible character, such as a zero-width space: type it anew.`,
+  'bad-id': ({ field }) => `${field} begins or ends with a space: remove it.`,
+  'too-long': ({ field }) => `${field} is longer than ${LENGTHS[field]} characters: shorten it.`,
+  'too-many-providers': () => `providers names more than ${PROVIDERS_MAX} providers: shorten the list.`,
+  'wrong-type': ({ field, expected }) => `${field} must be ${expected}.`,
+  'unknown-field': ({ field, expected }) => `${field || 'A field'} is not known here: use only ${expected}.`,
+  'bad-json': () => 'This is not one JSON object: write each record as an object, on one line in a file of JSON lines.',
+  'cell-count': ({ found, expected }) =>
+    `The row has ${found} cells, the header ${expected}: put cells that hold the delimiter in quotes.`,
+  'bad-quote': () =>
+    'A quote is opened and not properly closed: close it, or double the quotes inside a quoted cell ("").',
+  'row-too-large': ({ limit }) => `The row is longer than ${limit} characters: shorten it.`,
+  'cell-too-large': ({ field, limit }) => `${field || 'A cell'} is longer than ${limit} characters: shorten it.`,
+  'not-a-person': () =>
+    'This is no FHIR resource that can stand here: each must be an object with a resourceType, such as Patient.',
+  'unsplit-name': () =>
+    'The name has only a text in which first and last name can not be told apart: fill in given and family (firstName and lastName).',
+  'merged-record': () =>
+    'This record was merged into another one (Patient.link, replaced-by), which stands for the person: nothing is to be done.',
+  'duplicate-id': () => 'This externalId stood in an earlier row of the import, which counts: remove one of the two.',
+  'no-provider': () => 'No provider is named: fill in providers, or give the import a default provider.',
+  'unknown-provider': () => 'No provider with this externalId is known: import the provider, or correct providers.',
+  'unresolved-provider': ({ expected }) =>
+    `The provider is referred to (${expected}), and the reference leads to nobody who is known: import practitioners and roles first or together, or give the import a default provider.`,
+} satisfies Record<string, (detail: Detail) => string>;
+
+/** Why a row is not imported. */
+export type RejectCode = keyof typeof HINTS;
+
+/** What is decided by who is known when the import is planned: the same row may be right another time. */
+const OF_THE_PLAN: readonly string[] = [
+  'no-provider',
+  'unknown-provider',
+  'unresolved-provider',
+] satisfies RejectCode[];
+
+/** Whether a row that was rejected for this stays wrong until somebody changes it. */
+export function isStuckCode(code: string): code is RejectCode {
+  return Object.hasOwn(HINTS, code) && !OF_THE_PLAN.includes(code);
+}
+
+/** A rejected row came back as it was. */
+export function unchangedRejection(code: RejectCode): Rejection {
+  return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
+}
+
+/** What is wrong with one row, where, and how to mend it; never holds personal data. */
+export interface Rejection {
+  code: RejectCode;
+  field?: string;
+  hint: string;
+}
+
+/**
+ * A rejection with its hint.
+ * @param detail `field` as the import spells it; `limit` in characters; `expected` in words; `found` as a count
+ */
+export function rejection(code: RejectCode, detail: Partial<Detail> = {}): Rejection {
+  const hint = HINTS[code]({ field: '', limit: 0, expected: '', found: 0, ...detail });
+  return detail.field ? { code, field: detail.field, hint } : { code, hint };
+}

@@ -1,0 +1,73 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { NOW } from './read-all.js';
+import { readPeople } from './read-people.js';
+import { resolveProviders } from './resolve-providers.js';
+import type { ReadEvent, ReadRow, ReferenceFact } from './row/import-row.js';
+
+const DATA = join(process.cwd(), '../shared/data');
+const present = existsSync(DATA);
+if (!present) process.stderr.write('LEFT OUT: reading Synthea data, since ../shared/data is not here.\n');
+
+async function read(set: string, resources: string[], idSystems: string[] = []) {
+  const rows: ReadRow[] = [];
+  const facts: ReferenceFact[] = [];
+  const ends: ReadEvent[] = [];
+  for (const resource of resources) {
+    const file = createReadStream(join(DATA, set, `${resource}.000.ndjson`)) as AsyncIterable<Buffer>;
+    for await (const event of readPeople(file, { format: 'fhir-ndjson', kind: 'fhir', idSystems, now: NOW })) {
+      if (event.type === 'row') rows.push(event);
+      else if (event.type === 'end') ends.push(event);
+      else if (event.type !== 'columns') facts.push(event);
+    }
+  }
+  return { rows, facts, ends };
+}
+
+const count = (rows: ReadRow[], kind: string) =>
+  rows.filter((row) => (row.ok ? row.person.kind : row.kind) === kind).length;
+const rejected = (rows: ReadRow[]) => rows.flatMap((row) => (row.ok ? [] : [`${row.code} ${row.field}`]));
+
+(present ? describe : describe.skip)('Synthea populations', () => {
+  it('of ten: every person is a row, and every patient finds the providers of its encounters', async () => {
+    const { rows, facts, ends } = await read('synthea-10', [
+      'Encounter',
+      'PractitionerRole',
+      'Patient',
+      'Practitioner',
+    ]);
+    expect([count(rows, 'client'), count(rows, 'provider')]).toEqual([13, 43]);
+    expect(rejected(rows)).toEqual([]);
+    expect(ends).toMatchObject([
+      { units: 1215, supporting: 1215 },
+      { units: 43, supporting: 43 },
+      { units: 13 },
+      { units: 43 },
+    ]);
+
+    const resolved = resolveProviders(facts, { now: NOW, encounterSince: new Date('1900-01-01') });
+    expect(resolved.size).toBe(13);
+    for (const { providers, unresolved } of resolved.values()) {
+      expect(providers.length).toBeGreaterThan(0);
+      expect(unresolved).toBe(0);
+    }
+  });
+
+  it('of a thousand: every person is a row or a reject with its reason', async () => {
+    const { rows } = await read('synthea-1000', ['PractitionerRole', 'Patient', 'Practitioner']);
+    expect([count(rows, 'client'), count(rows, 'provider')]).toEqual([1144, 835]);
+    // Emails made of names such as "de Anda", with a space in them.
+    expect(rejected(rows)).toEqual(Array(7).fill('bad-email email'));
+    expect(rows.filter((row) => row.ok && row.person.kind === 'client')).toHaveLength(1144);
+  });
+
+  it('have an identifier as the external id when one is wanted', async () => {
+    const { rows } = await read(
+      'synthea-10',
+      ['Practitioner', 'Patient'],
+      ['http://hl7.org/fhir/sid/us-npi', 'http://hospital.smarthealthit.org'],
+    );
+    expect(rejected(rows)).toEqual([]);
+    expect(rows[0]).toMatchObject({ ok: true, person: { externalId: expect.stringMatching(/^\d{10}$/) } });
+  });
+});

@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { rawCells, rawText } from '../parse/row/raw-row.js';
+import { mentionedIds } from './mentioned-ids.js';
+
+const SEED = Number(process.env.SEED);
+
+describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
+  it.each([
+    ['a shifted cell', rawCells(['Roe', 'c 1', 'Ann']), 'c 1'],
+    ['a padded cell', rawCells([' c-1 ', 'Ann']), 'c-1'],
+    ['a list of providers', rawCells(['', '', 'p-1 | c-1']), 'c-1'],
+    ['a cell that swallowed the next row', rawCells(['c-0', 'Ann,Roe\nc-1,Bea', 'Roe']), 'c-1'],
+    ['a line whose quotes are broken', rawText('c-1;"Ann;Roe'), 'c-1'],
+    ['JSON that is broken', rawText('{"externalId":"c-1",'), 'c-1'],
+    ['an id with an invisible character', rawCells(['c\u200b-1']), 'c-1'],
+  ])('include that of %s', (_, raw, id) => {
+    expect(mentionedIds(raw)).toContain(id);
+  });
+
+  it('are all those of its cells, whatever the row looked like', () => {
+    const id = fc
+      .string({ unit: fc.constantFrom('a', '-', '1', 'é', "'", ' '), minLength: 1 })
+      .map((text) => `${text}x`);
+    fc.assert(
+      fc.property(fc.array(id, { maxLength: 6 }), fc.constantFrom(',', ';', '|', '\t', '","', '\n'), (ids, between) => {
+        for (const raw of [rawCells(ids), rawCells([ids.join(between)]), rawText(ids.join(between))]) {
+          for (const one of ids) expect(mentionedIds(raw)).toContain(one.trim());
+        }
+      }),
+      { seed: SEED, numRuns: 300 },
+    );
+  });
+
+  it('are none that could not be one', () => {
+    expect([...mentionedIds(rawCells(['', 'x'.repeat(201), 'a\u0000b']))]).toEqual([]);
+  });
+});

@@ -1,0 +1,172 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
+import { added } from '../model/import-sql.js';
+import type { ImportRecord } from '../model/import-types.js';
+import { ImportsRepository } from '../model/imports.repository.js';
+import { namesOneOf } from '../model/names-one-of.js';
+import { RowCellsRepository } from '../model/raw-rows.repository.js';
+import { rejection } from '../parse/row/rejection.js';
+import { UnchangedRowsRepository } from '../upload/unchanged-rows.repository.js';
+import { ForecastRepository } from './conflicts.repository.js';
+import { DeletesRepository } from './deletes.repository.js';
+import { ReferencesRepository } from './references.repository.js';
+
+/** Rules that only all rows together can tell, and the plan: set-based SQL over one import's rows. */
+@Injectable()
+export class PlanRepository {
+  constructor(
+    private readonly imports: ImportsRepository,
+    private readonly references: ReferencesRepository,
+    private readonly deletes: DeletesRepository,
+    private readonly forecast: ForecastRepository,
+    private readonly unchanged: UnchangedRowsRepository,
+    private readonly cells: RowCellsRepository,
+  ) {}
+
+  /** Plans the pending rows of an import that was read to its end; nothing of it is sent or wanted yet. */
+  async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
+    if (record.state === 'staging') await this.unchanged.doubt(tx, record.id);
+    if (record.kind === 'fhir') await this.references.resolve(tx, record);
+    await this.rejectDuplicates(tx, record.id);
+    if (record.mode === 'upsert') await this.keepLists(tx, record.id);
+    if (record.kind === 'fhir') {
+      if (!record.defaultProvider) await this.references.rejectUnresolved(tx, record);
+      await this.references.forgetLinks(tx, record.id);
+    }
+    await this.giveDefaultProvider(tx, record);
+    await this.rejectUnknownProviders(tx, record.id);
+    if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
+    const compared = await this.compare(tx, record.id);
+    if (record.state === 'staging' && record.attempts > 1) await this.skipOvertaken(tx, record.id);
+    // What is planned was written just now, and rows to delete joined the others: taken for few, they would be looked
+    // through for each row.
+    if (compared > 0) await this.imports.analyse(tx);
+    if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
+    await this.forecast.foresee(tx, record.id);
+    await this.cells.forget(tx, record.id, { mayBeRetried: true });
+  }
+
+  /** Forgets what was kept for the plan of an import that can't be planned; what is wrong with its rows can be shown still. */
+  async giveUp(tx: PoolClient, importId: string): Promise<void> {
+    await this.references.forget(tx, importId);
+    await this.cells.forget(tx, importId, { mayBeRetried: false });
+  }
+
+  /** Others went on while this import could not be planned: what was said of somebody since it was read stands. */
+  private async skipOvertaken(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan', calls_min = 0, calls_max = 0,
+         hint = 'This person was changed after the import was read, and before it could be planned: retry to plan it anew.'
+       FROM people p, imports i
+       WHERE i.id = $1 AND r.import_id = $1 AND r.outcome = 'pending' AND p.id = r.person_id AND p.wanted_at > i.staged_at`,
+      [importId],
+    );
+  }
+
+  private async rejectDuplicates(tx: PoolClient, importId: string): Promise<void> {
+    const { code, hint } = rejection('duplicate-id');
+    await tx.query(
+      `WITH firsts AS MATERIALIZED (
+         SELECT kind, external_id, min(row_no) AS row_no FROM import_rows
+         WHERE import_id = $1 AND outcome IN ('pending', 'unchanged') GROUP BY kind, external_id HAVING count(*) > 1)
+       UPDATE import_rows r SET outcome = 'rejected', planned = NULL, code = $2, field = 'externalId', hint = $3 FROM firsts f
+       WHERE r.import_id = $1 AND r.kind = f.kind AND r.external_id = f.external_id AND r.row_no > f.row_no
+         AND r.outcome IN ('pending', 'unchanged')`,
+      [importId, code, hint],
+    );
+  }
+
+  /** An upsert leaves the providers of a client alone of whom the file does not speak; what it adds is on the row. */
+  private async keepLists(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH unspoken AS MATERIALIZED (
+         SELECT row_no, external_id, coalesce(added_providers, '{}') AS added FROM import_rows
+         WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND providers IS NULL),
+       lists AS (
+         SELECT u.row_no, array_agg(q.external_id ORDER BY cp.position) AS providers FROM unspoken u
+         JOIN people c ON c.kind = 'client' AND c.external_id = u.external_id AND c.wanted
+         JOIN client_providers cp ON cp.client_id = c.id JOIN people q ON q.id = cp.provider_id AND q.wanted
+         GROUP BY u.row_no)
+       UPDATE import_rows r SET providers = (${added('lists.providers', 'u.added')})[1:$2], added_providers = u.added
+       FROM unspoken u LEFT JOIN lists USING (row_no) WHERE r.import_id = $1 AND r.row_no = u.row_no`,
+      [importId, PROVIDERS_MAX],
+    );
+  }
+
+  private async giveDefaultProvider(tx: PoolClient, record: ImportRecord): Promise<void> {
+    const open = `import_id = $1 AND kind = 'client' AND outcome = 'pending' AND coalesce(providers, '{}') = '{}'`;
+    if (record.defaultProvider) {
+      await tx.query(`UPDATE import_rows SET providers = ARRAY[$2] WHERE ${open}`, [record.id, record.defaultProvider]);
+      return;
+    }
+    const { code, hint } = rejection('no-provider');
+    await tx.query(
+      `UPDATE import_rows SET outcome = 'rejected', code = $2, field = 'providers', hint = $3 WHERE ${open}`,
+      [record.id, code, hint],
+    );
+  }
+
+  private async rejectUnknownProviders(tx: PoolClient, importId: string): Promise<void> {
+    const { rows } = await tx.query<{ externalId: string }>(
+      `SELECT external_id AS "externalId" FROM (
+         SELECT unnest(providers) AS external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
+         EXCEPT SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND outcome = 'pending') AS named
+       WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = 'provider' AND p.external_id = named.external_id AND p.wanted)`,
+      [importId],
+    );
+    if (rows.length === 0) return;
+    const { code, hint } = rejection('unknown-provider');
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'rejected', code = $3, field = 'providers', hint = $4
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND ${namesOneOf('$2')}`,
+      [importId, rows.map(({ externalId }) => externalId), code, hint],
+    );
+  }
+
+  /**
+   * Compares each row with its person: what is planned, the person's version, and the calls it takes. What needs no
+   * call has its outcome at once.
+   *
+   * @returns how many rows that were
+   */
+  private async compare(tx: PoolClient, importId: string): Promise<number> {
+    const { rowCount } = await tx.query(
+      `WITH compared AS (
+         SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.platform_user_id IS NOT NULL AS mapped,
+           r.email_fingerprint IS NOT NULL AS has_email, 1 + (cardinality(r.providers) > 1)::int AS without_check,
+           CASE
+             WHEN r.outcome = 'rejected' THEN 'rejected'
+             WHEN r.planned = 'delete' THEN 'delete'
+             WHEN p.id IS NULL OR NOT p.wanted THEN 'create-or-link'
+             WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR r.providers = lists.providers) THEN
+               CASE WHEN p.state = 'synced' THEN 'unchanged'
+                 WHEN p.state IN ('needs-review', 'failed') THEN 'needs-review'
+                 WHEN p.platform_user_id IS NULL THEN 'create-or-link' ELSE 'provider-change' END
+             WHEN p.platform_user_id IS NULL THEN 'create-or-link'
+             WHEN r.kind = 'client' AND (r.providers IS DISTINCT FROM lists.providers OR p.state <> 'synced') THEN 'provider-change'
+             ELSE 'attribute-change' END AS planned
+         FROM import_rows r
+         LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
+         LEFT JOIN LATERAL (
+           SELECT array_agg(q.external_id ORDER BY cp.position) AS providers
+           FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id) AS lists ON true
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND (r.planned IS NULL OR r.planned = 'delete' AND r.person_id IS NULL)
+           OR r.import_id = $1 AND r.outcome = 'rejected' AND r.planned IS NULL)
+       UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_wanted_at = c.wanted_at,
+         calls_min = CASE c.planned
+           WHEN 'create-or-link' THEN CASE WHEN r.kind = 'provider' THEN 1 WHEN c.has_email THEN 2 ELSE c.without_check END
+           WHEN 'provider-change' THEN 1 WHEN 'delete' THEN c.mapped::int ELSE 0 END,
+         calls_max = CASE c.planned
+           WHEN 'create-or-link' THEN CASE WHEN r.kind = 'provider' THEN 2 ELSE c.has_email::int + c.without_check END
+           WHEN 'provider-change' THEN 1 WHEN 'delete' THEN 1 ELSE 0 END,
+         outcome = CASE c.planned WHEN 'unchanged' THEN 'unchanged' WHEN 'needs-review' THEN 'needsReview' ELSE r.outcome::text END::row_outcome,
+         code = CASE WHEN c.planned = 'needs-review' THEN c.error_code ELSE r.code END,
+         profile = CASE WHEN c.planned IN ('unchanged', 'rejected') THEN NULL ELSE r.profile END
+       FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
+      [importId],
+    );
+    return rowCount ?? 0;
+  }
+}

@@ -1,0 +1,194 @@
+import { setImmediate } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Clock } from '../../config/clock.js';
+import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
+import { added } from '../model/import-sql.js';
+import type { ImportRecord } from '../model/import-types.js';
+import { ReferenceKeys } from '../model/reference-keys.js';
+import { ENCOUNTER_MS } from '../parse/resolve-providers.js';
+import type { ReferenceForm } from '../parse/row/import-row.js';
+import { knownPersonKeys } from '../parse/row/reference-key.js';
+import { rejection } from '../parse/row/rejection.js';
+
+/** Keys that are hashed before the event loop goes round: a few milliseconds. */
+export const HASHES_AT_ONCE = 1_000;
+
+const FORMS: ReferenceForm[] = ['Practitioner/…', 'PractitionerRole/…', 'urn:uuid:…', 'urn:oid:…', 'identifier'];
+
+/**
+ * The facts of import $1 that hold at $2: care and roles that are not over at the newest date of the files, encounters
+ * since $3, or else since $4 milliseconds before that date. Then whom keys of clients and of providers mean.
+ */
+const KEYS = `told AS MATERIALIZED (SELECT * FROM import_facts WHERE import_id = $1),
+  as_of AS (
+    SELECT coalesce(max(date), $2::timestamptz) AS at FROM (SELECT at FROM told UNION ALL SELECT ends FROM told) AS dates(date)
+    WHERE date <= $2),
+  facts AS MATERIALIZED (
+    SELECT t.* FROM told t, as_of WHERE (t.ends IS NULL OR t.ends > as_of.at)
+      AND NOT (t.type = 'link' AND t.rank = 3 AND t.at IS NOT NULL
+        AND t.at < coalesce($3::timestamptz, as_of.at - $4::float8 * interval '1 millisecond'))),
+  clients AS (
+    SELECT key, min(target) AS target FROM facts WHERE type = 'alias' GROUP BY key HAVING count(DISTINCT target) = 1),
+  provider_targets AS (
+    SELECT key, target FROM facts WHERE type = 'alias' AND kind = 'provider'
+    UNION SELECT r.key, a.target FROM facts r JOIN facts a ON a.type = 'alias' AND a.key = r.target WHERE r.type = 'role'),
+  providers AS (
+    SELECT key, min(target) AS target FROM provider_targets GROUP BY key HAVING count(DISTINCT target) = 1)`;
+
+type Resolvable = Pick<ImportRecord, 'id' | 'idSystems' | 'mode' | 'encounterSince'>;
+
+/** References between the FHIR resources of one import, and to providers whom earlier ones named. */
+@Injectable()
+export class ReferencesRepository {
+  constructor(
+    private readonly keys: ReferenceKeys,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Gives the clients of an import their providers from the links of FHIR: the rule of `resolveProviders` in SQL, where
+   * the references may also mean providers known before; in an upsert, that of `upsertedProviders`. Rejected clients
+   * have them, too, for the file of rejected rows.
+   */
+  async resolve(tx: PoolClient, record: Resolvable): Promise<void> {
+    if (!(await this.refers(tx, record.id))) return;
+    const named = await this.nameKnownProviders(tx, record);
+    await this.nameByKnownKeys(tx, record.id, named);
+    await tx.query('ANALYZE import_facts');
+    await tx.query(
+      `WITH ${KEYS},
+       named AS (
+         SELECT c.target AS client, p.target AS provider, l.rank, l.at, l.position
+         FROM facts l JOIN clients c ON c.key = l.key JOIN providers p ON p.key = l.target WHERE l.type = 'link'),
+       best AS (
+         SELECT DISTINCT ON (client, provider) * FROM named
+         ORDER BY client, provider, rank, at DESC NULLS LAST, position),
+       lists AS (
+         SELECT client, bool_or(rank = 1) AS replaces,
+           array_agg(provider ORDER BY rank, at DESC NULLS LAST, position, provider COLLATE "C") AS providers
+         FROM best GROUP BY client),
+       before AS (
+         SELECT c.external_id AS client, array_agg(q.external_id ORDER BY cp.position) AS providers
+         FROM people c JOIN client_providers cp ON cp.client_id = c.id JOIN people q ON q.id = cp.provider_id AND q.wanted
+         WHERE $6::boolean AND c.kind = 'client' AND c.wanted
+           AND c.external_id IN (SELECT client FROM lists WHERE NOT replaces) GROUP BY c.id),
+       wanted AS (
+         SELECT client, ${added('before.providers', 'lists.providers')} AS providers,
+           CASE WHEN $6 AND NOT replaces THEN lists.providers END AS added
+         FROM lists LEFT JOIN before USING (client))
+       UPDATE import_rows r SET providers = wanted.providers[1:$5], added_providers = wanted.added[1:$5] FROM wanted
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = wanted.client
+         AND r.outcome IN ('pending', 'rejected')`,
+      [...this.windowOf(record), PROVIDERS_MAX, record.mode === 'upsert'],
+    );
+  }
+
+  /** Rejects clients who have no provider since the references to theirs lead to nobody, and tells how those are written. */
+  async rejectUnresolved(tx: PoolClient, record: Resolvable): Promise<void> {
+    if (!(await this.refers(tx, record.id)) || !(await this.leavesSomebody(tx, record.id))) return;
+    const rejections = FORMS.map((form) => rejection('unresolved-provider', { field: 'providers', expected: form }));
+    await tx.query(
+      `WITH ${KEYS},
+       lost AS (
+         SELECT c.target AS client, min(l.form) AS form FROM facts l JOIN clients c ON c.key = l.key
+         WHERE l.type = 'link' AND NOT EXISTS (SELECT 1 FROM providers p WHERE p.key = l.target) GROUP BY c.target)
+       UPDATE import_rows r SET outcome = 'rejected', code = $5, field = 'providers', hint = hints.hint
+       FROM lost JOIN unnest($6::text[], $7::text[]) AS hints(form, hint) USING (form)
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = lost.client AND r.outcome = 'pending'
+         AND coalesce(r.providers, '{}') = '{}'`,
+      [...this.windowOf(record), rejections[0]?.code, FORMS, rejections.map(({ hint }) => hint)],
+    );
+  }
+
+  /** Forgets who treats whom; by which keys providers are meant is remembered once the import is applied. */
+  async forgetLinks(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `DELETE FROM import_facts f WHERE import_id = $1 AND (type = 'link' OR kind = 'client' OR fact_no < 0 AND NOT EXISTS (
+         SELECT 1 FROM import_facts r WHERE r.import_id = $1 AND r.type = 'role' AND r.target = f.key))`,
+      [importId],
+    );
+  }
+
+  /** Keeps the keys by which an applied import means providers: references of later imports may use them. */
+  async remember(tx: PoolClient, importId: string): Promise<void> {
+    const told = `SELECT key, target, NULL AS ends FROM import_facts
+        WHERE import_id = $1 AND type = 'alias' AND kind = 'provider' AND fact_no > 0
+      UNION SELECT r.key, a.target, r.ends FROM import_facts r
+        JOIN import_facts a ON a.import_id = $1 AND a.type = 'alias' AND a.key = r.target
+        WHERE r.import_id = $1 AND r.type = 'role'`;
+    await tx.query(`DELETE FROM provider_keys WHERE key IN (SELECT key FROM (${told}) AS told)`, [importId]);
+    await tx.query(
+      `INSERT INTO provider_keys (key, external_id, ends)
+       SELECT key, target, CASE WHEN bool_or(ends IS NULL) THEN NULL ELSE max(ends) END FROM (${told}) AS told GROUP BY key, target`,
+      [importId],
+    );
+    await this.forget(tx, importId);
+  }
+
+  /** Forgets the facts of an import. */
+  async forget(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query('DELETE FROM import_facts WHERE import_id = $1', [importId]);
+  }
+
+  private windowOf({ id, encounterSince }: Resolvable): [string, Date, Date | null, number] {
+    return [id, this.clock.now(), encounterSince, ENCOUNTER_MS];
+  }
+
+  private async refers(tx: PoolClient, importId: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `SELECT 1 FROM import_facts WHERE import_id = $1 AND type IN ('link', 'role') LIMIT 1`,
+      [importId],
+    );
+    return rowCount !== 0;
+  }
+
+  private async leavesSomebody(tx: PoolClient, importId: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `SELECT 1 FROM import_rows WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
+         AND coalesce(providers, '{}') = '{}' LIMIT 1`,
+      [importId],
+    );
+    return rowCount !== 0;
+  }
+
+  /** References may also mean providers that an earlier import or a PUT named. @returns how many keys they have */
+  private async nameKnownProviders(tx: PoolClient, record: Resolvable): Promise<number> {
+    const batch = Math.ceil(HASHES_AT_ONCE / Math.max(2, record.idSystems.length)) - 1;
+    let named = 0;
+    for (let after = ''; ; ) {
+      const { rows } = await tx.query<{ id: string }>(
+        `SELECT external_id AS id FROM people WHERE kind = 'provider' AND wanted AND external_id > $1
+         ORDER BY external_id LIMIT $2`,
+        [after, batch],
+      );
+      const aliases = rows.flatMap(({ id }) =>
+        knownPersonKeys('provider', id, record.idSystems).map((key) => [this.keys.of(key), id] as const),
+      );
+      await tx.query(
+        `INSERT INTO import_facts (import_id, fact_no, type, key, target, kind)
+         SELECT $1, -$4::int - ordinality, 'alias', key, target, 'provider'
+         FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS known(key, target, ordinality)`,
+        [record.id, aliases.map(([key]) => key), aliases.map(([, target]) => target), named],
+      );
+      named += aliases.length;
+      after = rows.at(-1)?.id ?? '';
+      if (rows.length < batch) return named;
+      await setImmediate();
+    }
+  }
+
+  /** … or by an identifier or a role that an earlier import told, unless this one tells whom it means. */
+  private async nameByKnownKeys(tx: PoolClient, importId: string, named: number): Promise<void> {
+    await tx.query(
+      `INSERT INTO import_facts (import_id, fact_no, type, key, target, kind, ends)
+       SELECT $1, -$2::int - row_number() OVER (), 'alias', k.key, k.external_id, 'provider', NULL
+       FROM provider_keys k JOIN people p ON p.kind = 'provider' AND p.external_id = k.external_id AND p.wanted
+       WHERE k.key IN (SELECT target FROM import_facts WHERE import_id = $1 AND type IN ('link', 'role'))
+         AND (k.ends IS NULL OR k.ends > $3)
+         AND NOT EXISTS (SELECT 1 FROM import_facts f WHERE f.import_id = $1 AND f.key = k.key AND f.fact_no > 0
+           AND (f.type = 'role' OR f.type = 'alias' AND f.kind = 'provider'))`,
+      [importId, named, this.clock.now()],
+    );
+  }
+}

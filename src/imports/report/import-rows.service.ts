@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { messageFor } from '../../people/model/person-messages.js';
+import { type ImportFile, ImportFiles } from '../model/import-files.js';
+import type { RowOutcome } from '../model/import-types.js';
+import { type ImportRowRecord, ImportsRepository } from '../model/imports.repository.js';
+import { type CellsBlock, RowCellsRepository } from '../model/raw-rows.repository.js';
+import { CSV_COLUMNS } from '../parse/row/import-row.js';
+import { parseRaw, rawCells } from '../parse/row/raw-row.js';
+import type { ImportRowsQuery } from './imports.dto.js';
+import { ImportsService } from './imports.service.js';
+import { type RejectedLine, rejectedCsv } from './rejected-csv.js';
+import { type RejectedLayout, rejectedLayout } from './rejected-layout.js';
+
+/** Rejected rows that are read at once. */
+const PAGE = 1_000;
+
+/** What stands for cells that are no longer kept. */
+const NO_CELLS = { raw: rawCells([]) };
+
+/** A row as it is shown. */
+export interface ImportRowView {
+  file: string;
+  line: number;
+  kind: string | null;
+  externalId: string | null;
+  planned: string | null;
+  outcome: RowOutcome;
+  code: string | null;
+  field: string | null;
+  hint: string | null;
+}
+
+/** The rows of an import: lists, and the file of rejected ones. */
+@Injectable()
+export class ImportRowsService {
+  constructor(
+    private readonly imports: ImportsService,
+    private readonly repository: ImportsRepository,
+    private readonly files: ImportFiles,
+    private readonly cells: RowCellsRepository,
+  ) {}
+
+  /** One page of rows in the order of the files. @throws {Problem} 404 */
+  async list(id: string, query: ImportRowsQuery): Promise<Page<ImportRowView>> {
+    const files = this.files.open(await this.imports.find(id));
+    const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
+    const rows = await this.repository.rows(id, query, query.limit + 1, after);
+    return pageOf(
+      rows,
+      query.limit,
+      (row) => [row.rowNo],
+      (row) => showRow(row, files),
+    );
+  }
+
+  /** The rejected rows with their original columns, line, code and hint, as CSV. @throws {Problem} 404 */
+  async rejectedCsv(id: string): Promise<Readable> {
+    const files = this.files.open(await this.imports.find(id));
+    const rejects = await this.repository.filesWithRejects(id);
+    const layout = rejectedLayout(
+      rejects.map(({ file, kinds }) => ({ file, kinds, columns: files[file - 1]?.columns ?? CSV_COLUMNS })),
+    );
+    return Readable.from(rejectedCsv(layout.columns, this.rejected(id, layout)), { objectMode: false });
+  }
+
+  private async *rejected(id: string, layout: RejectedLayout): AsyncGenerator<RejectedLine> {
+    let after = 0;
+    let block: CellsBlock | undefined;
+    for (;;) {
+      const page = await this.repository.rejected(id, after, PAGE);
+      for (const row of page) {
+        if (!block?.has(row.rowNo)) block = await this.cells.around(id, row.rowNo);
+        const { raw } = block?.get(row.rowNo) ?? NO_CELLS;
+        const { cells, text } = parseRaw(raw);
+        yield {
+          raw: text === '' ? rawCells(layout.arrange(row.file, row.kind, cells)) : raw,
+          line: row.line,
+          code: row.code ?? '',
+          hint: row.hint ?? '',
+          providers: row.providers,
+        };
+      }
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) return;
+      after = last.rowNo;
+    }
+  }
+}
+
+/** A row that came to nothing has a hint: its own, or what the code of its person means. */
+function showRow({ rowNo: _, file, ...row }: ImportRowRecord, files: ImportFile[]): ImportRowView {
+  const hint = row.hint ?? (row.code === null ? null : messageFor(row.code));
+  return { file: files[file - 1]?.name ?? '', ...row, hint };
+}

@@ -1,0 +1,152 @@
+import type { Readable } from 'node:stream';
+import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuditedRead } from '../../access/audit/audit.interceptor.js';
+import { EventStreams } from '../../access/guard/event-streams.js';
+import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
+import { Caller, type Principal } from '../../access/identity/caller.js';
+import { Scopes } from '../../access/identity/scopes.js';
+import { Env } from '../../config/env.js';
+import { RawContent } from '../../http/body/raw-content.js';
+import { HangUp } from '../../http/request/client-disconnect.js';
+import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { PreferWait } from '../../http/request/prefer.js';
+import { TakesStream } from '../../http/request/route-options.js';
+import { UuidParam } from '../../http/request/uuid-param.js';
+import { IMPORT_REQUEST_BODY } from '../upload/import-request-body.js';
+import { uploadedFiles } from '../upload/uploaded-files.js';
+import { ImportProgress } from './import-progress.js';
+import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
+import { ImportUploads } from './import-uploads.service.js';
+import { ImportView } from './import-view.js';
+import { ApplyDto, ImportQuery, ImportRowsQuery } from './imports.dto.js';
+import { ImportsService } from './imports.service.js';
+
+/** Bulk imports of people. */
+@ApiTags('imports')
+@Controller('v1/imports')
+@Scopes('imports')
+export class ImportsController {
+  constructor(
+    private readonly imports: ImportsService,
+    private readonly uploads: ImportUploads,
+    private readonly rows: ImportRowsService,
+    private readonly progress: ImportProgress,
+    private readonly streams: EventStreams,
+    private readonly env: Env,
+  ) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Uploads people, raw or as files of a form, to be planned and mirrored',
+    requestBody: IMPORT_REQUEST_BODY,
+  })
+  @HttpCode(202)
+  @TakesStream()
+  @Idempotent()
+  @ApiAcceptedResponse({ type: ImportView })
+  async create(
+    @Query() query: ImportQuery,
+    @CreationId() id: string,
+    @RawContent() body: Readable,
+    @Caller() caller: Principal,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ImportView> {
+    const { idSystem, encounterSince: day, ...rest } = query;
+    const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
+    await this.uploads.create(
+      id,
+      { ...rest, idSystems: idSystem, encounterSince, createdBy: caller.id },
+      uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
+    );
+    reply.header('location', `/v1/imports/${id}`);
+    return this.progress.awaitRest(id, wait, signal);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'Imports, the newest first' })
+  async list(@Query() query: PageQuery): Promise<Page<ImportView>> {
+    const [createdAt, id] = decodeCursor<[string, string]>(query.cursor, 'time', 'uuid') ?? [];
+    const views = await this.imports.list(query.limit + 1, createdAt && id ? { createdAt, id } : undefined);
+    return pageOf(
+      views,
+      query.limit,
+      (view) => [view.createdAt, view.id],
+      (view) => view,
+    );
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'One import: where it stands and what became of its rows' })
+  @ApiOkResponse({ type: ImportView })
+  async get(@UuidParam() id: string, @PreferWait() wait: number, @HangUp() signal: AbortSignal): Promise<ImportView> {
+    return this.progress.awaitRest(id, wait, signal);
+  }
+
+  @Get(':id/rows')
+  @ApiOperation({ summary: 'The rows of an import, by outcome if asked' })
+  async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<Page<ImportRowView>> {
+    return this.rows.list(id, query);
+  }
+
+  @Get(':id/rejected.csv')
+  @ApiOperation({ summary: 'The rejected rows as CSV, to be corrected and imported again' })
+  @AuditedRead()
+  async rejected(@UuidParam() id: string, @Res() reply: FastifyReply): Promise<void> {
+    const csv = await this.rows.rejectedCsv(id);
+    await reply
+      .header('content-type', 'text/csv; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="rejected.csv"')
+      .send(csv);
+  }
+
+  @Get(':id/events')
+  @ApiOperation({ summary: 'The progress of an import as server-sent events' })
+  async events(
+    @UuidParam() id: string,
+    @HangUp() signal: AbortSignal,
+    @Caller() caller: Principal,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.streams.send(reply, caller, () => this.progress.stream(id, signal));
+  }
+
+  @Post(':id/apply')
+  @ApiOperation({ summary: 'Applies exactly the plan, over thresholds when told' })
+  @HttpCode(202)
+  async apply(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
+    return this.imports.apply(id, dto.override ?? [], caller);
+  }
+
+  @Post(':id/pause')
+  @ApiOperation({ summary: 'Pauses an import; calls under way finish' })
+  @HttpCode(200)
+  async pause(@UuidParam() id: string): Promise<ImportView> {
+    return this.imports.pause(id);
+  }
+
+  @Post(':id/resume')
+  @ApiOperation({ summary: 'Goes on with a paused import' })
+  @HttpCode(200)
+  async resume(@UuidParam() id: string): Promise<ImportView> {
+    return this.imports.resume(id);
+  }
+
+  @Post(':id/cancel')
+  @ApiOperation({ summary: 'Cancels an import; what was not sent is no longer wanted' })
+  @HttpCode(200)
+  async cancel(@UuidParam() id: string): Promise<ImportView> {
+    return this.imports.cancel(id);
+  }
+
+  @Post(':id/retry')
+  @ApiOperation({ summary: 'Takes up again what failed, is in review or was skipped' })
+  @HttpCode(200)
+  async retry(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
+    return this.imports.retry(id, dto?.override ?? [], caller);
+  }
+}

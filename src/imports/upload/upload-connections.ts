@@ -1,0 +1,71 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import pg from 'pg';
+import { ANSWER_TIMEOUT_MS, Database, SESSION_OPTIONS } from '../../database/database.js';
+import { Problem } from '../../http/problem/problem.js';
+
+/** Uploads that one process reads at once; each holds a connection until its end. */
+const PLACES = 4;
+
+/** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Seconds after which whoever found no place may try again. */
+const TRY_AGAIN_SECONDS = 30;
+
+/**
+ * Where uploads are read: a few at a time, over connections of their own, so that slow senders keep nobody else from
+ * the database. An upload is one transaction and is never run again: its bytes come once.
+ */
+@Injectable()
+export class UploadRoom implements OnApplicationShutdown {
+  private readonly pool: pg.Pool;
+  private taken = 0;
+
+  constructor(database: Database) {
+    this.pool = new pg.Pool({
+      connectionString: database.url,
+      max: PLACES,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      // Each statement stores a batch that is there; a connection that fell silent costs its upload, not its place.
+      query_timeout: ANSWER_TIMEOUT_MS,
+      keepAlive: true,
+      options: SESSION_OPTIONS,
+      application_name: 'notebridge-uploads',
+    });
+    this.pool.on('error', (error) => new Logger(UploadRoom.name).warn(`an idle connection was lost: ${error.name}`));
+    // One that dies while its sender is slow fails the next statement; without a listener it would end the process too.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
+  }
+
+  /** Runs an upload in a transaction. @throws {Problem} 503 `too-many-uploads` when all places are taken */
+  async transaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
+    if (this.taken === PLACES) {
+      const detail = `${PLACES} imports are being read already; send this one again in a while.`;
+      throw new Problem(503, 'too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
+    }
+    this.taken += 1;
+    try {
+      await this.run(work);
+    } finally {
+      this.taken -= 1;
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.pool.end();
+  }
+
+  private async run(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
+    const tx = await this.pool.connect();
+    try {
+      await tx.query('BEGIN');
+      await work(tx);
+      await tx.query('COMMIT');
+      tx.release();
+    } catch (error) {
+      // Whatever COPY was doing, the connection is not used again.
+      tx.release(true);
+      throw error;
+    }
+  }
+}

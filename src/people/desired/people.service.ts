@@ -1,0 +1,216 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
+import { afterCommit } from '../../http/body/after-commit.js';
+import { Problem } from '../../http/problem/problem.js';
+import { waitUntil } from '../../http/request/poll-until.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { becameListable, type PersonKind, type PersonState } from '../model/person.js';
+import type { PersonRow } from '../model/person-row.js';
+import { type PersonView, showPerson } from '../model/person-view.js';
+import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
+import { type ResolveAction, type ResolveRefusal, resolveRefusal } from '../model/resolve-rule.js';
+import { PlatformPeople } from '../reconcile/platform-people.js';
+import { WakesRepository } from '../store/dependents.repository.js';
+import { PeopleRepository } from '../store/people.repository.js';
+import { WishesRepository } from './desired-state.repository.js';
+
+/** States in which nothing more happens by itself. */
+const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
+
+const REFUSALS: Record<ResolveRefusal, string> = {
+  'call-under-way': 'A call for this person is under way or not settled; wait until it needs a review or has failed.',
+  'has-platform-user':
+    'This person has a user on the platform, and create would make a second one; resolve with retry, or link to another user.',
+  'nothing-to-resolve': 'Nothing is to be settled for this person; only one that needs a review or has failed can be.',
+};
+
+/** What the EHR wants of people, and what it is shown of them. */
+@Injectable()
+export class PeopleService {
+  constructor(
+    private readonly database: Database,
+    private readonly people: PeopleRepository,
+    private readonly wakes: WakesRepository,
+    private readonly wishes: WishesRepository,
+    private readonly platform: PlatformPeople,
+    private readonly seal: ProfileSeal,
+    private readonly doorbell: Doorbell,
+  ) {}
+
+  /** Wants a provider with this profile. */
+  async putProvider(externalId: string, profile: Profile): Promise<PersonView> {
+    const key: PersonKey = { kind: 'provider', externalId };
+    return this.change(key, async (tx) => this.wishes.wantPerson(tx, key, profile));
+  }
+
+  /**
+   * Wants a client with this profile and these providers.
+   *
+   * @throws {Problem} 422 `unknown-provider` when the EHR never named one of them
+   */
+  async putClient(externalId: string, profile: Profile, providers: string[]): Promise<PersonView> {
+    const key: PersonKey = { kind: 'client', externalId };
+    return this.change(key, async (tx) => {
+      const providerIds = await this.providerIds(tx, providers);
+      const id = await this.wishes.wantPerson(tx, key, profile);
+      await this.wishes.wantProviders(tx, id, providerIds);
+      return id;
+    });
+  }
+
+  /** Wants this complete list of providers for a client. @throws {Problem} 404, or 422 `unknown-provider` */
+  async putClientProviders(externalId: string, providers: string[]): Promise<PersonView> {
+    const key: PersonKey = { kind: 'client', externalId };
+    return this.change(key, async (tx) => {
+      const providerIds = await this.providerIds(tx, providers);
+      const row = await this.mustFind(tx, key);
+      if (!row.person.wanted) throw notFound('client');
+      await this.wishes.wantProviders(tx, row.id, providerIds);
+      await tx.query(
+        `UPDATE people SET lane = 'interactive', held_by = NULL, fault = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
+        [row.id],
+      );
+      return row.id;
+    });
+  }
+
+  /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
+  async remove(key: PersonKey): Promise<PersonView> {
+    return this.change(key, async (tx) => {
+      const row = await this.mustFind(tx, key);
+      const clients = key.kind === 'provider' ? await this.wishes.countClientsOf(tx, row.id) : 0;
+      if (clients > 0) {
+        const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
+        throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
+      }
+      await this.wishes.wantAbsence(tx, row.id);
+      return row.id;
+    });
+  }
+
+  /** Shows a person, waiting until it is settled or needs somebody. @param seconds to wait at most */
+  async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonView> {
+    const read = async () => {
+      const row = await this.people.find(this.database.pool, key.kind, key.externalId);
+      if (!row) throw notFound(key.kind);
+      return this.view(row);
+    };
+    return waitUntil(seconds, read, (view) => SETTLED.includes(view.sync.state), signal);
+  }
+
+  /**
+   * Waits for a person that was just changed.
+   *
+   * @param seconds to wait at most; 0 answers at once
+   * @returns the person as it was changed where it can't be read again
+   */
+  async awaitSettled(view: PersonView, seconds: number, signal?: AbortSignal): Promise<PersonView> {
+    if (seconds === 0 || SETTLED.includes(view.sync.state)) return view;
+    return afterCommit(
+      () => this.show(view, seconds, signal),
+      () => view,
+    );
+  }
+
+  /**
+   * Settles by a human being's word what the service could not.
+   *
+   * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
+   */
+  async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonView> {
+    return this.change(key, async (tx) => {
+      const row = await this.mustFind(tx, key);
+      const refusal = resolveRefusal(action, row.state, row.person);
+      if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state: row.state } });
+      if (action !== 'link') await this.wishes.resolve(tx, row.id, action);
+      else if (!platformUserId) {
+        throw new Problem(422, 'platform-user-id-needed', 'To link, name the user of the platform in platformUserId.', {
+          pointer: '/platformUserId',
+        });
+      } else if (await this.people.isHeldByAnother(tx, row.id, platformUserId)) {
+        const detail = 'This user of the platform is linked to another person; find out which of the two it is.';
+        throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
+      } else await this.wishes.link(tx, row.id, platformUserId, 'resolved');
+      return row.id;
+    });
+  }
+
+  /** One page of people in the order of their external ids. Deleted ones are left out unless asked for. */
+  async list(
+    kind: PersonKind,
+    state: PersonState | undefined,
+    limit: number,
+    after: string | undefined,
+  ): Promise<PersonView[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      `SELECT id FROM people WHERE kind = $1 AND external_id > $2
+         AND ($3::person_state IS NULL AND state <> 'deleted' OR state = $3::person_state)
+       ORDER BY external_id LIMIT $4`,
+      [kind, after ?? '', state ?? null, limit],
+    );
+    return this.views(rows.map((row) => row.id));
+  }
+
+  /** Finds people of both kinds by email or external id. */
+  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonView[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      `SELECT id FROM people WHERE state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1)
+         AND ($2::text IS NULL OR external_id = $2) ORDER BY kind, external_id LIMIT 200`,
+      [this.seal.emailFingerprint(email ?? null), externalId ?? null],
+    );
+    return this.views(rows.map((row) => row.id));
+  }
+
+  /** Changes what is wanted or known of one person, decides anew, and rings. */
+  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonView> {
+    const view = await this.database.transaction(async (tx) => {
+      const before = await this.people.find(tx, key.kind, key.externalId);
+      const id = await work(tx);
+      const row = await this.people.redecide(tx, id);
+      if (row.kind === 'client') await this.wakes.hurryProvidersOf(tx, id);
+      if (row.kind === 'provider' && becameListable(before?.person, row.person)) await this.wakes.clientsOf(tx, id);
+      const decided = await this.people.load(tx, id);
+      if (!decided) throw new Error('A person vanished while it was being changed.');
+      return this.view(decided);
+    });
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'person-changed');
+    return view;
+  }
+
+  private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
+    const named = new Map(
+      (await this.wishes.nameProviders(tx, externalIds)).map((provider) => [provider.externalId, provider.id]),
+    );
+    return externalIds.map((externalId, position) => {
+      const id = named.get(externalId);
+      if (id) return id;
+      const detail = `The provider at position ${position} is not known, or was deleted; PUT /v1/providers/{externalId} first, or correct the id.`;
+      throw new Problem(422, 'unknown-provider', detail, { pointer: `/providers/${position}` });
+    });
+  }
+
+  private async mustFind(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
+    const row = await this.people.find(tx, key.kind, key.externalId, true);
+    if (!row) throw notFound(key.kind);
+    return row;
+  }
+
+  private async views(ids: string[]): Promise<PersonView[]> {
+    const rows = await this.people.loadMany(this.database.pool, ids);
+    return rows.map((row) => this.view(row));
+  }
+
+  private view(row: PersonRow): PersonView {
+    return showPerson(row, this.seal, this.platform.isConfigured);
+  }
+}
+
+function notFound(kind: PersonKind): Problem {
+  return new Problem(
+    404,
+    `${kind}-not-found`,
+    `No ${kind} with this external id is known; check the id, or PUT it first.`,
+  );
+}

@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Feed } from '../../feed/feed.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import {
+  type EventHandler,
+  type Handled,
+  HandlesEvents,
+  type InboxEvent,
+} from '../../webhooks/process/event-handlers.js';
+import type { PersonRow } from '../model/person-row.js';
+import { WakesRepository } from '../store/dependents.repository.js';
+import { PeopleRepository } from '../store/people.repository.js';
+import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
+import { WishesRepository } from './desired-state.repository.js';
+
+/**
+ * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
+ * side. This settles a client whose create got no answer. Whoever is not named is listed as unknown to the EHR. Of a user
+ * who is linked already the role counts: whoever was found by an email alone and has another is somebody else.
+ */
+@Injectable()
+@HandlesEvents('USER_CREATED')
+export class UserCreatedHandler implements EventHandler {
+  constructor(
+    private readonly people: PeopleRepository,
+    private readonly wakes: WakesRepository,
+    private readonly wishes: WishesRepository,
+    private readonly users: PlatformUsersRepository,
+    private readonly feed: Feed,
+    private readonly doorbell: Doorbell,
+  ) {}
+
+  async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
+    const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
+    const externalId = typeof externalUserId === 'string' ? externalUserId : null;
+    const user = { platformUserId: userId, role, externalUserId: externalId };
+    if (!(await this.users.isDeleted(tx, userId))) await this.learn(tx, user);
+    await this.tell(tx, user);
+    return 'processed';
+  }
+
+  private async learn(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
+    const { platformUserId, role, externalUserId } = user;
+    const kind = kindOfRole(role);
+    const holder = await this.people.findByUser(tx, platformUserId);
+    if (holder) return this.judgeRole(tx, holder, user);
+    const row = kind && externalUserId !== null ? await this.people.find(tx, kind, externalUserId, true) : undefined;
+    const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
+    if (!isOpen) return this.users.keep(tx, user);
+    await this.wishes.link(tx, row.id, platformUserId, 'event');
+    await this.people.redecide(tx, row.id);
+    if (kind === 'provider') await this.wakes.clientsOf(tx, row.id);
+  }
+
+  private async tell(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
+    const person = await this.people.findByUser(tx, userId);
+    const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
+    await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
+  }
+
+  private async judgeRole(tx: PoolClient, { id, kind, person }: PersonRow, user: UnknownPlatformUser): Promise<void> {
+    if (person.roleKnown) return;
+    if (kindOfRole(user.role) === kind) await this.wishes.confirmRole(tx, id);
+    else {
+      await this.users.keep(tx, user);
+      await this.wishes.unlink(tx, id);
+    }
+    await this.people.redecide(tx, id);
+    if (kind === 'provider') await this.wakes.clientsOf(tx, id);
+  }
+
+  afterCommit(): void {
+    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'user-created');
+  }
+}

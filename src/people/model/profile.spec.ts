@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { Random } from '../../config/random.js';
+import { Vault } from '../../vault/vault.js';
+import { normaliseEmail, type PersonKey, ProfileSeal } from './profile.js';
+
+const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], randomBytes(32), new Random());
+const seal = new ProfileSeal(vault);
+const key: PersonKey = { kind: 'client', externalId: 'c1' };
+const profile = { email: 'Zoë@Example.org', firstName: 'Zoë', lastName: 'Åkesson' };
+
+test('a sealed profile opens for the same person and for nobody else', () => {
+  const sealed = seal.seal(key, profile);
+  expect(seal.open(key, sealed)).toEqual(profile);
+  expect(() => seal.open({ kind: 'provider', externalId: 'c1' }, sealed)).toThrow('does not open');
+  expect(() => seal.open({ kind: 'client', externalId: 'c2' }, sealed)).toThrow('does not open');
+});
+
+test('two spellings of one email are one email: case, outer blanks, composed and decomposed accents', () => {
+  for (const spelling of ['zoë@example.org', ' ZOË@EXAMPLE.ORG ', 'zoe\u0308@example.org']) {
+    expect(normaliseEmail(spelling)).toBe('zoë@example.org');
+    expect(seal.emailFingerprint(spelling)).toEqual(seal.emailFingerprint(profile.email));
+  }
+  expect(seal.emailFingerprint(null)).toBeNull();
+});
+
+test('a profile’s hash changes with each field, and no two fields run together', () => {
+  const hash = seal.hash(profile);
+  expect(seal.hash({ ...profile })).toEqual(hash);
+  for (const change of [{ email: null }, { firstName: 'Zoe' }, { lastName: 'Akesson' }]) {
+    expect(seal.hash({ ...profile, ...change })).not.toEqual(hash);
+  }
+  const together = seal.hash({ email: null, firstName: 'ab', lastName: 'c' });
+  expect(seal.hash({ email: null, firstName: 'a', lastName: 'bc' })).not.toEqual(together);
+});

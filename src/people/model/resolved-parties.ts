@@ -1,0 +1,79 @@
+import { Problem } from '../../http/problem/problem.js';
+import type { PersonKind, PersonState } from './person.js';
+
+/** A person whom the EHR names in a request, as it stands now. */
+export interface NamedPerson {
+  id: string;
+  kind: PersonKind;
+  externalId: string;
+  state: PersonState;
+  errorCode: string | null;
+  /** False: to be deleted. */
+  wanted: boolean;
+  platformUserId: string | null;
+  /** A client's list on the platform as last applied; null: not known, and for a provider. */
+  appliedProviders: string[] | null;
+}
+
+/** What was found of the people that a request names. */
+export interface Found {
+  provider: NamedPerson | undefined;
+  /** Null: the request names none. */
+  client: NamedPerson | undefined | null;
+  /** Whether the EHR's list of the client's providers holds the provider. */
+  treats: boolean;
+}
+
+/** Somebody whom the platform knows. */
+export interface Participant {
+  id: string;
+  externalId: string;
+  platformUserId: string;
+}
+
+/** A provider, and the client that it treats if the request names one. */
+export interface Participants {
+  provider: Participant;
+  client: Participant | null;
+}
+
+/**
+ * Judges whether a provider may act for a client on the platform. Pure.
+ *
+ * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
+ *   `client-not-mirrored` with the person's `sync` state
+ */
+export function participants({ provider, client, treats }: Found): Participants {
+  const knownProvider = known(provider, 'provider');
+  const knownClient = client === null ? null : known(client, 'client');
+  if (knownClient && !treats) {
+    const detail = 'The provider does not treat this client; PUT the client with a list that names the provider first.';
+    throw new Problem(422, 'not-treated', detail, { pointer: '/client' });
+  }
+  const mirroredProvider = mirrored(knownProvider);
+  if (!knownClient) return { provider: mirroredProvider, client: null };
+  const mirroredClient = mirrored(knownClient);
+  const listed = knownClient.appliedProviders?.includes(mirroredProvider.platformUserId) ?? false;
+  if (knownClient.state !== 'synced' && !listed) throw notMirrored(knownClient);
+  return { provider: mirroredProvider, client: mirroredClient };
+}
+
+function known(person: NamedPerson | undefined, kind: PersonKind): NamedPerson {
+  if (person && person.state !== 'deleted') return person;
+  const detail = `The ${kind} is not known; PUT /v1/${kind}s/{externalId} first, or correct the id.`;
+  throw new Problem(422, `unknown-${kind}`, detail, { pointer: `/${kind}` });
+}
+
+function mirrored(person: NamedPerson): Participant {
+  const { id, externalId, platformUserId } = person;
+  if (!person.wanted || platformUserId === null) throw notMirrored(person);
+  return { id, externalId, platformUserId };
+}
+
+function notMirrored({ kind, state, errorCode }: NamedPerson): Problem {
+  const detail = `The ${kind} is not on the platform yet (${state}); send the request again once its sync state is synced.`;
+  return new Problem(409, `${kind}-not-mirrored`, detail, {
+    pointer: `/${kind}`,
+    extensions: { sync: { state, code: errorCode } },
+  });
+}

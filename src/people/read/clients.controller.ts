@@ -1,0 +1,57 @@
+import { Body, Controller, Put, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Scopes } from '../../access/identity/scopes.js';
+import { HangUp } from '../../http/request/client-disconnect.js';
+import { PreferWait } from '../../http/request/prefer.js';
+import { BodyLimit } from '../../http/request/route-options.js';
+import { PeopleService } from '../desired/people.service.js';
+import { PersonView } from '../model/person-view.js';
+import { ExternalIdParam } from './external-id.pipe.js';
+import { CLIENT_BODY_LIMIT, ClientDto, ClientProvidersDto } from './people.dto.js';
+import { answerWith } from './people-answers.js';
+import { PersonController } from './person.controller.js';
+
+/** Clients: the patients of the EHR. */
+@ApiTags('people')
+@Controller('v1/clients')
+export class ClientsController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'client');
+  }
+
+  @Put(':externalId')
+  @ApiOperation({ summary: 'Sets what a client is to be' })
+  @Scopes('people:write')
+  @BodyLimit(CLIENT_BODY_LIMIT)
+  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
+  async put(
+    @ExternalIdParam() externalId: string,
+    @Body() dto: ClientDto,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PersonView> {
+    const { email, firstName, lastName, providers } = dto;
+    const view = await this.people.putClient(externalId, { email: email ?? null, firstName, lastName }, providers);
+    return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
+  }
+
+  @Put(':externalId/providers')
+  @ApiOperation({ summary: 'Replaces the providers of a client; the first is the primary' })
+  @Scopes('people:write')
+  @BodyLimit(CLIENT_BODY_LIMIT)
+  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
+  async putProviders(
+    @ExternalIdParam() externalId: string,
+    @Body() dto: ClientProvidersDto,
+    @PreferWait() wait: number,
+    @HangUp() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PersonView> {
+    const view = await this.people.putClientProviders(externalId, dto.providers);
+    return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
+  }
+}

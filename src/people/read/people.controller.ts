@@ -1,0 +1,66 @@
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../../access/identity/scopes.js';
+import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { PeopleService } from '../desired/people.service.js';
+import type { PersonView } from '../model/person-view.js';
+import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
+import { SearchDto, TraceDto } from './people.dto.js';
+import { type StuckPerson, StuckRepository } from './stuck.repository.js';
+import { type Trace, TraceService } from './trace.service.js';
+
+/** Questions about people of either kind; nothing is sent to the platform. */
+@ApiTags('people')
+@Controller('v1/people')
+export class PeopleController {
+  constructor(
+    private readonly people: PeopleService,
+    private readonly traces: TraceService,
+    private readonly users: PlatformUsersRepository,
+    private readonly stuckPeople: StuckRepository,
+  ) {}
+
+  @Get('stuck')
+  @ApiOperation({ summary: 'People who have been in one state for too long, the oldest first' })
+  @Scopes('people:read')
+  async stuck(@Query() query: PageQuery): Promise<Page<StuckPerson>> {
+    const [since, id] = decodeCursor<[string, string]>(query.cursor, 'time', 'uuid') ?? [];
+    const people = await this.stuckPeople.list(query.limit + 1, since && id ? { since, id } : undefined);
+    return pageOf(
+      people,
+      query.limit,
+      (person) => [person.since, person.id],
+      ({ id: _, ...person }) => person,
+    );
+  }
+
+  @Get('unknown-to-ehr')
+  @ApiOperation({ summary: 'Users of the platform whom the EHR does not know' })
+  @Scopes('people:read')
+  async unknownToEhr(@Query() query: PageQuery): Promise<Page<UnknownPlatformUser>> {
+    const [after] = decodeCursor<[string]>(query.cursor, 'string') ?? [''];
+    const users = await this.users.list(query.limit + 1, after);
+    return pageOf(
+      users,
+      query.limit,
+      (user) => [user.platformUserId],
+      (user) => user,
+    );
+  }
+
+  @Post('search')
+  @ApiOperation({ summary: 'Finds people by email or external id' })
+  @HttpCode(200)
+  @Scopes('people:read')
+  async search(@Body() dto: SearchDto): Promise<Page<PersonView>> {
+    return { items: await this.people.search(dto), nextCursor: null };
+  }
+
+  @Post('trace')
+  @ApiOperation({ summary: 'What is wanted, known and next of a person, and why; sends nothing' })
+  @HttpCode(200)
+  @Scopes('people:read')
+  async trace(@Body() dto: TraceDto): Promise<Trace> {
+    return this.traces.trace(dto);
+  }
+}

@@ -1,0 +1,148 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsOptional,
+  ValidateBy,
+  ValidateIf,
+  type ValidationOptions,
+} from 'class-validator';
+import { PageQuery } from '../../http/request/page.js';
+import { IsPlatformId } from '../../platform/contract/platform-id.js';
+import type { PersonKind, PersonState } from '../model/person.js';
+import {
+  EXTERNAL_ID_MAX,
+  isEmailAddress,
+  isExternalId,
+  isPersonName,
+  NAME_MAX,
+  PROVIDERS_MAX,
+} from '../model/person-rules.js';
+import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
+
+const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
+
+/** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
+export const CLIENT_BODY_LIMIT = 128 * 1024;
+
+const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
+
+function IsPersonName(): PropertyDecorator {
+  const message = `must be a name of 1 to ${NAME_MAX} characters`;
+  return ValidateBy({ name: 'isPersonName', validator: { validate: isPersonName, defaultMessage: () => message } });
+}
+
+function IsEmailAddress(): PropertyDecorator {
+  const message = 'must be an email address such as name@example.org';
+  return ValidateBy({ name: 'isEmailAddress', validator: { validate: isEmailAddress, defaultMessage: () => message } });
+}
+
+/** An id of the EHR's own. */
+export function IsExternalId(options?: ValidationOptions): PropertyDecorator {
+  const message = `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`;
+  return ValidateBy(
+    { name: 'isExternalId', validator: { validate: isExternalId, defaultMessage: () => message } },
+    options,
+  );
+}
+
+/** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
+export class ProviderDto {
+  @ApiProperty({ type: String, example: 'ada.osei@example.org' })
+  @trimmed
+  @IsEmailAddress()
+  email!: string;
+
+  @ApiProperty({ type: String, example: 'Ada' })
+  @trimmed
+  @IsPersonName()
+  firstName!: string;
+
+  @ApiProperty({ type: String, example: 'Osei' })
+  @trimmed
+  @IsPersonName()
+  lastName!: string;
+}
+
+/** `PUT /v1/clients/{externalId}/providers` */
+export class ClientProvidersDto {
+  @ApiProperty({
+    type: [String],
+    description: 'External ids of all providers; the first is the primary',
+    example: ['p-1'],
+  })
+  @IsArray({ message: 'must be a list of external ids' })
+  @ArrayNotEmpty({ message: 'must name at least one provider; the first is the primary' })
+  @ArrayMaxSize(PROVIDERS_MAX)
+  @ArrayUnique({ message: 'must name each provider once' })
+  @IsExternalId({ each: true })
+  providers!: string[];
+}
+
+/** `PUT /v1/clients/{externalId}` (spec, User management: an email may be given). */
+export class ClientDto extends ClientProvidersDto {
+  @ApiProperty({ type: String, example: 'Noor' })
+  @trimmed
+  @IsPersonName()
+  firstName!: string;
+
+  @ApiProperty({ type: String, example: 'Haddad' })
+  @trimmed
+  @IsPersonName()
+  lastName!: string;
+
+  @ApiPropertyOptional({ type: String, nullable: true, example: 'noor@example.org' })
+  @Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : (value ?? undefined)))
+  @IsOptional()
+  @IsEmailAddress()
+  email?: string;
+}
+
+/** `GET /v1/providers` and `GET /v1/clients` */
+export class PeopleQuery extends PageQuery {
+  @ApiPropertyOptional({ enum: STATES })
+  @IsOptional()
+  @IsIn(STATES)
+  state?: PersonState;
+}
+
+/** `POST /v1/people/search`: at least one of the two; an email never stands in a URL. */
+export class SearchDto {
+  @ApiPropertyOptional({ type: String })
+  @ValidateIf((dto: SearchDto) => dto.email !== undefined || dto.externalId === undefined)
+  @trimmed
+  @IsEmailAddress()
+  email?: string;
+
+  @ApiPropertyOptional({ type: String })
+  @ValidateIf((dto: SearchDto) => dto.externalId !== undefined)
+  @IsExternalId()
+  externalId?: string;
+}
+
+/** `POST /v1/people/trace` */
+export class TraceDto {
+  @ApiProperty({ type: String })
+  @IsExternalId()
+  externalId!: string;
+
+  @ApiProperty({ enum: ['provider', 'client'] })
+  @IsIn(['provider', 'client'])
+  kind!: PersonKind;
+}
+
+/** `POST /v1/{providers|clients}/{externalId}/resolve` */
+export class ResolveDto {
+  @ApiProperty({ enum: RESOLVE_ACTIONS, description: '`delete`: for code delete-linked only' })
+  @IsIn(RESOLVE_ACTIONS)
+  action!: ResolveAction;
+
+  @ApiPropertyOptional({ type: String, description: 'The user of the platform to link to; with `link` only' })
+  @ValidateIf((dto: ResolveDto) => dto.action === 'link' || dto.platformUserId !== undefined)
+  @IsPlatformId()
+  platformUserId?: string;
+}

@@ -1,0 +1,154 @@
+import type { Operation, PersonKind } from '../model/person.js';
+
+/** What happens to a call on its way. `lost` and `late` leave the caller without an answer. */
+export type Weather =
+  | { kind: 'fair' }
+  | { kind: 'rejected' | 'refused' | 'rate-limited' | 'unreachable' | 'not-sent' }
+  | { kind: 'lost'; committed: boolean }
+  /** The platform goes on without the caller and commits this part of the grace later. */
+  | { kind: 'late'; part: number };
+
+/** A call as it reaches the platform. */
+export interface Arrival {
+  operation: Operation;
+  role: PersonKind;
+  partnerUserId: string;
+  email: string | null;
+  platformUserId: string | null;
+  providerUserIds: string[];
+}
+
+/** What the platform answers, or that it does not. */
+export type Reply =
+  | { kind: 'exists' | 'created'; userId: string }
+  | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict' }
+  | { kind: 'unauthorized' | 'wrong-address' | 'rate-limited' | 'unreachable' | 'not-sent' | 'unknown' };
+
+export interface ModelUser {
+  id: string;
+  role: PersonKind;
+  email: string | null;
+  /** Null for a user whom somebody made in the platform's own application. */
+  partnerUserId: string | null;
+  providers: string[];
+}
+
+/** A law that was broken; the message says which. */
+export class Broken extends Error {}
+
+/** Throws unless a law holds. */
+export function law(holds: boolean, text: string): asserts holds {
+  if (!holds) throw new Broken(text);
+}
+
+/** The platform in memory: users by id, emails unique, commits that may come late. It watches what it is asked for. */
+export class PlatformModel {
+  readonly users = new Map<string, ModelUser>();
+  /** Users whom somebody removed in the platform's own application. */
+  readonly removedByOthers = new Set<string>();
+  /** Users who signed up by themselves meanwhile: no check could tell of them beforehand. */
+  readonly newcomers = new Set<string>();
+  private commits: { at: number; commit: () => void }[] = [];
+  private made = 0;
+
+  constructor(
+    private readonly graceMs: number,
+    existingEmails: string[],
+  ) {
+    for (const [n, email] of existingEmails.entries()) {
+      this.make({ role: n % 2 === 0 ? 'provider' : 'client', email, partnerUserId: null, providers: [] });
+    }
+  }
+
+  /** One call arrives. */
+  arrive(arrival: Arrival, weather: Weather, now: number): Reply {
+    switch (weather.kind) {
+      case 'refused':
+        return { kind: 'unauthorized' };
+      case 'rejected':
+      case 'rate-limited':
+      case 'unreachable':
+      case 'not-sent':
+        return { kind: weather.kind };
+      case 'lost':
+        if (weather.committed) this.perform(arrival);
+        return { kind: 'unknown' };
+      case 'late':
+        this.commits.push({ at: now + Math.floor(weather.part * this.graceMs), commit: () => this.perform(arrival) });
+        return { kind: 'unknown' };
+      case 'fair':
+        return this.perform(arrival);
+    }
+  }
+
+  /** The next late commit, if one is to come. */
+  get nextCommitAt(): number | null {
+    return this.commits.length === 0 ? null : Math.min(...this.commits.map(({ at }) => at));
+  }
+
+  /** Does the late commits that are due. */
+  commitUntil(now: number): void {
+    const due = this.commits.filter(({ at }) => at <= now).sort((one, other) => one.at - other.at);
+    this.commits = this.commits.filter(({ at }) => at > now);
+    for (const { commit } of due) commit();
+  }
+
+  userOf(partnerUserId: string): ModelUser | undefined {
+    return [...this.users.values()].find((user) => user.partnerUserId === partnerUserId);
+  }
+
+  /** Somebody signs up in the platform's own application. */
+  signUp(email: string): void {
+    if ([...this.users.values()].some((user) => user.email === email)) return;
+    this.newcomers.add(this.make({ role: 'client', email, partnerUserId: null, providers: [] }));
+  }
+
+  /** Somebody removes a user in the platform's own application. */
+  removeByOthers(id: string): void {
+    if (this.users.delete(id)) this.removedByOthers.add(id);
+  }
+
+  private perform(arrival: Arrival): Reply {
+    switch (arrival.operation) {
+      case 'checkUser': {
+        const found = [...this.users.values()].find((user) => user.email === arrival.email);
+        return found ? { kind: 'exists', userId: found.id } : { kind: 'absent' };
+      }
+      case 'createProvider':
+      case 'createClient':
+        return this.create(arrival);
+      case 'setClientProviders': {
+        const user = this.users.get(arrival.platformUserId ?? '');
+        if (!user) return { kind: 'not-found' };
+        if (!arrival.providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
+        user.providers = arrival.providerUserIds;
+        return { kind: 'applied' };
+      }
+      case 'deleteUser': {
+        const role = this.users.get(arrival.platformUserId ?? '')?.role;
+        law(arrival.role !== 'client' || role !== 'provider', 'the account of a provider was deleted as a client');
+        return { kind: this.users.delete(arrival.platformUserId ?? '') ? 'deleted' : 'not-found' };
+      }
+    }
+  }
+
+  private create({ role, email, partnerUserId, providerUserIds }: Arrival): Reply {
+    if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
+    law(!this.userOf(partnerUserId), `a second user was made for ${partnerUserId}`);
+    const holder = email === null ? undefined : [...this.users.values()].find((user) => user.email === email);
+    if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict' };
+    law(!holder, `${partnerUserId} was created although the platform knew the email`);
+    return { kind: 'created', userId: this.make({ role, email, partnerUserId, providers: providerUserIds }) };
+  }
+
+  private make(user: Omit<ModelUser, 'id'>): string {
+    const id = `user-${++this.made}`;
+    this.users.set(id, { id, ...user });
+    return id;
+  }
+}
+
+/** What another server answers: a web page, or a 404 that looks like the platform's. */
+export function nothingThere(operation: Operation): Reply {
+  return { kind: operation === 'deleteUser' || operation === 'setClientProviders' ? 'not-found' : 'wrong-address' };
+}

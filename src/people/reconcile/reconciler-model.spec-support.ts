@@ -1,0 +1,226 @@
+import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
+import type { CallStep } from '../model/next-step.js';
+import { listableUser, type Person } from '../model/person.js';
+import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
+import { MirrorWishes } from './reconciler-changes.spec-support.js';
+import { isCreate, type MirrorTables, type Row } from './reconciler-tables.spec-support.js';
+import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
+
+const SEND_WITHIN_MS = 1_000;
+const TIMEOUT_MS = 10_000;
+const GRACE_MS = 60_000;
+const LEASE_MS = SEND_WITHIN_MS + TIMEOUT_MS + 5_000;
+const RETRY_MS = 1_000;
+const PAUSE_MS = 2_000;
+
+/** A call under way: granted, perhaps arrived, not settled. */
+interface Flight {
+  id: string;
+  row: Row;
+  /** The person as the call left. */
+  left: Person;
+  step: CallStep;
+  weather: Weather;
+  grantedAt: number;
+  reply: Reply | null;
+  address: string;
+  /** The worker hangs and stores the answer whenever it wakes up. */
+  hangs: boolean;
+}
+
+/** The mirror between an EHR and a platform, in memory, one step of one worker at a time. */
+export class MirrorModel extends MirrorWishes {
+  readonly flights: Flight[] = [];
+  calls = 0;
+  /** Where the service believes the platform to be, and where it saw user management work. */
+  private address = RIGHT_ADDRESS;
+  private readonly worked = new Set<string>();
+  private grants = 0;
+  private pausedUntil = 0;
+
+  constructor(existingEmails: string[]) {
+    super(new PlatformModel(GRACE_MS, existingEmails));
+  }
+
+  get now(): number {
+    return this.tables.now;
+  }
+
+  /** The service starts anew with a base URL under which nothing lives, or with the right one. */
+  moveTo(isRight: boolean): void {
+    this.address = isRight ? RIGHT_ADDRESS : 'wrong';
+  }
+
+  /** One worker asks for a turn and gets the `choice`th of the people who are due. */
+  turn(choice: number, weather: Weather, hangs: boolean): void {
+    this.wait(1);
+    const due = this.due();
+    const row = due[choice % Math.max(1, due.length)];
+    if (!row) return;
+    const step = this.tables.decide(row);
+    if (step.do !== 'call' || (step.notBefore && step.notBefore.getTime() > this.now)) return;
+    if (this.tables.blocked(step.operation)) return;
+    const othersUnderWay = this.flights.some((flight) => flight.row === row && !flight.hangs);
+    const id = `call-${++this.grants}`;
+    this.witness.granted(row, step, id, othersUnderWay);
+    const lookUpAt = this.moment(SEND_WITHIN_MS + TIMEOUT_MS + GRACE_MS);
+    const left = applyGrant(row.person, step, { callId: id, now: this.moment(0), lookUpAt });
+    this.tables.saveKnown(row, left);
+    row.lease = id;
+    row.leaseUntil = this.now + LEASE_MS;
+    this.tables.probe(step.operation);
+    const { address } = this;
+    this.flights.push({ id, row, left, step, weather, grantedAt: this.now, reply: null, address, hangs });
+  }
+
+  /** A call reaches the platform. */
+  arrive(choice: number): void {
+    const waiting = this.flights.filter((flight) => flight.reply === null);
+    const flight = waiting[choice % Math.max(1, waiting.length)];
+    if (flight) this.reach(flight);
+  }
+
+  /** A worker stores what its call came to. */
+  settle(choice: number): void {
+    const flight = this.flights[choice % Math.max(1, this.flights.length)];
+    if (flight) this.land(flight);
+  }
+
+  /** A worker dies with its call on the way. @param arrives whether the call reaches the platform all the same */
+  crash(choice: number, arrives: boolean): void {
+    const [flight] = this.flights.splice(choice % Math.max(1, this.flights.length), 1);
+    if (flight && arrives && flight.reply === null) this.reach(flight);
+  }
+
+  /** Time passes; late commits are done and calls time out on the way. */
+  wait(milliseconds: number): void {
+    const end = this.now + milliseconds;
+    for (let next = this.nextEventAt(); next <= end; next = this.nextEventAt()) {
+      this.tables.now = Math.max(this.now, next);
+      this.platform.commitUntil(this.now);
+      for (const flight of this.flights.filter((one) => this.deadline(one) <= this.now)) {
+        if (flight.reply === null) this.reach(flight);
+        if (!flight.hangs) this.land(flight);
+      }
+    }
+    this.tables.now = end;
+  }
+
+  /** From now on the platform answers and nobody dies; everything is done that can be done. */
+  drain(): void {
+    this.moveTo(true);
+    for (let rounds = 0; ; rounds++) {
+      law(rounds < 3_000, 'the mirror never comes to rest');
+      if (this.flights.length > 0) this.settle(0);
+      else if (this.due().length > 0) this.turn(0, { kind: 'fair' }, false);
+      else {
+        const next = this.nextMoment();
+        if (next === null) return;
+        this.wait(Math.max(1, next - this.now));
+      }
+    }
+  }
+
+  private due(): Row[] {
+    if (this.now < this.pausedUntil) return [];
+    return this.tables.all().filter((row) => {
+      const isDue = row.dueAt !== null && row.dueAt <= this.now;
+      return isDue && row.leaseUntil < this.now && !this.tables.blocked(row.step);
+    });
+  }
+
+  private nextMoment(): number | null {
+    const moments = this.tables.all().flatMap((row) => {
+      if (row.dueAt === null) return [];
+      return Math.max(row.dueAt, row.lease === null ? 0 : row.leaseUntil + 1, this.pausedUntil);
+    });
+    const commit = this.platform.nextCommitAt;
+    const all = [...moments, ...this.tables.nextProbeAt(), ...(commit === null ? [] : [commit])];
+    const later = all.filter((moment) => moment > this.now);
+    return later.length === 0 ? null : Math.min(...later);
+  }
+
+  private nextEventAt(): number {
+    const running = this.flights.filter((flight) => flight.reply === null || !flight.hangs);
+    return Math.min(this.platform.nextCommitAt ?? Infinity, ...running.map((flight) => this.deadline(flight)));
+  }
+
+  private deadline(flight: Flight): number {
+    return flight.grantedAt + SEND_WITHIN_MS + TIMEOUT_MS;
+  }
+
+  private reach(flight: Flight): void {
+    this.calls++;
+    law(this.calls <= this.grants, 'a call left without a grant');
+    const { row, left, step } = flight;
+    const email = emailOf(flight, this.tables);
+    const { kind: role, id: partnerUserId } = row;
+    const { platformUserId } = left;
+    const providerUserIds = step.providerUserIds ?? [];
+    const arrival = { operation: step.operation, role, partnerUserId, email, platformUserId, providerUserIds };
+    const isThere = flight.address === RIGHT_ADDRESS;
+    flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : nothingThere(step.operation);
+  }
+
+  /** `SettleRepository.settle` */
+  private land(flight: Flight): void {
+    this.flights.splice(this.flights.indexOf(flight), 1);
+    if (flight.reply === null) this.reach(flight);
+    const { row, step, reply } = flight;
+    if (reply === null) return;
+    const isAbout = reply.kind !== 'unreachable' && reply.kind !== 'not-sent';
+    if (isAbout) this.tables.lately = [reply.kind, ...this.tables.lately].slice(0, 3);
+    if (reply.kind === 'rate-limited') this.pausedUntil = Math.max(this.pausedUntil, this.now + PAUSE_MS);
+    const stillOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
+    if (!stillOurs) return;
+    const wasListable = listableUser(row.person) !== null;
+    const answer = this.judge(flight, reply);
+    const outdated = row.wantedAt >= flight.grantedAt;
+    const times = {
+      callId: flight.id,
+      now: this.moment(0),
+      retryAt: this.moment(RETRY_MS),
+      createAgainAt: this.moment(RETRY_MS * row.person.lostCreates),
+      lookUpAt: this.moment(GRACE_MS),
+    };
+    const person = applyAnswer(row.person, step, answer, { outdated, ...times });
+    this.witness.answered(row, step, answer, flight, person);
+    const listedBefore = row.listed;
+    this.tables.saveKnown(row, person);
+    if (row.lease === flight.id) {
+      row.lease = null;
+      row.leaseUntil = 0;
+    }
+    row.code = null;
+    this.tables.decide(row, listedBefore);
+    if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.wakeClientsOf(row);
+  }
+
+  /** `SettleRepository.judge` */
+  private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
+    const { operation } = step;
+    if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);
+    const isElsewhere = reply.kind === 'not-found' && !this.worked.has(address);
+    if (reply.kind === 'wrong-address' || isElsewhere) {
+      const { kind } = this.tables.refused(operation, row.person.refusal, grantedAt);
+      return { kind: kind === 'forbidden' ? 'unreachable' : 'refused-for-all' };
+    }
+    if (operation === 'createClient') this.tables.createAnswered(row, reply.kind, grantedAt);
+    if (isAnswered(reply)) this.tables.succeeded(operation);
+    if (isAnswered(reply) && reply.kind !== 'rejected') this.worked.add(address);
+    if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;
+    const told = this.tables.toldRoles.get(reply.userId);
+    const role = told === undefined ? null : told === row.kind ? 'fits' : 'differs';
+    return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId), role };
+  }
+
+  private moment(inMs: number): Date {
+    return new Date(this.now + inMs);
+  }
+}
+
+/** The email that a check asks for. */
+function emailOf({ row, left, step }: Flight, tables: MirrorTables): string | null {
+  if (step.subject === 'primary') return tables.row(row.wantedProviders[0] ?? '').person.email;
+  return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
+}

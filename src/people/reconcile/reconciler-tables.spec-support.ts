@@ -1,0 +1,282 @@
+import type { Answer } from '../model/apply-answer.js';
+import { type CallStep, nextStep, type Step } from '../model/next-step.js';
+import {
+  listableUser,
+  type Operation,
+  type Person,
+  type PersonKind,
+  type PersonState,
+  type Refusal,
+  type Surroundings,
+} from '../model/person.js';
+import { fromColumns, type KnownColumns, toColumns } from '../model/person-columns.js';
+import type { ResolveAction } from '../model/resolve-rule.js';
+import { newcomer } from './newcomer.spec-support.js';
+
+/** One row of `people` with its `client_providers`. Moments are milliseconds. */
+export class Row {
+  wantedAt: number;
+  wantedProviders: string[] = [];
+  state: PersonState = 'pending';
+  step: Operation | null = null;
+  code: string | null = null;
+  dueAt: number | null = null;
+  lease: string | null = null;
+  leaseUntil = 0;
+  private wish: Pick<Person, 'wanted' | 'email'>;
+  private columns: KnownColumns;
+
+  constructor(
+    readonly id: string,
+    readonly kind: PersonKind,
+    now: number,
+  ) {
+    this.wantedAt = now;
+    const { wanted, email, ...known } = newcomer(kind);
+    this.wish = { wanted, email };
+    this.columns = toColumns(known, []);
+  }
+
+  /** The person as it is loaded: nothing outlives a step that is not in a column. */
+  get person(): Person {
+    return { kind: this.kind, ...this.wish, ...fromColumns(this.columns) };
+  }
+
+  set person({ wanted, email, ...known }: Person) {
+    this.wish = { wanted, email };
+    this.columns = toColumns(known, this.listed);
+  }
+
+  /** The column `applied_providers`: kept while the list is not known. */
+  get listed(): string[] {
+    return this.columns.applied_providers;
+  }
+}
+
+interface Circuit {
+  openedAt: number | null;
+  closedAt: number | null;
+  probeAt: number;
+}
+
+const PROBE_MS = 5_000;
+const PROBE_ANSWER_MS = 30_000;
+
+/** The tables in memory, with the rules by which the repositories write them: claims, waking, circuits, wishes. */
+export class MirrorTables {
+  readonly people = new Map<string, Row>();
+  readonly claims = new Map<string, string>();
+  /** The newest answers in `platform_calls`. */
+  lately: string[] = [];
+  /** `platform_users` */
+  readonly toldRoles = new Map<string, PersonKind>();
+  private readonly circuits = new Map<Operation, Circuit>();
+  /** The newest creates of clients, as long as none was answered. */
+  private lostCreates: Row[] = [];
+  now = Date.UTC(2026, 0, 1);
+
+  /** `WishesRepository.wantPerson` */
+  wantPerson(id: string, kind: PersonKind, email: string | null): Row {
+    const row = this.people.get(id) ?? new Row(id, kind, this.now);
+    const changed = row.person.email !== email;
+    row.person = {
+      ...row.person,
+      wanted: true,
+      email,
+      fault: null,
+      retryAt: null,
+      strikes: 0,
+      review: changed ? null : row.person.review,
+      checkedAbsentAt: changed ? null : row.person.checkedAbsentAt,
+    };
+    row.wantedAt = this.now;
+    this.people.set(id, row);
+    return row;
+  }
+
+  /** `WishesRepository.wantAbsence` */
+  wantAbsence(row: Row): void {
+    const calm = { fault: null, review: null, retryAt: null, strikes: 0, checkedAbsentAt: null };
+    row.person = { ...row.person, wanted: false, ...calm };
+    row.wantedAt = this.now;
+  }
+
+  /** `WishesRepository.resolve` and `link` */
+  resolve(row: Row, action: ResolveAction, platformUserId: string | null = null): void {
+    const { person } = row;
+    const calm: Person = { ...person, review: null, retryAt: null, strikes: 0 };
+    const fresh: Person = { ...calm, attempt: null, appliedProviders: null, checkedAbsentAt: null, fault: null };
+    if (action === 'create' || action === 'link') {
+      row.person = { ...fresh, platformUserId, roleKnown: true };
+    } else if (action === 'delete') row.person = { ...calm, roleKnown: true };
+    else if (action === 'retry') row.person = { ...calm, fault: null, checkedAbsentAt: null };
+    else if (person.wanted) row.person = { ...calm, fault: 'ignored' };
+    else {
+      const isKept = person.roleKnown || person.kind === 'provider';
+      row.person = { ...calm, attempt: null, platformUserId: isKept ? person.platformUserId : null };
+    }
+  }
+
+  /** `WishesRepository.unlink` */
+  unlink(row: Row): void {
+    const nothing = { platformUserId: null, attempt: null, appliedProviders: null, checkedAbsentAt: null };
+    row.person = { ...row.person, ...nothing, roleKnown: true, fault: null, review: 'role-mismatch' };
+  }
+
+  /** What `PeopleService.change` does after a wish or a human being's word. */
+  afterChange(row: Row): void {
+    this.decide(row);
+    if (row.kind === 'provider') this.wakeClientsOf(row);
+  }
+
+  /** `PeopleRepository.saveKnown` */
+  saveKnown(row: Row, person: Person): void {
+    row.person = person;
+  }
+
+  /** `PeopleRepository.decide` */
+  decide(row: Row, listedBefore: string[] = []): Exclude<Step, { do: 'claim' }> {
+    const around = this.around(row);
+    let step = nextStep(row.person, around);
+    if (step.do === 'claim') step = nextStep(row.person, { ...around, claim: this.claim(row) ? 'held' : 'taken' });
+    if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
+    const isCall = step.do === 'call';
+    const until = step.do === 'call' ? (step.notBefore ?? around.now) : step.until;
+    const code = step.do === 'call' ? null : step.code;
+    row.state = step.state;
+    row.step = step.do === 'call' ? step.operation : null;
+    row.code = !isCall && until === null ? code : (code ?? row.code);
+    row.dueAt = until?.getTime() ?? null;
+    if (step.state === 'deleted') this.releaseClaims(row, []);
+    else if (row.person.platformUserId === null) this.releaseClaims(row, wantedOrAttempted(row.person));
+    if (row.kind === 'client') this.wakeDeletedProviders([...listedBefore, ...row.listed]);
+    return step;
+  }
+
+  /** The columns that `SELECT` of the repository computes. */
+  around(row: Row): Surroundings {
+    const holder = row.person.email === null ? undefined : this.claims.get(row.person.email);
+    const mapped = row.kind === 'provider' && !row.person.wanted ? row.person.platformUserId : null;
+    return {
+      now: new Date(this.now),
+      claim: holder === undefined ? 'free' : holder === row.id ? 'held' : 'taken',
+      providers: row.wantedProviders.map((id) => ({
+        externalId: id,
+        platformUserId: listableUser(this.row(id).person),
+      })),
+      answersMissing: this.lately.length === 3 && this.lately.every((kind) => kind === 'unknown'),
+      stillListed: mapped !== null && this.all('client').some((client) => isChangingList(client, mapped)),
+    };
+  }
+
+  /** The clients that name a provider and are wanted. */
+  clientsNaming(id: string): Row[] {
+    return this.all('client').filter((client) => client.person.wanted && client.wantedProviders.includes(id));
+  }
+
+  wakeClientsOf(provider: Row): void {
+    for (const client of this.all('client')) {
+      const isBehind = client.state === 'synced' && !client.listed.includes(provider.person.platformUserId ?? '');
+      const isNamed = client.wantedProviders.includes(provider.id);
+      if (isNamed && (client.state === 'waiting' || isBehind)) wake(client, this.now);
+    }
+  }
+
+  heldByAnother(row: Row, userId: string): boolean {
+    return this.all().some((other) => other !== row && other.person.platformUserId === userId);
+  }
+
+  row(id: string): Row {
+    const row = this.people.get(id);
+    if (!row) throw new Error(`The model has no row ${id}.`);
+    return row;
+  }
+
+  all(kind?: PersonKind): Row[] {
+    return [...this.people.values()].filter((row) => !kind || row.kind === kind);
+  }
+
+  /** `CircuitRepository.refused` */
+  refused(operation: Operation, refusal: Refusal | null, grantedAt: number): Answer {
+    const before = this.circuits.get(operation);
+    const refusedAt = refusal?.operation === operation ? refusal.at.getTime() : Infinity;
+    if (before?.closedAt && before.closedAt > refusedAt) return { kind: 'forbidden' };
+    if (before?.openedAt && grantedAt < before.openedAt) return { kind: 'refused-for-all' };
+    const openedAt = before?.openedAt ?? this.now;
+    const closedAt = before?.closedAt ?? null;
+    this.circuits.set(operation, { openedAt, closedAt, probeAt: this.now + PROBE_MS });
+    return { kind: 'refused-for-all' };
+  }
+
+  /** A create was answered, or it was not: when three in a row of different clients were not, the next ones wait. */
+  createAnswered(row: Row, kind: string, grantedAt: number): void {
+    if (kind === 'not-sent' || kind === 'unreachable') return;
+    this.lostCreates = kind === 'unknown' ? [row, ...this.lostCreates].slice(0, 3) : [];
+    if (new Set(this.lostCreates).size === 3) this.refused('createClient', null, grantedAt);
+  }
+
+  /** `CircuitRepository.succeeded` */
+  succeeded(operation: Operation): void {
+    const circuit = this.circuits.get(operation);
+    if (circuit?.openedAt) this.circuits.set(operation, { ...circuit, openedAt: null, closedAt: this.now });
+  }
+
+  blocked(operation: Operation | null): boolean {
+    const circuit = operation && this.circuits.get(operation);
+    return circuit ? circuit.openedAt !== null && circuit.probeAt > this.now : false;
+  }
+
+  /** The probe goes out: nobody else calls the operation meanwhile. */
+  probe(operation: Operation): void {
+    const circuit = this.circuits.get(operation);
+    if (circuit?.openedAt) circuit.probeAt = this.now + PROBE_ANSWER_MS;
+  }
+
+  nextProbeAt(): number[] {
+    return [...this.circuits.values()]
+      .filter((one) => one.openedAt && one.probeAt > this.now)
+      .map((one) => one.probeAt);
+  }
+
+  private claim(row: Row): boolean {
+    const { email } = row.person;
+    this.releaseClaims(row, wantedOrAttempted(row.person));
+    if (email !== null && !this.claims.has(email)) this.claims.set(email, row.id);
+    return email !== null && this.claims.get(email) === row.id;
+  }
+
+  private releaseClaims(row: Row, keep: (string | null)[]): void {
+    for (const [email, holder] of this.claims) {
+      if (holder !== row.id || keep.includes(email)) continue;
+      this.claims.delete(email);
+      for (const other of this.all()) {
+        if (other !== row && other.person.email === email && other.code === 'email-taken') wake(other, this.now);
+      }
+    }
+  }
+
+  private wakeDeletedProviders(platformUserIds: string[]): void {
+    for (const provider of this.all('provider')) {
+      const listed = platformUserIds.includes(provider.person.platformUserId ?? '');
+      if (listed && provider.state === 'deleting' && provider.dueAt === null) wake(provider, this.now);
+    }
+  }
+}
+
+function isChangingList({ person, listed, state }: Row, providerUserId: string): boolean {
+  return person.platformUserId !== null && listed.includes(providerUserId) && ['pending', 'waiting'].includes(state);
+}
+
+function wantedOrAttempted({ email, attempt }: Person): (string | null)[] {
+  return [email, attempt?.email ?? null];
+}
+
+/** Whether a step makes somebody. */
+export function isCreate(step: CallStep): boolean {
+  return step.operation === 'createProvider' || step.operation === 'createClient';
+}
+
+function wake(row: Row, now: number): void {
+  row.dueAt = now;
+  row.step = null;
+}

@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import type { Weather } from './platform-model.spec-support.js';
+import { judgeEnd, judgeMoment, judgeRest } from './reconciler-laws.spec-support.js';
+import { MirrorModel } from './reconciler-model.spec-support.js';
+
+const seed = Number(process.env.SEED);
+const RUNS = 8_000;
+
+const PROVIDERS = ['p1', 'p2', 'p3'];
+const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
+const EMAILS = ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7'];
+
+/** Where a story begins: with nobody, with everybody wanted, or with everybody on the platform. */
+const BEGINNINGS = ['nobody', 'wanted', 'mirrored'] as const;
+
+function begin(model: MirrorModel, beginning: (typeof BEGINNINGS)[number]): void {
+  if (beginning === 'nobody') return;
+  for (const [n, id] of PROVIDERS.entries()) model.putProvider(id, `e${n + 1}`);
+  for (const [n, id] of CLIENTS.entries()) model.putClient(id, n < 2 ? `e${n + 4}` : null, PROVIDERS.slice(n % 2));
+  if (beginning === 'mirrored') model.drain();
+}
+
+/** One thing that happens, in words, so that a counterexample can be read. */
+type Happening = { what: string; to: (model: MirrorModel) => void };
+
+const happening = <T>(values: fc.Arbitrary<T>, name: string, to: (model: MirrorModel, value: T) => void) =>
+  values.map((value): Happening => ({ what: `${name} ${JSON.stringify(value)}`, to: (model) => to(model, value) }));
+
+const provider = fc.constantFrom(...PROVIDERS);
+const client = fc.constantFrom(...CLIENTS);
+const email = fc.constantFrom(...EMAILS);
+const list = fc.uniqueArray(provider, { minLength: 1 });
+const choice = fc.nat({ max: 3 });
+const weather: fc.Arbitrary<Weather> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Weather>({ kind: 'fair' }) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      ...(['rejected', 'refused', 'refused', 'rate-limited', 'unreachable', 'not-sent'] as const).map(
+        (kind): Weather => ({ kind }),
+      ),
+    ),
+  },
+  { weight: 3, arbitrary: fc.boolean().map((committed): Weather => ({ kind: 'lost', committed })) },
+  { weight: 2, arbitrary: fc.constantFrom(0.01, 0.3, 0.99).map((part): Weather => ({ kind: 'late', part })) },
+);
+
+const anything = fc.oneof(
+  { weight: 3, arbitrary: happening(fc.tuple(provider, email), 'put provider', (m, [p, e]) => m.putProvider(p, e)) },
+  {
+    weight: 4,
+    arbitrary: happening(fc.tuple(client, fc.option(email), list), 'put client', (m, [c, e, l]) =>
+      m.putClient(c, e, l),
+    ),
+  },
+  { weight: 2, arbitrary: happening(fc.tuple(client, list), 'put list', (m, [c, l]) => m.putList(c, l)) },
+  { weight: 3, arbitrary: happening(fc.oneof(provider, client), 'remove', (m, id) => m.remove(id)) },
+  { weight: 1, arbitrary: happening(fc.oneof(provider, client), 'resolve', (m, id) => m.resolve(id)) },
+  {
+    weight: 12,
+    arbitrary: happening(
+      fc.tuple(choice, weather, fc.oneof({ weight: 8, arbitrary: fc.constant(false) }, fc.boolean())),
+      'turn',
+      (m, [n, w, hangs]) => m.turn(n, w, hangs),
+    ),
+  },
+  {
+    weight: 10,
+    arbitrary: happening(fc.tuple(choice, weather), 'whole turn', (m, [n, w]) => {
+      m.turn(n, w, false);
+      m.settle(m.flights.length - 1);
+    }),
+  },
+  { weight: 6, arbitrary: happening(choice, 'arrive', (m, n) => m.arrive(n)) },
+  { weight: 10, arbitrary: happening(choice, 'settle', (m, n) => m.settle(n)) },
+  { weight: 2, arbitrary: happening(choice, 'user created', (m, n) => m.userCreated(n)) },
+  { weight: 2, arbitrary: happening(fc.tuple(choice, fc.boolean()), 'crash', (m, [n, a]) => m.crash(n, a)) },
+  { weight: 5, arbitrary: happening(fc.constantFrom(1, 1_000, 5_000, 20_000, 70_000), 'wait', (m, ms) => m.wait(ms)) },
+  {
+    weight: 1,
+    arbitrary: happening(fc.boolean(), 'move to the right address', (m, isRight) => m.moveTo(isRight)),
+  },
+  { weight: 1, arbitrary: happening(email, 'sign up', (m, address) => m.platform.signUp(address)) },
+  {
+    weight: 1,
+    arbitrary: happening(fc.nat({ max: 9 }), 'remove by others', (m, n) => m.removeByOthers(n)),
+  },
+);
+
+test('whatever happens in between, the platform ends as what was wanted, each person exactly once', () => {
+  const property = fc.property(
+    fc.constantFrom(...BEGINNINGS),
+    fc.subarray(EMAILS),
+    fc.array(anything, { maxLength: 60, size: 'max' }),
+    (beginning, existingEmails, happenings) => {
+      const model = new MirrorModel(existingEmails);
+      begin(model, beginning);
+      for (const { to } of happenings) {
+        to(model);
+        judgeMoment(model);
+      }
+      model.drain();
+      judgeRest(model);
+      for (let round = 0; round < 4; round++) {
+        model.settleByHand();
+        model.drain();
+      }
+      judgeEnd(model);
+    },
+  );
+  const details = fc.check(property, { seed, numRuns: RUNS });
+  if (!details.failed) return;
+  const [beginning, existing, happenings] = details.counterexample ?? ['nobody', [], []];
+  const story = happenings.map(({ what }) => `  ${what}`).join('\n');
+  throw new Error(
+    `${details.errorInstance instanceof Error ? details.errorInstance.message : 'failed'}\nat first ${beginning}; users of others: ${existing}\n${story}\nSEED=${details.seed} path ${details.counterexamplePath}`,
+  );
+});

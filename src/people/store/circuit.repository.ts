@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { Random } from '../../config/random.js';
+import { Database } from '../../database/database.js';
+import type { CallGrant } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { backoffMs } from '../../queue/backend/backoff.js';
+import type { Operation, Refusal } from '../model/person.js';
+
+/** Bounds of the wait before an operation that was refused is tried again, in milliseconds. */
+const PROBE = { baseMs: 5_000, maxMs: 300_000 };
+
+/** Milliseconds after which a probe without an answer is followed by the next. */
+const PROBE_ANSWER_MS = 30_000;
+
+/** What refusal stopped an operation, as people show it: a 403, or an answer that tells of a wrong address. */
+export type StopCode = 'platform-unauthorized' | 'platform-address';
+
+/** An operation that is stopped because it gets no readable answers. */
+const UNANSWERED = 'platform-fault';
+
+/** A refusal, as the operation's circuit judges it. */
+export interface RefusedCall {
+  operation: Operation;
+  grant: CallGrant;
+  code: StopCode | typeof UNANSWERED;
+  /** The person's last refusal; null when this one can't be the person's own. */
+  before: Refusal | null;
+}
+
+/** The operations that a refusal stopped, as they stand at one moment. */
+export interface OpenCircuits {
+  /** Not to be called now. */
+  blocked: string[];
+  /** Open, but due for one probe. */
+  probing: string[];
+  nextProbeAt: Date | null;
+}
+
+/** The circuits: a refusal stops its operation for everybody until a probe succeeds (trap 15). */
+@Injectable()
+export class CircuitRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly random: Random,
+  ) {}
+
+  /** Reads the open circuits; whoever takes a turn holds the budget's lock, so that one probe goes out, not two. */
+  async open(tx: Pick<Pool, 'query'>, now: Date): Promise<OpenCircuits> {
+    const { rows } = await tx.query<{ operation: string; probe_at: Date }>(
+      'SELECT operation, probe_at FROM circuits WHERE opened_at IS NOT NULL',
+    );
+    const blocked = rows.filter((row) => row.probe_at > now);
+    return {
+      blocked: blocked.map((row) => row.operation),
+      probing: rows.filter((row) => row.probe_at <= now).map((row) => row.operation),
+      nextProbeAt: blocked.length > 0 ? new Date(Math.min(...blocked.map((row) => row.probe_at.getTime()))) : null,
+    };
+  }
+
+  /** Marks a probe as sent: nobody else calls the operation until it is answered or the next one is due. */
+  async probe(tx: PoolClient, operation: string): Promise<void> {
+    await tx.query(
+      `UPDATE circuits SET probe_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE operation = $1`,
+      [operation, PROBE_ANSWER_MS],
+    );
+  }
+
+  /**
+   * Records a refusal. When somebody else's call of the operation succeeded since its last refusal of this person, it is
+   * the person's own and stops nobody else.
+   *
+   * @returns whose refusal it is
+   */
+  async refused(tx: PoolClient, { operation, grant, code, before }: RefusedCall): Promise<'own' | 'everyone'> {
+    const { rows } = await tx.query<{ strikes: number; closed_at: Date | null; opened_at: Date | null }>(
+      'SELECT strikes, closed_at, opened_at FROM circuits WHERE operation = $1 FOR UPDATE',
+      [operation],
+    );
+    const circuit = rows[0];
+    if (circuit?.closed_at && before?.operation === operation && circuit.closed_at > before.at) return 'own';
+    // Calls that were under way when the circuit opened tell nothing new.
+    if (circuit?.opened_at && grant.grantedAt < circuit.opened_at) return 'everyone';
+    const strikes = (circuit?.opened_at ? circuit.strikes : 0) + 1;
+    await tx.query(
+      `INSERT INTO circuits (operation, opened_at, probe_at, strikes, code)
+       VALUES ($1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
+       ON CONFLICT (operation) DO UPDATE SET opened_at = coalesce(circuits.opened_at, excluded.opened_at),
+         probe_at = excluded.probe_at, strikes = excluded.strikes, code = excluded.code`,
+      [operation, backoffMs(strikes, this.random.fraction(), PROBE), strikes, code],
+    );
+    return 'everyone';
+  }
+
+  /** Stops an operation whose calls get no readable answers, of whomever they are. */
+  async unanswered(tx: PoolClient, operation: Operation, grant: CallGrant): Promise<void> {
+    await this.refused(tx, { operation, grant, code: UNANSWERED, before: null });
+  }
+
+  /** Closes an operation's circuit after an answer that was no refusal. */
+  async succeeded(tx: PoolClient, operation: string): Promise<void> {
+    await tx.query(
+      'UPDATE circuits SET opened_at = NULL, strikes = 0, closed_at = clock_timestamp() WHERE operation = $1 AND opened_at IS NOT NULL',
+      [operation],
+    );
+  }
+
+  /** The operations that a refusal stops now. */
+  async stopped(): Promise<{ operation: string; code: StopCode }[]> {
+    const { rows } = await this.database.pool.query<{ operation: string; code: StopCode }>(
+      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL AND code <> $1 ORDER BY 1',
+      [UNANSWERED],
+    );
+    return rows;
+  }
+
+  /** The operations that are stopped now because they get no readable answers. */
+  async silent(): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ operation: string }>(
+      'SELECT operation FROM circuits WHERE opened_at IS NOT NULL AND code = $1 ORDER BY 1',
+      [UNANSWERED],
+    );
+    return rows.map(({ operation }) => operation);
+  }
+}

@@ -1,0 +1,275 @@
+import { inspect } from 'node:util';
+import { Metrics } from '../../http/server/metrics.js';
+import type { Session } from '../contract/wire-types.js';
+import type { PlatformHttp } from '../http/platform-http.js';
+import { ComplianceClient } from './compliance-client.js';
+import {
+  API_KEY,
+  contractOf,
+  FULL_CONTRACT,
+  httpTo,
+  json,
+  LoopbackPlatform,
+  stopTimeouts,
+} from './loopback-platform.spec-support.js';
+import { RecorderClient } from './recorder-client.js';
+import { SessionsClient } from './sessions-client.js';
+import { UsersClient } from './users-client.js';
+
+const contract = contractOf(FULL_CONTRACT);
+const session: Session = {
+  sessionId: 's1',
+  noteTemplateIds: ['t1'],
+  providerUserId: 'p1',
+  clientUserIds: [],
+  state: 'Done',
+  sessionDurationMs: null,
+  transcript: {
+    utterances: [{ text: 'hi', start: 0, end: 9, speaker: 'A', words: [{ text: 'hi', start: 0, end: 9 }] }],
+    speakerMapping: { A: 'p1' },
+  },
+  notes: [
+    {
+      sessionDocumentId: 'd',
+      noteTemplateId: 't1',
+      notes: [{ category: 'Plan', text: 'x', formatting: { nestingLevel: 1 } }],
+    },
+  ],
+  analyticsSummary: { talkingRatio: { p1: { ratio: 0.5 } } },
+};
+/** Longer than an index of the database takes. */
+const UNSTORABLE = { userId: 'u'.repeat(3_000) };
+const unreadable = (place: string) =>
+  expect.objectContaining({ kind: 'unknown-outcome', message: expect.stringContaining(place) });
+
+describe('the platform client', () => {
+  let platform: LoopbackPlatform;
+  let http: PlatformHttp;
+
+  stopTimeouts();
+  beforeAll(async () => {
+    platform = await LoopbackPlatform.start();
+    http = httpTo(platform.url);
+  });
+  afterAll(async () => {
+    http.onApplicationShutdown();
+    await platform.stop();
+  });
+
+  const answering = (answer: unknown) => {
+    platform.answer = (_request, response) => json(response, 200, answer);
+  };
+  const last = () => {
+    const heard = platform.heard.at(-1);
+    return `${heard?.method} ${heard?.url} ${heard?.body}`.trim();
+  };
+
+  describe('users', () => {
+    let users: UsersClient;
+    beforeAll(() => {
+      users = new UsersClient(http);
+    });
+
+    it('checks whether a user exists', async () => {
+      answering({ isUserExists: true, userId: 'u1' });
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ exists: true, userId: 'u1' });
+      expect(last()).toBe('POST /users/check {"email":"a@b.c"}');
+      answering({ isUserExists: false });
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ exists: false });
+    });
+
+    it.each([
+      [{ isUserExists: true }, '/userId'],
+      [{ isUserExists: 'yes' }, '/isUserExists'],
+      [[], '/isUserExists'],
+    ])('does not guess when the check says %j', async (answer, place) => {
+      answering(answer);
+      await expect(users.checkUser({ email: 'a@b.c' })).rejects.toEqual(unreadable(place));
+    });
+
+    it('creates providers and clients', async () => {
+      answering({ userId: 'u1', inviteUrl: 'https://invite' });
+      const person = { firstName: 'F', lastName: 'L' };
+      expect(await users.createProvider({ email: 'a@b.c', ...person })).toEqual({
+        userId: 'u1',
+        inviteUrl: 'https://invite',
+      });
+      // The spec names an invite URL for providers alone.
+      answering({ userId: 'u2', inviteUrl: 'https://invite' });
+      expect(await users.createClient({ ...person, therapistUserId: 'u1', partnerUserId: 'x' })).toEqual({
+        userId: 'u2',
+      });
+      expect(last()).toBe(
+        'POST /users/clients {"firstName":"F","lastName":"L","therapistUserId":"u1","partnerUserId":"x"}',
+      );
+    });
+
+    it.each([{}, { userId: '' }, { userId: 7 }, { userId: 'u\0' }, { userId: '\ud800' }, UNSTORABLE, 'u1', null])(
+      'does not know what a create that says %j came to',
+      async (answer) => {
+        answering(answer);
+        await expect(users.createProvider({ email: 'a@b.c', firstName: 'F', lastName: 'L' })).rejects.toEqual(
+          unreadable('/userId'),
+        );
+      },
+    );
+
+    it("sets a client's providers and deletes, whatever the answer holds", async () => {
+      platform.answer = (_request, response) => response.writeHead(204).end();
+      await users.setClientProviders('u2', ['u1', 'u3']);
+      expect(last()).toBe('POST /users/u2/providers {"providerUserIds":["u1","u3"]}');
+      platform.answer = (_request, response) => response.writeHead(200).end('OK');
+      await users.deleteUser('u2');
+      expect(last()).toBe('DELETE /users/u2');
+    });
+
+    it('never asks to delete nobody', async () => {
+      const before = platform.heard.length;
+      await expect(users.deleteUser('')).rejects.toMatchObject({ kind: 'rejected' });
+      expect(platform.heard).toHaveLength(before);
+    });
+  });
+
+  describe('sessions', () => {
+    let sessions: SessionsClient;
+    beforeAll(() => {
+      sessions = new SessionsClient(http, contract, new Metrics());
+    });
+
+    it('creates', async () => {
+      answering({ sessionId: 's1' });
+      const request = { providerUserId: 'p', noteTemplateIds: ['t'], input: { text: { text: 'x' } } };
+      expect(await sessions.createSession(request)).toEqual({ sessionId: 's1' });
+      answering({ id: 's1' });
+      await expect(sessions.createSession(request)).rejects.toEqual(unreadable('/sessionId'));
+    });
+
+    it('reads and updates a session, keeping what the spec does not name', async () => {
+      answering({ ...session, extra: { kept: true } });
+      expect(await sessions.getSession('s1')).toEqual({ ...session, extra: { kept: true } });
+      expect(await sessions.updateSession('s1', { input: { text: 'y' } })).toMatchObject(session);
+      expect(last()).toBe('PATCH /api/v2/therapy-session/s1 {"input":{"text":"y"}}');
+      expect(await sessions.updateSessionTemplates('s1', ['t2'])).toMatchObject(session);
+      expect(last()).toBe('PUT /sessions/s1/templates {"noteTemplateIds":["t2"]}');
+    });
+
+    it.each([
+      [{ ...session, state: 'Paused' }, '/state'],
+      [{ ...session, clientUserIds: 'c' }, '/clientUserIds'],
+      [{ ...session, clientUserIds: ['c', 1] }, '/clientUserIds/1'],
+      ['Done', 'the top'],
+    ])('names where an answer is no Session: %#', async (answer, place) => {
+      answering(answer);
+      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(no Session: ${place})`));
+    });
+
+    it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {
+      const metrics = new Metrics();
+      const counted = new SessionsClient(http, contract, metrics);
+      answering({ ...session, topics: [{ headline: 'h', start: 0, end: 1 }] });
+      const { topics: _unreadable, ...rest } = session;
+      expect(await counted.getSession('s1')).toEqual(rest);
+      expect(await metrics.registry.metrics()).toContain('platform_session_parts_left_out_total{part="topics"} 1');
+    });
+
+    it('reads a session of several megabytes', async () => {
+      const text = 'word '.repeat(1_000_000);
+      answering({ ...session, topics: [{ headline: 'h', gist: text, start: 0, end: 1 }] });
+      expect((await sessions.getSession('s1')).topics?.[0]?.gist).toHaveLength(text.length);
+    });
+
+    it('reads a processing session as the contract says and keeps the whole answer', async () => {
+      answering({ data: { id: 's9' } });
+      expect(await sessions.getProcessingSession('x')).toEqual({
+        sessionId: 's9',
+        session: undefined,
+        raw: { data: { id: 's9' } },
+      });
+      const get = { method: 'GET', path: '/{processingId}', response: { session: '/s' } };
+      const whole = contractOf({ apiKey: { header: 'K' }, operations: { getProcessingSession: get } });
+      answering({ s: session });
+      const other = new SessionsClient(httpTo(platform.url, whole), whole, new Metrics());
+      expect(await other.getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
+    });
+
+    it('asks for an upload address and says how to send the file', async () => {
+      answering({ put: 'https://store/a?sig=1' });
+      expect(await sessions.recordingUploadUrl({ fileName: 'r', contentType: 'audio/webm', size: 5 })).toEqual({
+        uploadUrl: 'https://store/a?sig=1',
+        fileUrl: 'https://store/a?sig=1',
+        method: 'PUT',
+        headers: { 'content-type': 'audio/webm', 'x-type': 'audio/webm' },
+      });
+      expect(last()).toBe('POST /recording-url {"name":"r","type":"audio/webm","bytes":5}');
+      answering({ put: '/relative' });
+      await expect(sessions.recordingUploadUrl({ fileName: 'r', contentType: 'a/b', size: 5 })).rejects.toEqual(
+        unreadable('/put'),
+      );
+    });
+  });
+
+  describe('compliance', () => {
+    let compliance: ComplianceClient;
+    beforeAll(() => {
+      compliance = new ComplianceClient(http, contract);
+    });
+
+    it('asks for an upload address and submits', async () => {
+      answering({ put: 'https://store/a', get: 'https://files/a' });
+      expect(
+        await compliance.complianceUploadUrl({ fileName: 'n.pdf', contentType: 'application/pdf', size: 1 }),
+      ).toMatchObject({
+        uploadUrl: 'https://store/a',
+        fileUrl: 'https://files/a',
+      });
+      expect(last()).toBe('GET /compliance/upload-url?name=n.pdf');
+      answering({ jobId: 'j' });
+      expect(await compliance.submitComplianceJob({ files: [{ id: '1', url: 'https://files/a' }] })).toEqual({
+        jobId: 'j',
+      });
+    });
+
+    it.each([{}, { jobId: '' }, { jobId: 7 }])(
+      'does not know what a submission that says %j came to',
+      async (answer) => {
+        answering(answer);
+        await expect(compliance.submitComplianceJob({ files: [{ id: '1', url: 'https://files/a' }] })).rejects.toEqual(
+          unreadable('/jobId'),
+        );
+      },
+    );
+
+    it.each([
+      ['ok', 'completed'],
+      ['bad', 'failed'],
+      ['queued', 'running'],
+    ])('reads %s as %s', async (status, state) => {
+      answering({ status, more: 1 });
+      expect(await compliance.getComplianceJob('j')).toEqual({ state, raw: { status, more: 1 } });
+    });
+
+    it('does not guess a state when the contract names none', async () => {
+      const bare = contractOf({ apiKey: { header: 'K' } });
+      answering({ status: 'ok' });
+      expect((await new ComplianceClient(httpTo(platform.url, bare), bare).getComplianceJob('j')).state).toBe(
+        'unknown',
+      );
+    });
+  });
+
+  it('fetches a recorder token that prints as a placeholder, with the key as a Bearer token', async () => {
+    answering({ otpToken: 'otp-secret' });
+    const token = await new RecorderClient(http).initiateAuth('p1');
+    expect(token.reveal()).toBe('otp-secret');
+    expect([`${token}`, JSON.stringify({ token }), inspect({ token }, { showHidden: true })].join()).not.toContain(
+      'otp-secret',
+    );
+    expect(platform.heard.at(-1)?.headers.authorization).toBe(`Bearer ${API_KEY}`);
+    expect(last()).toBe('POST /authentication/initiate-auth {"userId":"p1"}');
+  });
+
+  it.each([{}, { otpToken: '' }, { otpToken: 7 }])('has no recorder token in %j', async (answer) => {
+    answering(answer);
+    await expect(new RecorderClient(http).initiateAuth('p1')).rejects.toEqual(unreadable('/otpToken'));
+  });
+});

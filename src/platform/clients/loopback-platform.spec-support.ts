@@ -1,0 +1,181 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { Clock } from '../../config/clock.js';
+import { type Env, validateEnv } from '../../config/env.js';
+import { Metrics } from '../../http/server/metrics.js';
+import { Contract } from '../contract/contract.js';
+import { parseContract } from '../contract/contract-file.js';
+import { PlatformHttp } from '../http/platform-http.js';
+
+export const API_KEY = 'key-that-must-never-show';
+
+/** Self-signed for localhost, of no use anywhere else. */
+export const TLS = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVC6lJsz1SuByc7hd
+Lw1+f009QUvmntx2YZlF6gS5PIShRANCAARSskBdv/kmH1ccDYyq8lYZHykcSm1u
+BcbT4L0CoVKRxdEyWf+K8420Z61CpYqNAkNxyFl4yLEIZxK9phE9Im5/
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUWvjoEcU0zf4DQkCK/f/FA8kIkxYwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA1MTg0NloYDzIxMjYxMDI4
+MDUxODQ2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARSskBdv/kmH1ccDYyq8lYZHykcSm1uBcbT4L0CoVKRxdEyWf+K8420
+Z61CpYqNAkNxyFl4yLEIZxK9phE9Im5/o28wbTAdBgNVHQ4EFgQUFCTxLeC/TVEZ
+TreVgS4Y6LjtUUIwHwYDVR0jBBgwFoAUFCTxLeC/TVEZTreVgS4Y6LjtUUIwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIhAMs80Agq9C9qU+OIjFmVFabMOTN8vOMLROW3qk7B343fAiBs
+F5eL1vCyxsRVxRG9pny7zjLfVWuE/D5ZBFoj5PVJWg==
+-----END CERTIFICATE-----`,
+};
+
+/** A contract in which every operation can be called. */
+export const FULL_CONTRACT = {
+  apiKey: { header: 'X-Partner-Key' },
+  operations: {
+    createSession: { method: 'POST', path: '/sessions' },
+    getSession: { method: 'GET', path: '/sessions/{sessionId}' },
+    getProcessingSession: {
+      method: 'GET',
+      path: '/processing/{processingId}',
+      response: { sessionId: '/data/id' },
+    },
+    updateSessionTemplates: { method: 'PUT', path: '/sessions/{sessionId}/templates' },
+    recordingUploadUrl: {
+      method: 'POST',
+      path: '/recording-url',
+      body: { name: '{fileName}', type: '{contentType}', bytes: '{size}' },
+      response: { uploadUrl: '/put', fileUrl: '/put' },
+      upload: { headers: { 'x-type': '{contentType}' } },
+    },
+    complianceUploadUrl: {
+      query: { name: '{fileName}' },
+      response: { uploadUrl: '/put', fileUrl: '/get' },
+      upload: { method: 'PUT' },
+    },
+    submitComplianceJob: { method: 'POST', path: '/compliance/job' },
+    getComplianceJob: { response: { state: '/status' }, states: { completed: ['ok'], failed: ['bad'] } },
+  },
+};
+
+export interface Heard {
+  method: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+
+/** A real HTTP server on a free loopback port that keeps what it heard and answers as told. */
+export class LoopbackPlatform {
+  readonly heard: Heard[] = [];
+  readonly sockets = new Set<Socket>();
+  connections = 0;
+  url = '';
+  answer: Answer = (_request, response) => json(response, 200, {});
+
+  private constructor(
+    private readonly server: Server,
+    private readonly scheme: string,
+  ) {}
+
+  static async start(options: { tls?: boolean } = {}): Promise<LoopbackPlatform> {
+    const server = options.tls ? createTlsServer(TLS) : createServer();
+    const platform = new LoopbackPlatform(server, options.tls ? 'https' : 'http');
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => platform.listen(request, response));
+    server.on('connection', (socket: Socket) => {
+      platform.connections += 1;
+      platform.sockets.add(socket);
+      socket.on('close', () => platform.sockets.delete(socket));
+    });
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    platform.url = `${platform.scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return platform;
+  }
+
+  /** Leaves it to the other side to close connections that nothing uses. */
+  keepConnections(): void {
+    this.server.keepAliveTimeout = 0;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private async listen(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    } catch {
+      return;
+    }
+    const body = Buffer.concat(chunks).toString('utf8');
+    this.heard.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
+    this.answer(request, response, body);
+  }
+}
+
+/** Answers with JSON. */
+export function json(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+/** A validated environment that points at the loopback platform. */
+export function testEnv(baseUrl: string, more: Record<string, string> = {}): Env {
+  return validateEnv({
+    PLATFORM_BASE_URL: baseUrl,
+    PLATFORM_API_KEY: API_KEY,
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    ADMIN_API_KEY: 'an-admin-key-of-tests',
+    ...more,
+  });
+}
+
+/** A contract from an object. */
+export function contractOf(file: object): Contract {
+  return parseContract(JSON.stringify(file), 'contract.json');
+}
+
+/** The client's HTTP half against a loopback platform. */
+export function httpTo(
+  baseUrl: string,
+  contract: Contract = contractOf(FULL_CONTRACT),
+  more: Record<string, string> = {},
+  metrics = new Metrics(),
+): PlatformHttp {
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), metrics);
+}
+
+/**
+ * Stops the clock of every `setTimeout` for a spec: a bound is reached when the test says so
+ * (`jest.advanceTimersByTime`), never because the machine was slow. All else keeps its time, sockets too.
+ */
+export function stopTimeouts(): void {
+  beforeEach(() => {
+    jest.useFakeTimers({
+      doNotFake: [
+        'Date',
+        'hrtime',
+        'performance',
+        'nextTick',
+        'queueMicrotask',
+        'setImmediate',
+        'clearImmediate',
+        'setInterval',
+        'clearInterval',
+      ],
+    });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+}

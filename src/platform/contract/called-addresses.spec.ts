@@ -1,0 +1,35 @@
+import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
+import { calledAddresses, doubledWarnings } from './called-addresses.js';
+
+const contract = contractOf(FULL_CONTRACT);
+const warnings = (base: string) => doubledWarnings(calledAddresses(contract, base));
+
+test('every operation that can be called is named with the address that it will be called at', () => {
+  const addresses = calledAddresses(contract, 'https://platform.example/tenant');
+  expect(addresses.map(({ operation }) => operation)).toEqual(Object.keys(contract.operations));
+  expect(addresses).toContainEqual({
+    operation: 'deleteUser',
+    method: 'DELETE',
+    url: 'https://platform.example/tenant/users/{userId}',
+    doubled: undefined,
+  });
+  expect(calledAddresses(contractOf({}), 'https://platform.example').map(({ operation }) => operation)).toEqual([
+    'initiateAuth',
+  ]);
+});
+
+test.each([
+  ['https://platform.example/api/v2', '/api/v2'],
+  ['https://platform.example/x/api/v2', '/api/v2'],
+  ['https://platform.example/api/v1', '/api/v2'],
+  ['https://platform.example/api', '/api'],
+])('a base URL that ends as a path begins (%s) is warned about', (base, prefix) => {
+  expect(warnings(base)).toEqual([
+    `updateSession is called at PATCH ${base}/api/v2/therapy-session/{sessionId}, where ${prefix} stands twice: take it off PLATFORM_BASE_URL, or set operations.updateSession.path in the contract file.`,
+  ]);
+});
+
+test.each(['https://platform.example', 'https://platform.example/v2', 'https://platform.example/api/v2/tenant'])(
+  'a base URL that doubles nothing (%s) is not',
+  (base) => expect(warnings(base)).toEqual([]),
+);

@@ -1,0 +1,49 @@
+import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
+import { capabilitiesOf } from './capabilities.js';
+import { Contract } from './contract.js';
+
+const missing = (contract: Contract, env = {}) =>
+  Object.fromEntries(capabilitiesOf(contract, env).map((capability) => [capability.name, capability.missing]));
+
+describe('capabilities', () => {
+  it('are all on when nothing is missing', () => {
+    const all = capabilitiesOf(contractOf(FULL_CONTRACT), { PLATFORM_PARTNER_DOMAIN: 'https://notes.example' });
+    expect(all.filter((capability) => !capability.on || capability.missing.length > 0)).toEqual([]);
+  });
+
+  it('name every setting that is missing without a contract file', () => {
+    const route = (operation: string) => [
+      'PLATFORM_CONTRACT: apiKey.header',
+      `PLATFORM_CONTRACT: operations.${operation}.method`,
+      `PLATFORM_CONTRACT: operations.${operation}.path`,
+    ];
+    const places = (operation: string) =>
+      ['uploadUrl', 'fileUrl'].map((name) => `PLATFORM_CONTRACT: operations.${operation}.response.${name}`);
+    expect(missing(Contract.builtIn())).toEqual({
+      'user-mirroring': ['PLATFORM_CONTRACT: apiKey.header'],
+      'session-create': route('createSession'),
+      'session-read': route('getSession'),
+      'processing-session-read': route('getProcessingSession'),
+      'session-update': ['PLATFORM_CONTRACT: apiKey.header'],
+      'note-templates-update': route('updateSessionTemplates'),
+      'recording-upload': [...route('recordingUploadUrl'), ...places('recordingUploadUrl')],
+      'compliance-upload': [
+        'PLATFORM_CONTRACT: apiKey.header',
+        ...places('complianceUploadUrl'),
+        'PLATFORM_CONTRACT: operations.complianceUploadUrl.upload.method',
+      ],
+      'compliance-submit': route('submitComplianceJob'),
+      'compliance-result': ['PLATFORM_CONTRACT: apiKey.header'],
+      'compliance-polling': [
+        'PLATFORM_CONTRACT: apiKey.header',
+        'PLATFORM_CONTRACT: operations.getComplianceJob.response.state',
+        'PLATFORM_CONTRACT: operations.getComplianceJob.states',
+      ],
+      recorder: ['PLATFORM_PARTNER_DOMAIN'],
+    });
+  });
+
+  it('lets the recorder need no apiKey, since initiate-auth is shown with its header', () => {
+    expect(missing(Contract.builtIn(), { PLATFORM_PARTNER_DOMAIN: 'https://notes.example' }).recorder).toEqual([]);
+  });
+});

@@ -1,0 +1,171 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
+import { contractFaults } from './contract-faults.js';
+import { parseContract, readContract } from './contract-file.js';
+import { OPERATION_NAMES } from './operations.js';
+
+const seed = Number(process.env.SEED);
+const operation = (name: string, rule: unknown) => contractFaults({ operations: { [name]: rule } });
+
+describe('the contract file', () => {
+  it('adds to what the spec shows and overrides it', () => {
+    const { apiKey, operations } = contractOf({
+      apiKey: { header: 'X-Key', scheme: 'Key' },
+      operations: {
+        checkUser: { path: '/v9/check', headers: { 'X-Version': '9' }, response: { userId: '/user/id' } },
+        getSession: { method: 'GET', path: '/s/{sessionId}' },
+      },
+    });
+    expect(apiKey).toEqual({ header: 'X-Key', scheme: 'Key' });
+    expect(operations.checkUser).toEqual({
+      method: 'POST',
+      path: '/v9/check',
+      headers: { 'X-Version': '9' },
+      query: {},
+      response: { isUserExists: '/isUserExists', userId: '/user/id' },
+    });
+    expect(operations.getSession).toMatchObject({ method: 'GET', path: '/s/{sessionId}', response: { session: '' } });
+    expect(operations.deleteUser).toMatchObject({ method: 'DELETE', path: '/users/{userId}' });
+  });
+
+  it('says where ids stand in an event that the spec does not show; unless it does, nothing is read there', () => {
+    const events = { PROCESSING_SESSION_NOTES_FINISHED: { sessionId: '/payload/session' } };
+    expect(contractOf({ events }).events).toEqual(events);
+    expect(contractOf({}).events).toEqual({});
+    expect(
+      contractFaults({
+        events: { SESSION_CREATED: {}, PROCESSING_SESSION_NOTES_FINISHED: { sessionId: 'x', at: '' } },
+      }),
+    ).toEqual([
+      'events.SESSION_CREATED: is not known here, known: PROCESSING_SESSION_NOTES_FINISHED',
+      'events.PROCESSING_SESSION_NOTES_FINISHED.at: is not known here, known: sessionId, processingId',
+      'events.PROCESSING_SESSION_NOTES_FINISHED.sessionId: must be a JSON Pointer such as /data/id, or "" for the whole answer',
+    ]);
+    expect(contractFaults({ events: [] })).toEqual(['events: must be an object of event types']);
+  });
+
+  it('is not needed for what the spec shows', () => {
+    const { apiKey, operations } = readContract(undefined);
+    const shown = OPERATION_NAMES.filter((name) => operations[name].path !== undefined);
+    expect(apiKey).toBeUndefined();
+    expect(shown.map((name) => `${name} ${operations[name].method} ${operations[name].path}`)).toEqual([
+      'checkUser POST /users/check',
+      'createProvider POST /users/providers',
+      'createClient POST /users/clients',
+      'setClientProviders POST /users/{userId}/providers',
+      'deleteUser DELETE /users/{userId}',
+      'updateSession PATCH /api/v2/therapy-session/{sessionId}',
+      'complianceUploadUrl GET /compliance/upload-url',
+      'getComplianceJob GET /compliance/job/{jobId}',
+      'initiateAuth POST /authentication/initiate-auth',
+    ]);
+  });
+
+  it('may hold every operation', () => {
+    expect(contractFaults(FULL_CONTRACT)).toEqual([]);
+  });
+
+  it('is refused with every fault at once, each with its JSON path and what is expected', () => {
+    const text = JSON.stringify({
+      apiKey: { header: 'X Key' },
+      colour: 'blue',
+      operations: {
+        getSession: { method: 'FETCH', path: '/s' },
+        getSesion: {},
+        deleteUser: { headers: { Host: 'x' } },
+      },
+    });
+    expect(() => parseContract(text, 'c.json')).toThrow(
+      [
+        'PLATFORM_CONTRACT c.json is not usable; mend these settings:',
+        'colour: is not known here, known: apiKey, operations, events',
+        'apiKey.header: must be the name of an HTTP header',
+        `operations.getSesion: is not known here, known: ${OPERATION_NAMES.join(', ')}`,
+        'operations.deleteUser.headers.Host: is set by the connection itself, name another header',
+        'operations.getSession.method: must be GET, POST, PUT, PATCH, DELETE',
+        'operations.getSession.path: must hold {sessionId}',
+      ].join('\n  '),
+    );
+  });
+
+  it.each([
+    ['getSession', 5, 'must be an object'],
+    ['getSession', { path: 's/{sessionId}' }, 'path: must begin with one /'],
+    ['getSession', { path: '//host/{sessionId}' }, 'path: must begin with one /'],
+    ['getSession', { path: '/a/../{sessionId}' }, 'nor . and .. as segments'],
+    ['getSession', { path: '/a?b={sessionId}' }, 'hold neither blanks, ?, #'],
+    ['getSession', { path: '/{sessionId}/{userId}' }, 'path: holds {userId}, known here: {sessionId}'],
+    ['getSession', { path: '/{sessionId}/{' }, 'path: holds a brace that belongs to no placeholder'],
+    ['getSession', { path: '/{sessionId}', query: { v: 2 } }, 'query.v: must be a text'],
+    ['getSession', { path: '/{sessionId}', query: { v: '{size}' } }, 'query.v: holds {size}, known here: {sessionId}'],
+    [
+      'getSession',
+      { path: '/{sessionId}', headers: { 'X-A': 'a\r\nB: c' } },
+      'headers.X-A: must hold printable ASCII only',
+    ],
+    ['getSession', { path: '/{sessionId}', response: { session: 'data' } }, 'response.session: must be a JSON Pointer'],
+    ['getSession', { path: '/{sessionId}', response: { id: '/id' } }, 'response.id: is not known here, known: session'],
+    ['getSession', { method: 'GET', path: '/{sessionId}', body: {} }, "body: can't be sent with GET, use query"],
+    ['createSession', { body: {} }, 'body: is not known here'],
+    ['createSession', { upload: {} }, 'upload: is not known here'],
+    ['complianceUploadUrl', { body: {} }, "body: can't be sent with GET, use query"],
+    ['complianceUploadUrl', { upload: { method: 'GET' } }, 'upload.method: must be PUT, POST'],
+    ['recordingUploadUrl', { body: { a: ['{name}'] } }, 'body.a.0: holds {name}, known here: {fileName}'],
+    ['getComplianceJob', { states: { completed: ['a'] } }, 'states.failed: must be a list of at least one text'],
+    ['getComplianceJob', { states: { completed: ['a'], failed: ['a'] } }, "a state can't be in both"],
+    ['initiateAuth', { headers: { authorization: 'x' } }, "authorization: carries the API key and can't be set here"],
+  ])('%s %j: %s', (name, rule, expected) => {
+    expect(operation(name, rule)).toEqual([expect.stringContaining(expected)]);
+  });
+
+  it.each([
+    ['"operations": { "checkUser": { "path": null } }', 'operations.checkUser.path'],
+    ['"operations": { "getSession": { "path": null } }', 'operations.getSession.path'],
+    ['"operations": { "checkUser": { "method": null } }', 'operations.checkUser.method'],
+    ['"operations": { "checkUser": null }', 'operations.checkUser'],
+    ['"operations": null', 'operations'],
+    ['"apiKey": null', 'apiKey'],
+  ])('takes null for nothing that is left out: { %s }', (text, place) => {
+    expect(() => parseContract(`{ ${text} }`, 'contract.json')).toThrow(`${place}: must `);
+  });
+
+  it('takes a parameter in the query, too', () => {
+    expect(operation('getProcessingSession', { path: '/processing', query: { id: '{processingId}' } })).toEqual([]);
+  });
+
+  it('names line and column where it is no JSON', () => {
+    expect(() => parseContract('{\n  "apiKey": }', 'c.json')).toThrow(
+      'PLATFORM_CONTRACT c.json is no JSON: line 2, column 13: expected a value.',
+    );
+  });
+
+  it('is read from its path; a path that leads nowhere is named', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'contract-')), 'c.json');
+    expect(() => readContract(file)).toThrow(`PLATFORM_CONTRACT names ${file}, which can't be read (ENOENT)`);
+    writeFileSync(file, `\uFEFF${JSON.stringify(FULL_CONTRACT)}`);
+    expect(readContract(file).operations.createSession.path).toBe('/sessions');
+  });
+
+  it('is either refused by name or usable, whatever it holds', () => {
+    const leaf = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom('GET', '/x/{sessionId}', '', '/a'));
+    const rule = fc.dictionary(
+      fc.constantFrom('method', 'path', 'headers', 'query', 'body', 'response', 'upload', 'states', 'strange'),
+      leaf,
+    );
+    const file = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ apiKey: leaf, operations: fc.dictionary(fc.constantFrom(...OPERATION_NAMES), rule) }),
+    );
+    fc.assert(
+      fc.property(file, (content) => {
+        const faults = contractFaults(content);
+        for (const fault of faults) expect(fault).toMatch(/^[^\n]*: /);
+        if (faults.length === 0) expect(() => contractOf(content as object)).not.toThrow();
+      }),
+      { seed, numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { Problem } from '../../http/problem/problem.js';
+import { PlatformError, type PlatformErrorKind } from './platform-errors.js';
+import { platformProblem } from './platform-problem.js';
+
+const problem = (kind: PlatformErrorKind, facts = {}): Problem => {
+  const made = platformProblem(new PlatformError(kind, 'createSession', facts), 'this session');
+  if (!(made instanceof Problem)) throw new Error('no problem was made');
+  return made;
+};
+
+it.each<[PlatformErrorKind, number, string]>([
+  ['rejected', 400, 'platform-rejected'],
+  ['not-found', 404, 'not-on-platform'],
+  ['not-configured', 501, 'not-configured'],
+  ['unauthorized', 503, 'platform-unauthorized'],
+  ['rate-limited', 503, 'platform-rate-limited'],
+  ['unreachable', 503, 'platform-unreachable'],
+  ['unknown-outcome', 504, 'platform-unclear'],
+])('%s is answered %i %s', (kind, status, type) => {
+  expect(problem(kind)).toMatchObject({ status, type });
+});
+
+it('the words of the platform reach the caller of a rejected call, beside the detail and not in it', () => {
+  const made = problem('rejected', { status: 400, platformMessage: 'Ada Byron has no access.' });
+  expect(made.details()).toMatchObject({ platformMessage: 'Ada Byron has no access.' });
+  expect(made.message).not.toContain('Ada');
+});
+
+it('a rate limit hands its wait on in seconds', () => {
+  expect(problem('rate-limited', { retryAfterMs: 12_500 }).headers()).toEqual({ 'retry-after': '13' });
+  expect(problem('rate-limited').headers()).toEqual({ 'retry-after': '5' });
+});
+
+it('a missing setting is named as the capabilities name it', () => {
+  const missing = ['operations.createSession.path'];
+  expect(problem('not-configured', { missing }).details()).toMatchObject({
+    missing: ['PLATFORM_CONTRACT: operations.createSession.path'],
+  });
+});
+
+it('whatever is no failure of the platform stays what it is', () => {
+  const fault = new TypeError('ours');
+  expect(platformProblem(fault, 'this session')).toBe(fault);
+});

@@ -1,0 +1,338 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { Metrics } from '../../http/server/metrics.js';
+import { API_KEY, httpTo, json, LoopbackPlatform, stopTimeouts } from '../clients/loopback-platform.spec-support.js';
+import type { PlatformError } from '../contract/platform-errors.js';
+import type { CallOptions, PlatformHttp } from './platform-http.js';
+
+const body = { email: 'jane.secret@example.com', firstName: 'Jane', lastName: 'Secret' };
+const TIMEOUT_MS = 7_000;
+const TIMEOUT = { PLATFORM_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1_000) };
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** No answer until the time for it is over. */
+const silence: Answer = () => jest.advanceTimersByTime(TIMEOUT_MS);
+
+describe('one HTTP attempt', () => {
+  let platform: LoopbackPlatform;
+  let http: PlatformHttp;
+
+  stopTimeouts();
+  beforeEach(async () => {
+    platform = await LoopbackPlatform.start();
+    http = httpTo(platform.url, undefined, TIMEOUT);
+  });
+  afterEach(async () => {
+    http.onApplicationShutdown();
+    await platform.stop();
+  });
+
+  const create = (options: CallOptions = {}, client = http) =>
+    client.call({ operation: 'createProvider', body, ...options });
+  const failure = (call: Promise<unknown>) =>
+    call.then(
+      () => {
+        throw new Error('The call succeeded.');
+      },
+      (error: PlatformError) => error,
+    );
+  const failing = (answer: Answer) => {
+    platform.answer = answer;
+    return failure(create());
+  };
+
+  it('resets the connection of a call that it gives up', async () => {
+    const ended = new Promise<string | undefined>((resolve) => {
+      platform.answer = ({ socket }) => {
+        socket
+          .once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
+          .once('close', () => resolve(undefined));
+        jest.advanceTimersByTime(TIMEOUT_MS);
+      };
+    });
+    expect(await failure(create())).toMatchObject({ kind: 'unknown-outcome' });
+    expect(await ended).toBe('ECONNRESET');
+  });
+
+  it('sends JSON with the API key and reads what comes', async () => {
+    platform.answer = (_request, response) => json(response, 201, { userId: 'u' });
+    const answer = await create();
+    expect(answer.body).toEqual({ userId: 'u' });
+    expect(platform.heard).toEqual([
+      expect.objectContaining({ method: 'POST', url: '/users/providers', body: JSON.stringify(body) }),
+    ]);
+    expect(platform.heard[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(JSON.stringify(body).length),
+      'x-partner-key': API_KEY,
+      'user-agent': 'notebridge',
+      connection: 'close',
+    });
+  });
+
+  it('sends neither body nor content type where there is none', async () => {
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u/1' } });
+    expect(platform.heard[0]).toMatchObject({ method: 'DELETE', url: '/users/u%2F1', body: '' });
+    expect(platform.heard[0]?.headers).not.toHaveProperty('content-type');
+  });
+
+  it('keeps connections, but makes every create over its own', async () => {
+    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body });
+    expect(platform.connections).toBe(1);
+    for (let call = 0; call < 3; call += 1) await create();
+    expect(platform.connections).toBe(4);
+  });
+
+  it('closes a kept connection itself, and leaves it to no platform to close it under a call', async () => {
+    platform.keepConnections();
+    const closed = new Promise<unknown>((resolve) => {
+      platform.answer = ({ socket }, response) => {
+        socket.once('end', resolve);
+        json(response, 200, {});
+      };
+    });
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } });
+    await closed;
+    expect(platform.connections).toBe(1);
+  }, 60_000);
+
+  it('reads compressed answers', async () => {
+    platform.answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify({ userId: 'u' })));
+    expect((await create()).body).toEqual({ userId: 'u' });
+  });
+
+  it.each([
+    [400, 'rejected'],
+    [401, 'unauthorized'],
+    [403, 'unauthorized'],
+    [404, 'not-found'],
+    [408, 'unknown-outcome'],
+    [409, 'rejected'],
+    [422, 'rejected'],
+    [425, 'unknown-outcome'],
+    [429, 'rate-limited'],
+    [500, 'unknown-outcome'],
+    [502, 'unknown-outcome'],
+    [503, 'unknown-outcome'],
+  ])('%i is %s', async (status, kind) => {
+    const error = await failing((_request, response) => json(response, status, { message: 'No.' }));
+    expect(error).toMatchObject({ kind, status, platformMessage: 'No.' });
+    expect(platform.heard).toHaveLength(1);
+  });
+
+  it.each([
+    ['a redirect', 302, '', 'text/plain', true],
+    ['a 405', 405, '{}', 'application/json', true],
+    ['a web page', 404, '<h1>Not Found</h1>', 'text/html; charset=utf-8', true],
+    ['a web page that is not called one', 200, ' <!DOCTYPE html><p>Hi', 'text/plain', true],
+    ['a 404', 404, '{}', 'application/json', false],
+    ['a 400', 400, '{}', 'application/json', false],
+    ['the page of a gateway', 502, '<html>', 'text/html', false],
+    ['the page of a guard', 403, '<html>', 'text/html', false],
+  ])('%s (%i) tells of a wrong address, or does not', async (_what, status, text, type, isWrongAddress) => {
+    const error = await failing((_request, response) => response.writeHead(status, { 'content-type': type }).end(text));
+    expect(error).toMatchObject({ status, isWrongAddress });
+  });
+
+  it('is measured by its operation and what it came to, and by nothing of its own', async () => {
+    const metrics = new Metrics();
+    const measured = httpTo(platform.url, undefined, TIMEOUT, metrics);
+    platform.answer = (_request, response) => json(response, 201, {});
+    await create({}, measured);
+    platform.answer = (_request, response) => json(response, 503, {});
+    await failure(create({}, measured));
+    measured.onApplicationShutdown();
+    const text = await metrics.registry.getSingleMetricAsString('notebridge_platform_call_seconds');
+    expect(text.split('\n').filter((line) => line.includes('_count'))).toEqual([
+      'notebridge_platform_call_seconds_count{operation="createProvider",outcome="ok"} 1',
+      'notebridge_platform_call_seconds_count{operation="createProvider",outcome="unknown-outcome"} 1',
+    ]);
+  });
+
+  it('tells how long a 429 asks to wait', async () => {
+    const error = await failing((_request, response) => json(response, 429, {}, { 'retry-after': '7' }));
+    expect(error.retryAfterMs).toBe(7_000);
+    expect((await failing((_request, response) => json(response, 429, {}))).retryAfterMs).toBeUndefined();
+  });
+
+  it.each([301, 302, 303, 307, 308])('never follows a %i, so that the key goes to no other host', async (status) => {
+    const other = await LoopbackPlatform.start();
+    const error = await failing((_request, response) => response.writeHead(status, { location: other.url }).end());
+    expect(error).toMatchObject({ kind: 'rejected', status });
+    expect(other.connections).toBe(0);
+    await other.stop();
+  });
+
+  it('is an unknown outcome when the connection breaks after sending', async () => {
+    const error = await failing((request) => request.socket.resetAndDestroy());
+    expect(error).toMatchObject({ kind: 'unknown-outcome', status: undefined });
+    expect(platform.heard).toHaveLength(1);
+  });
+
+  it('is an unknown outcome when no answer comes in time, and no sooner', async () => {
+    const error = await failing(silence);
+    expect(error).toMatchObject({ kind: 'unknown-outcome' });
+    expect(error.message).toContain('(timeout)');
+    platform.answer = (_request, response) => {
+      jest.advanceTimersByTime(TIMEOUT_MS - 1);
+      json(response, 200, { userId: 'late' });
+    };
+    expect((await create()).body).toEqual({ userId: 'late' });
+  });
+
+  it('is an unknown outcome when an answer begins and does not end', async () => {
+    const stuck = await failing((_request, response) => {
+      // Two turns of the loop after it was written it has been read.
+      response.writeHead(200).write('{"userId":', async () => {
+        for (let turns = 0; turns < 2; turns += 1) await turnOfLoop();
+        jest.advanceTimersByTime(TIMEOUT_MS);
+      });
+    });
+    expect(stuck.kind).toBe('unknown-outcome');
+    expect(stuck.message).toContain('(timeout)');
+    const cut = await failing((request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{');
+      request.socket.destroySoon();
+    });
+    expect(cut.kind).toBe('unknown-outcome');
+  });
+
+  it('is an unknown outcome when the answer is too large, compressed or not', async () => {
+    const large = Buffer.alloc(2 * 1024 * 1024, ' ');
+    expect(await failing((_request, response) => response.writeHead(200).end(large))).toMatchObject({
+      kind: 'unknown-outcome',
+    });
+    const packed = await failing((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(large)),
+    );
+    expect(packed.kind).toBe('unknown-outcome');
+  });
+
+  it('is an unknown outcome when the answer is no HTTP', async () => {
+    expect(await failing((request) => request.socket.end('hello\r\n\r\n'))).toMatchObject({ kind: 'unknown-outcome' });
+  });
+
+  it.each(['not json', '', '{"userId":'])('is an unknown outcome when a 2xx says %j', async (text) => {
+    platform.answer = (_request, response) => response.writeHead(200).end(text);
+    const answer = await create();
+    expect(() => answer.requiredText('userId')).toThrow(
+      expect.objectContaining({ kind: 'unknown-outcome', status: 200 }),
+    );
+  });
+
+  it('stops at shutdown: nothing sent before, unknown after', async () => {
+    expect(await failure(create({ signal: AbortSignal.abort() }))).toMatchObject({ kind: 'unreachable' });
+    expect(platform.connections).toBe(0);
+    const shutdown = new AbortController();
+    platform.answer = () => shutdown.abort();
+    expect(await failure(create({ signal: shutdown.signal }))).toMatchObject({ kind: 'unknown-outcome' });
+  });
+
+  it('answers well after errors over kept connections', async () => {
+    const check = () => http.call({ operation: 'checkUser', body });
+    platform.answer = (_request, response) => json(response, 500, {});
+    expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
+    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+    expect((await check()).body).toEqual({ isUserExists: false });
+    expect(platform.connections).toBe(1);
+  });
+
+  describe('that can not have been sent', () => {
+    const unreachable = async (url: string, options: CallOptions = {}) => {
+      const client = httpTo(url, undefined, TIMEOUT);
+      const error = await failure(create(options, client));
+      client.onApplicationShutdown();
+      return error;
+    };
+
+    it('is unreachable when nobody listens', async () => {
+      const gone = await LoopbackPlatform.start();
+      await gone.stop();
+      const error = await unreachable(gone.url);
+      expect(error).toMatchObject({ kind: 'unreachable' });
+      expect(error.message).toContain('ECONNREFUSED');
+    });
+
+    it('is unreachable when the certificate is not trusted', async () => {
+      const secure = await LoopbackPlatform.start({ tls: true });
+      expect(await unreachable(secure.url)).toMatchObject({ kind: 'unreachable' });
+      expect(secure.heard).toEqual([]);
+      await secure.stop();
+    });
+
+    it('is unreachable when the other side speaks no TLS', async () => {
+      expect(await unreachable(platform.url.replace('http:', 'https:'))).toMatchObject({ kind: 'unreachable' });
+      expect(platform.heard).toEqual([]);
+    });
+
+    it.each([
+      ['two seconds', {}, 2_000],
+      ['the time given', { connectWithinMs: 150 }, 150],
+    ])('is unreachable when the connection is not ready within %s', async (_name, options, withinMs) => {
+      const silent: Server = createServer((socket) => socket.on('error', () => undefined));
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const connected = new Promise((resolve) => silent.once('connection', resolve));
+      const address = silent.address();
+      const port = typeof address === 'object' ? address?.port : undefined;
+      let ended = false;
+      const call = unreachable(`https://127.0.0.1:${port}`, options).finally(() => {
+        ended = true;
+      });
+      await connected;
+      jest.advanceTimersByTime(withinMs - 1);
+      await turnOfLoop();
+      expect(ended).toBe(false);
+      jest.advanceTimersByTime(1);
+      await turnOfLoop();
+      expect(ended).toBe(true);
+      const error = await call;
+      expect(error).toMatchObject({ kind: 'unreachable' });
+      expect(error.message).toContain('(connect timeout)');
+      silent.close();
+    });
+
+    it('has all its time for the answer once the connection is ready, however soon that had to be', async () => {
+      platform.answer = (_request, response) => {
+        jest.advanceTimersByTime(TIMEOUT_MS - 1);
+        json(response, 200, { userId: 'u' });
+      };
+      expect((await create({ connectWithinMs: 150 })).body).toEqual({ userId: 'u' });
+    });
+  });
+
+  it('fails in a way that shows no key, name, email, address or answer, however it is printed', async () => {
+    const secrets = [API_KEY, 'Jane', 'Secret', 'jane.secret', platform.url.slice(7), 'X-Partner-Key', 'x-partner-key'];
+    const answers: Answer[] = [
+      ...[302, 400, 403, 404, 429, 500].map<Answer>(
+        (status) => (_request, response) =>
+          json(response, status, { message: 'Jane Secret exists' }, { location: 'http://127.0.0.1/Jane' }),
+      ),
+      (request) => request.socket.resetAndDestroy(),
+      silence,
+      (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('Jane'),
+    ];
+    const errors: unknown[] = [];
+    for (const answer of answers) errors.push(await failing(answer));
+    platform.answer = (_request, response) => json(response, 200, { name: 'Jane Secret' });
+    const unreadable = await create();
+    errors.push(await failure(Promise.resolve().then(() => unreadable.requiredText('userId'))));
+    const gone = httpTo('http://127.0.0.1:1');
+    errors.push(await failure(create({}, gone)));
+    errors.push(await failure(gone.call({ operation: 'deleteUser', parameters: { userId: '' } })));
+    for (const error of errors) {
+      const printed = [
+        inspect(error, { depth: 9, getters: true }),
+        JSON.stringify(error),
+        String(error),
+        String(Reflect.get(Object(error), 'stack')),
+      ];
+      for (const secret of secrets) expect(printed.filter((text) => text.includes(secret))).toEqual([]);
+    }
+  });
+});

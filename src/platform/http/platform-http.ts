@@ -1,0 +1,158 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import axios, { type AxiosResponse } from 'axios';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import { Metrics } from '../../http/server/metrics.js';
+import { Contract } from '../contract/contract.js';
+import { factsOf, type OperationName } from '../contract/operations.js';
+import { codeOf, PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
+import { ConnectionWatch } from './connection-watch.js';
+import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
+import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
+import { resettableAgents } from './resettable-agents.js';
+
+/** What a caller may ask of any call. */
+export interface CallOptions {
+  /** Ends the call at shutdown: `unreachable` when nothing had left, else `unknown-outcome`. */
+  signal?: AbortSignal;
+  /** Milliseconds within which the request must begin to leave; 2 seconds unless said. */
+  connectWithinMs?: number;
+}
+
+/** One call of an operation. */
+export interface PlatformCall extends CallOptions {
+  operation: OperationName;
+  /** Values for the placeholders of the contract. */
+  parameters?: CallParameters;
+  /** The body, where the spec shows one. */
+  body?: object;
+}
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const FREE_SOCKETS = 16;
+/**
+ * Milliseconds after which a connection that nothing uses is closed: servers close theirs after five seconds (Node) to
+ * minutes, and a call that leaves just then has an unknown outcome. Node goes by a shorter time that the server announces
+ * only beside a time of the agent's own.
+ */
+const FREE_MS = 4_000;
+
+/** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
+const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
+@Injectable()
+export class PlatformHttp implements OnApplicationShutdown {
+  private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
+  private readonly fresh = resettableAgents({ keepAlive: false });
+  private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
+
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly clock: Clock,
+    metrics: Metrics,
+  ) {
+    this.seconds = metrics.histogram(
+      'platform_call_seconds',
+      'Time from a call of the platform to its answer, by what it came to',
+      ['operation', 'outcome'],
+      BUCKETS,
+    );
+  }
+
+  onApplicationShutdown(): void {
+    for (const agent of [...Object.values(this.kept), ...Object.values(this.fresh)]) agent.destroy();
+  }
+
+  /**
+   * Makes one HTTP attempt; it is never repeated here and redirects are never followed.
+   *
+   * @returns a 2xx answer, read only as far as the caller asks
+   * @throws {PlatformError} for everything else
+   */
+  async call(call: PlatformCall): Promise<PlatformAnswer> {
+    const { operation } = call;
+    const begun = this.clock.monotonicMs();
+    const measure = (outcome: 'ok' | PlatformErrorKind) =>
+      this.seconds.observe({ operation, outcome }, (this.clock.monotonicMs() - begun) / 1000);
+    try {
+      const answer = await this.attempt(call);
+      measure('ok');
+      return answer;
+    } catch (error) {
+      if (error instanceof PlatformError) measure(error.kind);
+      throw error;
+    }
+  }
+
+  private async attempt(call: PlatformCall): Promise<PlatformAnswer> {
+    const { operation } = call;
+    const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
+    const request = platformRequest(this.contract, platform, call);
+    const answer = await this.exchange(request, call);
+    const { status } = answer;
+    const text = answer.data.toString('utf8');
+    const isPage = isHtml(headerText(answer.headers['content-type']), text);
+    if (status >= 200 && status < 300) {
+      if (isPage) {
+        const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
+        throw new PlatformError('unknown-outcome', operation, facts);
+      }
+      return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
+    }
+    const retryAfter = headerText(answer.headers['retry-after']);
+    throw errorForAnswer(operation, { status, retryAfter, text, isPage }, this.clock.now());
+  }
+
+  private async exchange(request: PlatformRequest, call: PlatformCall): Promise<AxiosResponse<Buffer>> {
+    const { operation, signal } = call;
+    const stop = new AbortController();
+    let stopped: string | undefined;
+    const stopFor = (reason: string) => {
+      stopped ??= reason;
+      connection.reset();
+      stop.abort();
+    };
+    const connection = new ConnectionWatch(() => clearTimeout(connect));
+    const total = setTimeout(stopFor, this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, 'timeout');
+    const connect = setTimeout(stopFor, call.connectWithinMs ?? CONNECT_TIMEOUT_MS, 'connect timeout');
+    const onAbort = () => stopFor('stopped');
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return await axios.request<Buffer>({
+        method: request.method,
+        url: request.url,
+        headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },
+        data: request.body,
+        responseType: 'arraybuffer',
+        transformRequest: [],
+        transformResponse: [],
+        validateStatus: () => true,
+        maxRedirects: 0,
+        maxContentLength: factsOf(operation).answerLimit,
+        proxy: false,
+        signal: stop.signal,
+        transport: connection,
+        ...(factsOf(operation).creates ? this.fresh : this.kept),
+      });
+    } catch (error) {
+      const kind = connection.ready ? 'unknown-outcome' : 'unreachable';
+      throw new PlatformError(kind, operation, { reason: stopped ?? codeOf(error) ?? 'no answer' });
+    } finally {
+      clearTimeout(total);
+      clearTimeout(connect);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+/** An API answers no web page: some other server does, or the platform's own at an address that it does not know. */
+function isHtml(contentType: string | undefined, text: string): boolean {
+  return /^text\/html\b/i.test(contentType ?? '') || /^<(?:!doctype html|html)\b/i.test(text.slice(0, 200).trimStart());
+}
+
+function headerText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

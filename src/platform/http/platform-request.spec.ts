@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
+import { Contract } from '../contract/contract.js';
+import type { OperationName } from '../contract/operations.js';
+import { type CallParameters, platformRequest } from './platform-request.js';
+
+const seed = Number(process.env.SEED);
+const platform = { base: 'https://platform.example/tenant/7', apiKey: 'k' };
+const full = contractOf(FULL_CONTRACT);
+const build = (operation: OperationName, parameters: CallParameters = {}, contract = full) =>
+  platformRequest(contract, platform, { operation, parameters });
+
+describe('a request to the platform', () => {
+  it("keeps the base address's own path", () => {
+    expect(build('updateSession', { sessionId: 's1' }).url).toBe(
+      'https://platform.example/tenant/7/api/v2/therapy-session/s1',
+    );
+  });
+
+  it('carries the API key as the contract says, bare without a scheme', () => {
+    const withScheme = contractOf({ apiKey: { header: 'Authorization', scheme: 'Key' } });
+    expect(build('checkUser').headers).toMatchObject({ 'x-partner-key': 'k' });
+    expect(build('checkUser', {}, withScheme).headers).toMatchObject({ authorization: 'Key k' });
+  });
+
+  it('carries it as a Bearer token to initiate-auth, whatever the contract says', () => {
+    expect(build('initiateAuth').headers).toEqual({ accept: 'application/json', authorization: 'Bearer k' });
+    expect(build('initiateAuth', {}, Contract.builtIn()).headers).toHaveProperty('authorization', 'Bearer k');
+  });
+
+  it('is not made where the contract lacks a setting', () => {
+    expect(() => build('checkUser', {}, Contract.builtIn())).toThrow(
+      'checkUser needs apiKey.header in PLATFORM_CONTRACT.',
+    );
+    expect(() => build('getSession', { sessionId: 's' }, contractOf({ apiKey: { header: 'K' } }))).toThrow(
+      'getSession needs operations.getSession.method, operations.getSession.path in PLATFORM_CONTRACT.',
+    );
+  });
+
+  it('describes a file where the contract asks for it, its size as a number', () => {
+    const file = { fileName: 'ü b.webm', contentType: 'audio/webm', size: 12 };
+    expect(JSON.parse(build('recordingUploadUrl', file).body ?? '')).toEqual({
+      name: 'ü b.webm',
+      type: 'audio/webm',
+      bytes: 12,
+    });
+    expect(build('complianceUploadUrl', file).url).toMatch(/\/compliance\/upload-url\?name=%C3%BC%20b\.webm$/);
+  });
+
+  it('keeps a parameter one segment of the path, whatever it holds', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (userId) => {
+        const made = () => new URL(build('deleteUser', { userId }).url);
+        if (/^\.{0,2}$/.test(userId)) return expect(made).toThrow('userId is empty or dots, nothing was sent');
+        const { pathname, search, hash, host } = made();
+        const segments = pathname.split('/');
+        expect([host, search, hash, segments.length]).toEqual(['platform.example', '', '', 5]);
+        expect(decodeURIComponent(segments[4] ?? '')).toBe(userId.replace(/\p{Surrogate}/gu, '\uFFFD'));
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  });
+
+  it('lets no file name break out of a header', () => {
+    const contract = contractOf({
+      apiKey: { header: 'K' },
+      operations: {
+        complianceUploadUrl: { headers: { 'X-Name': '{fileName}' }, response: { uploadUrl: '', fileUrl: '' } },
+      },
+    });
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (fileName) => {
+        expect(build('complianceUploadUrl', { fileName }, contract).headers['x-name']).toMatch(/^[\x20-\x7e]*$/);
+      }),
+      { seed },
+    );
+  });
+});

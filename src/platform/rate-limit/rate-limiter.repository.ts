@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import { Injectable } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
+import { followClock } from './call-clock.js';
+import type { BudgetHolder, CallsLately } from './calls-health-rule.js';
+import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './pacing.js';
+import { pauseMs } from './retry-pause.js';
+import { achievedPaceMs, type CallTempo } from './throughput.js';
+
+/** A slot that was granted: the right to one HTTP attempt, now. */
+export interface CallGrant {
+  id: string;
+  grantedAt: Date;
+}
+
+/** What became of a call, for the history and the window. */
+export interface CallOutcome {
+  outcome: string;
+  status: number | null;
+  durationMs: number;
+  /** False when it is certain that nothing reached the platform: the slot is free at once. */
+  reached: boolean;
+  /** Set for a 429: what Retry-After said, in milliseconds, or `unsaid`. */
+  rateLimited?: { retryAfterMs: number | undefined };
+}
+
+/** Calls in a row without a readable answer after which what they asked for counts as not answered. */
+export const UNANSWERED = 3;
+
+/** Calls that are looked at, at most, to find those: more than are ever under way. */
+const LATEST = 100;
+
+/** The outcomes of the newest calls, as many as `UNANSWERED`, that have one and meet a condition. */
+export const newestOutcomes = (condition: string): string => `(
+  SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
+  WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
+  ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
+
+/** Calls that are looked at, at most, to tell how they went lately. */
+const LATELY_MOST = 1_000;
+
+/** A call as it went, in milliseconds; of one under way it is not known what it took. */
+interface RecentCall {
+  agoMs: number;
+  tookMs: number | null;
+  ofPace: boolean;
+}
+
+/** Milliseconds that may pass between the commit of a grant and the sending of its call. */
+export const SEND_WITHIN_MS = 1_000;
+
+/** Calls of whichever account: by their moment they are found by their account's index alone. */
+export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
+
+/**
+ * Slots of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
+ * first. In their order and with an end they are read by their index, whatever the planner knows of the calls before.
+ */
+const OCCUPIED = `SELECT occupies_until FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)
+  ORDER BY occupies_until LIMIT $2`;
+
+/**
+ * The log of user-management calls, which is the limit: a call's row occupies the window from its commit until one
+ * window after its answer, or after its timeout when no answer came. Whatever moment the platform counts lies in
+ * between, so no sliding window of the platform's ever holds more calls than the limit.
+ */
+@Injectable()
+export class CallLogRepository {
+  readonly limit: CallLimit;
+  private readonly account: string;
+  private readonly worker = `${hostname()}:${process.pid}`;
+  /** Milliseconds for which a call without an answer occupies its slot. */
+  private readonly holdMs: number;
+
+  constructor(
+    env: Env,
+    private readonly random: Random,
+  ) {
+    this.account = createHash('sha256').update(env.PLATFORM_API_KEY).digest('hex').slice(0, 16);
+    this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: env.USER_MANAGEMENT_WINDOW_SECONDS * 1_000 };
+    this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
+  }
+
+  /** Locks the budget for this transaction and reads the window; grants are serialised by it over all processes. */
+  async lockWindow(tx: PoolClient): Promise<CallWindow> {
+    await this.lockBudget(tx);
+    const window = await this.readWindow(tx);
+    if (!window.wasSetBack) return window;
+    await followClock(tx, this.account, this.holdMs);
+    return this.readWindow(tx);
+  }
+
+  /** Waits for the grant that is being decided: whatever is granted after this transaction knows what it changed. */
+  async awaitGrants(tx: PoolClient): Promise<void> {
+    await this.lockBudget(tx);
+  }
+
+  /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
+  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
+    const { rows } = await sql.query<CallWindow & { wasSetBack: boolean }>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+         occupied AS (${OCCUPIED}),
+         budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
+       SELECT (SELECT now FROM clock) AS now, (SELECT count(*)::int FROM occupied) AS occupied,
+         (SELECT min(occupies_until) FROM occupied) AS "firstFreeAt",
+         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt",
+         coalesce((SELECT max(granted_at) FROM platform_calls WHERE account = $1) > (SELECT now FROM clock), false)
+           AS "wasSetBack"`,
+      [this.account, this.limit.calls],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('The log of platform calls could not be read.');
+    return row;
+  }
+
+  /** The earliest moment at which a lane may call. */
+  earliest(lane: Lane, window: CallWindow): Date {
+    return earliest(lane, window, this.limit);
+  }
+
+  /**
+   * How the limit stands now, and the newest calls that ended in the last hour, for an operator: older ones tell
+   * nothing of now.
+   *
+   * @param newest how many of them
+   */
+  async standing(sql: Pick<Pool, 'query'>, newest: number): Promise<CallsLately & { occupied: number }> {
+    const { rows } = await sql.query<CallsLately & { occupied: number }>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+         newest AS (
+           SELECT id, outcome, status FROM platform_calls
+           WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
+           ORDER BY granted_at DESC LIMIT $3)
+       SELECT now, (SELECT count(*)::int FROM (${OCCUPIED}) AS occupied) AS occupied,
+         (SELECT blocked_until FROM call_budgets WHERE account = $1) AS "blockedUntil",
+         (SELECT coalesce(json_agg(json_build_object('outcome', outcome, 'status', status) ORDER BY id DESC), '[]')
+          FROM newest) AS ended
+       FROM clock`,
+      [this.account, this.limit.calls, newest],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('The log of platform calls could not be read.');
+    return row;
+  }
+
+  /**
+   * How calls went lately, and what the next bulk calls have to wait for.
+   *
+   * @param since grants before it say nothing of the pace; null: none says anything
+   */
+  async tempo(sql: Pick<Pool, 'query'>, since: Date | null): Promise<CallTempo> {
+    const { rows } = await sql.query<RecentCall>(
+      `SELECT extract(epoch FROM clock_timestamp() - granted_at)::float8 * 1000 AS "agoMs",
+         extract(epoch FROM answered_at - granted_at)::float8 * 1000 AS "tookMs",
+         lane = 'bulk' AND granted_at >= $3 AS "ofPace"
+       FROM platform_calls WHERE account = $1 ORDER BY granted_at DESC LIMIT $2`,
+      [this.account, Math.min(this.limit.calls, LATELY_MOST), since],
+    );
+    const budget = await sql.query<{ blockedMs: number | null; paceInMs: number | null }>(
+      `SELECT extract(epoch FROM blocked_until - clock_timestamp())::float8 * 1000 AS "blockedMs",
+         extract(epoch FROM bulk_next_at - clock_timestamp())::float8 * 1000 AS "paceInMs"
+       FROM call_budgets WHERE account = $1`,
+      [this.account],
+    );
+    const { blockedMs, paceInMs } = budget.rows[0] ?? {};
+    const took = rows.flatMap(({ tookMs }) => tookMs ?? []);
+    const latencyMs = took.reduce((sum, ms) => sum + ms, 0) / (took.length || 1);
+    return {
+      limit: this.limit,
+      latencyMs,
+      achievedMs: achievedPaceMs(rows.flatMap(({ agoMs, ofPace }) => (ofPace ? -agoMs : [])).reverse()),
+      sinceGrantMs: rows[0]?.agoMs ?? null,
+      freeInMs: rows
+        .map(({ agoMs, tookMs }) => (tookMs ?? latencyMs) + this.limit.windowMs - agoMs)
+        .filter((inMs) => inMs > 0)
+        .sort((left, right) => left - right),
+      paceInMs: paceInMs ?? 0,
+      blockedMs: Math.max(0, blockedMs ?? 0),
+    };
+  }
+
+  /** Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit. */
+  async grant(
+    tx: PoolClient,
+    window: CallWindow,
+    call: { personId: string; operation: string; lane: Lane },
+  ): Promise<CallGrant> {
+    const { rows } = await tx.query<CallGrant>(
+      `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, occupies_until, worker)
+       SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
+       RETURNING id, granted_at AS "grantedAt"`,
+      [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('A platform call could not be logged.');
+    if (call.lane === 'bulk') {
+      const bulkNextAt = nextBulkAt(window, this.limit);
+      await tx.query('UPDATE call_budgets SET bulk_next_at = $2 WHERE account = $1', [this.account, bulkNextAt]);
+    }
+    return row;
+  }
+
+  /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
+  async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
+    await tx.query(
+      `UPDATE platform_calls SET outcome = $2, status = $3, duration_ms = $4, answered_at = clock_timestamp(),
+         occupies_until = CASE
+           WHEN $5::text = 'free' THEN clock_timestamp()
+           WHEN $5::text = 'answered' THEN clock_timestamp() + $6 * interval '1 millisecond'
+           ELSE occupies_until END
+       WHERE id = $1`,
+      [grant.id, result.outcome, result.status, Math.round(result.durationMs), hold(result), this.limit.windowMs],
+    );
+    if (result.rateLimited) await this.pause(tx, grant, result.rateLimited.retryAfterMs);
+    else if (result.status !== null) {
+      await tx.query(
+        'UPDATE call_budgets SET strikes = 0 WHERE account = $1 AND strikes > 0 AND (blocked_until IS NULL OR blocked_until < $2)',
+        [this.account, grant.grantedAt],
+      );
+    }
+  }
+
+  /** Whether the newest calls of an operation, each of somebody else, got no readable answer. */
+  async isUnanswered(tx: PoolClient, operation: string): Promise<boolean> {
+    const { rows } = await tx.query<{ unanswered: boolean }>(
+      `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered
+       FROM ${newestOutcomes('account = $1 AND operation = $2')}`,
+      [this.account, operation],
+    );
+    return rows[0]?.unanswered ?? false;
+  }
+
+  /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when somebody holds it for long */
+  async touchBudget(tx: PoolClient): Promise<void> {
+    await tx.query(`SET LOCAL lock_timeout = '1s'`);
+    await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);
+  }
+
+  /** The session that has been longest in a transaction which locks rows of the budget. */
+  async budgetHolder(sql: Pick<Pool, 'query'>): Promise<BudgetHolder | undefined> {
+    const { rows } = await sql.query<BudgetHolder>(
+      `SELECT a.pid, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
+       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.relation = 'call_budgets'::regclass AND l.granted AND l.mode <> 'AccessShareLock'
+         AND a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
+       ORDER BY a.xact_start LIMIT 1`,
+    );
+    return rows[0];
+  }
+
+  private async lockBudget(tx: PoolClient): Promise<void> {
+    const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
+    if (rowCount !== 0) return;
+    await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
+    await this.lockBudget(tx);
+  }
+
+  private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
+    const { rows } = await tx.query<{ strikes: number; blockedUntil: Date | null }>(
+      'SELECT strikes, blocked_until AS "blockedUntil" FROM call_budgets WHERE account = $1 FOR UPDATE',
+      [this.account],
+    );
+    const before = rows[0] ?? { strikes: 0, blockedUntil: null };
+    const wasUnderWay = before.blockedUntil !== null && grant.grantedAt < before.blockedUntil;
+    const strikes = before.strikes + (wasUnderWay ? 0 : 1);
+    // A shorter pause never overwrites a longer one.
+    await tx.query(
+      `UPDATE call_budgets SET strikes = $2,
+         blocked_until = greatest(blocked_until, clock_timestamp() + $3 * interval '1 millisecond') WHERE account = $1`,
+      [this.account, strikes, pauseMs(retryAfterMs, Math.max(1, strikes), this.random.fraction())],
+    );
+  }
+}
+
+function hold(result: CallOutcome): 'free' | 'answered' | 'until-timeout' {
+  if (!result.reached) return 'free';
+  return result.status === null ? 'until-timeout' : 'answered';
+}

@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { pauseMs } from './retry-pause.js';
+
+const seed = Number(process.env.SEED);
+const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
+
+test('what the platform asks for is kept to the millisecond, whatever happened before', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, strikes, jitter) => {
+      expect(pauseMs(asked, strikes, jitter)).toBe(asked);
+    }),
+    { seed },
+  );
+});
+
+test('a pause never runs backwards', () => {
+  expect(pauseMs(-5_000, 1, 0)).toBe(0);
+});
+
+test('without Retry-After the pause is about a second, doubles with each 429 in a row, and ends at a minute', () => {
+  expect(pauseMs(undefined, 1, 0.5)).toBe(1_000);
+  expect(pauseMs(undefined, 2, 0.5)).toBe(2_000);
+  expect(pauseMs(undefined, 5, 0.5)).toBe(16_000);
+  expect(pauseMs(undefined, 50, 0.5)).toBe(60_000);
+});
+
+test('one more 429 never means a shorter pause, with the same luck', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), fraction, (strikes, jitter) => {
+      expect(pauseMs(undefined, strikes + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, strikes, jitter));
+    }),
+    { seed },
+  );
+});

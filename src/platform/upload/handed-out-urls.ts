@@ -1,0 +1,41 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database.js';
+import { Vault } from '../../vault/vault.js';
+
+/** What files a URL names: each kind is good for its own use only. */
+export type FileKind = 'recording' | 'compliance';
+
+/**
+ * The URLs by which files are named that were sent to the platform's store through us, or to an address that we handed
+ * out: the platform gave them, so they are taken as they are. Only their fingerprints are kept.
+ */
+@Injectable()
+export class HandedOutUrls {
+  constructor(
+    private readonly database: Database,
+    private readonly vault: Vault,
+  ) {}
+
+  async remember(kind: FileKind, url: string): Promise<void> {
+    await this.database.pool.query(
+      `INSERT INTO handed_out_urls (fingerprint) VALUES ($1)
+       ON CONFLICT (fingerprint) DO UPDATE SET handed_out_at = now()`,
+      [this.fingerprint(kind, url)],
+    );
+  }
+
+  /** Those of the URLs that were handed out. */
+  async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
+    if (urls.length === 0) return new Set();
+    const prints = new Map(urls.map((url) => [this.fingerprint(kind, url).toString('hex'), url]));
+    const { rows } = await this.database.pool.query<{ fingerprint: Buffer }>(
+      'SELECT fingerprint FROM handed_out_urls WHERE fingerprint = ANY ($1::bytea[])',
+      [[...prints.keys()].map((hex) => Buffer.from(hex, 'hex'))],
+    );
+    return new Set(rows.flatMap(({ fingerprint }) => prints.get(fingerprint.toString('hex')) ?? []));
+  }
+
+  private fingerprint(kind: FileKind, url: string): Buffer {
+    return this.vault.fingerprint(`handed-out-${kind}`, url);
+  }
+}

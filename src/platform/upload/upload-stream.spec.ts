@@ -1,0 +1,153 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import { Clock } from '../../config/clock.js';
+import { API_KEY, LoopbackPlatform, stopTimeouts, testEnv } from '../clients/loopback-platform.spec-support.js';
+import { UploadSourceError, UploadStream } from './upload-stream.js';
+
+const KIB = 1024;
+const file = (bytes: number) => Readable.from([Buffer.alloc(bytes, 'a')]);
+const options = (contentLength: number) => ({ contentLength, headers: { 'content-type': 'audio/webm' } });
+
+describe('sending a file to an upload address', () => {
+  let store: LoopbackPlatform;
+  let upload: UploadStream;
+
+  stopTimeouts();
+  beforeEach(async () => {
+    store = await LoopbackPlatform.start();
+    store.answer = (_request, response: ServerResponse) => response.writeHead(200).end();
+    upload = new UploadStream(testEnv(store.url), new Clock());
+  });
+  afterEach(() => store.stop());
+
+  it('puts exactly the bytes with their length and type, and no API key', async () => {
+    await upload.uploadTo(`${store.url}/put?sig=1`, file(5), {
+      contentLength: 5,
+      headers: { 'content-type': 'audio/webm', 'x-more': '1' },
+    });
+    expect(store.heard).toEqual([expect.objectContaining({ method: 'PUT', url: '/put?sig=1', body: 'aaaaa' })]);
+    expect(store.heard[0]?.headers).toMatchObject({
+      'content-length': '5',
+      'content-type': 'audio/webm',
+      'x-more': '1',
+    });
+    expect(store.heard[0]?.headers).not.toHaveProperty('transfer-encoding');
+    expect(inspect(store.heard)).not.toContain(API_KEY);
+  });
+
+  it('sends an empty file', async () => {
+    await upload.uploadTo(store.url, Readable.from([]), options(0));
+    expect(store.heard[0]?.headers['content-length']).toBe('0');
+  });
+
+  it.each([
+    [4, 5],
+    [6, 5],
+  ])('says that the file is at fault when it has %i of %i bytes', async (bytes, said) => {
+    await expect(upload.uploadTo(store.url, file(bytes), options(said))).rejects.toBeInstanceOf(UploadSourceError);
+    expect(store.heard).toEqual([]);
+  });
+
+  it('says that the file is at fault when it breaks off', async () => {
+    const failing = new PassThrough();
+    const failed = upload.uploadTo(store.url, failing, options(100));
+    failing.write('begun');
+    failing.destroy(new Error('gone'));
+    await expect(failed).rejects.toBeInstanceOf(UploadSourceError);
+    const closed = new PassThrough();
+    const cut = upload.uploadTo(store.url, closed, options(100));
+    closed.destroy();
+    await expect(cut).rejects.toBeInstanceOf(UploadSourceError);
+  });
+
+  it.each([
+    [400, 'rejected'],
+    [403, 'rejected'],
+    [404, 'rejected'],
+    [302, 'rejected'],
+    [429, 'rate-limited'],
+    [503, 'unknown-outcome'],
+  ])('an answer of %i is %s', async (status, kind) => {
+    store.answer = (_request, response) =>
+      response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('<Error/>');
+    await expect(upload.uploadTo(store.url, file(5), options(5))).rejects.toMatchObject({
+      kind,
+      status,
+      operation: 'upload',
+    });
+    expect(store.heard).toHaveLength(1);
+  });
+
+  it('stops sending when the store refuses early', async () => {
+    const early: Server = createServer((_request, response) => response.writeHead(403).end('no'));
+    await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
+    let produced = 0;
+    const endless = new Readable({
+      read() {
+        produced += 64 * KIB;
+        this.push(Buffer.alloc(64 * KIB));
+      },
+    });
+    const url = `http://127.0.0.1:${(early.address() as AddressInfo).port}`;
+    await expect(upload.uploadTo(url, endless, options(1e12))).rejects.toMatchObject({ kind: 'rejected', status: 403 });
+    expect(endless.destroyed).toBe(true);
+    expect(produced).toBeLessThan(1e9);
+    early.close();
+  });
+
+  it('holds back the source while the store does not read', async () => {
+    const slow: Server = createServer((request) => request.pause());
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+    let produced = 0;
+    const large = new Readable({
+      read() {
+        produced += 64 * KIB;
+        this.push(Buffer.alloc(64 * KIB));
+      },
+    });
+    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+    const stuck = upload.uploadTo(url, large, { ...options(1e12), idleMs: 300 });
+    await expect(stuck).rejects.toMatchObject({
+      kind: 'unknown-outcome',
+      message: expect.stringContaining('IDLE_TIMEOUT'),
+    });
+    // What the kernel's buffers of both ends take, and no more.
+    expect(produced).toBeLessThan(32 * KIB * KIB);
+    slow.closeAllConnections();
+    slow.close();
+  });
+
+  it('stops when asked to', async () => {
+    const stop = new AbortController();
+    const source = new PassThrough();
+    const stopped = upload.uploadTo(store.url, source, { ...options(100), signal: stop.signal });
+    source.write('begun', () => setImmediate(() => stop.abort()));
+    await expect(stopped).rejects.toMatchObject({ operation: 'upload' });
+    expect(source.destroyed).toBe(true);
+  });
+
+  it('is unreachable when nobody listens', async () => {
+    await store.stop();
+    await expect(upload.uploadTo(store.url, file(5), options(5))).rejects.toMatchObject({ kind: 'unreachable' });
+  });
+
+  it('connects to no private address unless that is allowed', async () => {
+    const guarded = new UploadStream(testEnv('https://platform.example'), new Clock());
+    const source = file(5);
+    await expect(guarded.uploadTo(`${store.url}/secret`, source, options(5))).rejects.toMatchObject({
+      kind: 'rejected',
+    });
+    expect(source.destroyed).toBe(true);
+    expect(store.connections).toBe(0);
+  });
+
+  it('fails in a way that shows neither the address nor the signature in it', async () => {
+    store.answer = (_request, response) => response.writeHead(500).end('sig=hush');
+    const error: unknown = await upload
+      .uploadTo(`${store.url}/jane?sig=hush`, file(5), options(5))
+      .catch((thrown: unknown) => thrown);
+    expect(inspect(error, { depth: 9, getters: true }) + JSON.stringify(error)).not.toMatch(/hush|jane|127\.0\.0\.1/);
+  });
+});

@@ -1,0 +1,182 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { urlToHttpOptions } from 'node:url';
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import type { UploadMethod } from '../contract/operation-rule.js';
+import { codeOf, PlatformError } from '../contract/platform-errors.js';
+import { ConnectionWatch } from '../http/connection-watch.js';
+import { errorForAnswer } from '../http/platform-answer.js';
+import { ADDRESS_NOT_PUBLIC, guardedLookup } from './guarded-lookup.js';
+import { checkPublicUrl } from './public-url.js';
+
+/** How a file is sent. */
+export interface UploadOptions {
+  /** Bytes, exactly: stores of pre-signed URLs refuse chunked bodies. */
+  contentLength: number;
+  /** PUT unless said. */
+  method?: UploadMethod;
+  /** All others, the type among them. */
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Milliseconds without a byte in either direction; a minute unless said. */
+  idleMs?: number;
+}
+
+/** The file broke off, or was not as long as was said; nothing is wrong with the store. */
+export class UploadSourceError extends Error {
+  override readonly name = 'UploadSourceError';
+
+  constructor() {
+    super('The file broke off or did not have the length that was said; send it again.');
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const IDLE_MS = 60_000;
+/** Bytes of an error answer that are read. */
+const ANSWER_LIMIT = 64 * 1024;
+
+interface StoreAnswer {
+  status: number;
+  retryAfter: string | undefined;
+  text: string;
+}
+
+/** Sends files to upload URLs: streamed with back-pressure, without the API key, never following a redirect. */
+@Injectable()
+export class UploadStream {
+  constructor(
+    private readonly env: Env,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Streams a file to an address that the platform gave. The source is destroyed whatever happens.
+   *
+   * @throws {PlatformError} for the store: `rejected` also when the address is not public or no longer valid
+   * @throws {UploadSourceError} when the source fails or has another length
+   */
+  async uploadTo(url: string, source: Readable, options: UploadOptions): Promise<void> {
+    const rule = { privateHostsAllowed: this.env.privateHostsAllowed };
+    const fault = checkPublicUrl(url, rule);
+    if (fault !== undefined) {
+      source.destroy();
+      throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
+    }
+    const stop = new AbortController();
+    const connect = setTimeout(() => stop.abort(), CONNECT_TIMEOUT_MS);
+    const connection = new ConnectionWatch(() => clearTimeout(connect));
+    const onAbort = () => stop.abort();
+    options.signal?.addEventListener('abort', onAbort, { once: true });
+    if (options.signal?.aborted) onAbort();
+    try {
+      const answer = await this.send(connection, url, source, { ...options, signal: stop.signal });
+      if (answer.status >= 200 && answer.status < 300) return;
+      throw errorForAnswer('upload', answer, this.clock.now());
+    } catch (error) {
+      if (error instanceof PlatformError || error instanceof UploadSourceError) throw error;
+      throw failure(error, connection.ready);
+    } finally {
+      clearTimeout(connect);
+      options.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  private async send(
+    connection: ConnectionWatch,
+    url: string,
+    source: Readable,
+    options: UploadOptions & { signal: AbortSignal },
+  ): Promise<StoreAnswer> {
+    const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
+    const broken = brokenSource(source);
+    const counted = exactly(contentLength);
+    counted.once('error', broken.blameSource);
+    let request: ClientRequest | undefined;
+    try {
+      const answer = new Promise<StoreAnswer>((resolve, reject) => {
+        request = connection.request(
+          {
+            ...urlToHttpOptions(new URL(url)),
+            method,
+            headers: { ...headers, 'content-length': contentLength },
+            agent: false,
+            lookup: guardedLookup({ privateHostsAllowed: this.env.privateHostsAllowed }),
+            signal,
+          },
+          (response) => resolve(readAnswer(response)),
+        );
+        request.once('error', broken.blameStore).once('error', reject);
+        request.setTimeout(idleMs, () => request?.destroy(Object.assign(new Error('idle'), { code: 'IDLE_TIMEOUT' })));
+      });
+      answer.catch(() => undefined);
+      if (!request) return await answer;
+      const sent = pipeline(source, counted, request);
+      sent.catch(() => undefined);
+      const first = await Promise.race([answer, sent.then(() => answer)]);
+      if (first.status < 300) await sent;
+      return first;
+    } catch (error) {
+      throw broken.bySource() ? new UploadSourceError() : error;
+    } finally {
+      request?.destroy();
+      source.destroy();
+    }
+  }
+}
+
+/** Remembers who failed first: when one end of a stream fails, the other is torn down with it. */
+function brokenSource(source: Readable) {
+  let blamed: 'source' | 'store' | undefined = source.destroyed ? 'source' : undefined;
+  const blameSource = () => {
+    blamed ??= 'source';
+  };
+  const blameStore = () => {
+    blamed ??= 'store';
+  };
+  source.once('error', blameSource);
+  source.once('close', () => {
+    if (!source.readableEnded) blameSource();
+  });
+  return { blameSource, blameStore, bySource: () => blamed === 'source' };
+}
+
+/** Passes bytes on and fails when they are not exactly as many as was said. */
+function exactly(length: number): Transform {
+  let left = length;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left < 0) done(new UploadSourceError());
+      else done(null, chunk);
+    },
+    flush(done) {
+      done(left === 0 ? null : new UploadSourceError());
+    },
+  });
+}
+
+async function readAnswer(response: IncomingMessage): Promise<StoreAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > ANSWER_LIMIT) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    // The status has arrived and says enough.
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text };
+}
+
+function failure(error: unknown, mayHaveLeft: boolean): PlatformError {
+  const reason = codeOf(error) ?? 'no answer';
+  if (reason === ADDRESS_NOT_PUBLIC) return new PlatformError('rejected', 'upload', { reason });
+  return new PlatformError(mayHaveLeft ? 'unknown-outcome' : 'unreachable', 'upload', { reason });
+}

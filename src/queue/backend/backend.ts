@@ -1,0 +1,105 @@
+import { type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { Env } from '../../config/env.js';
+import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS } from '../../database/database.js';
+import { createPatientPostgresBackend } from './postgres-backend.js';
+import { QUEUE_NAMES } from './queue-names.js';
+
+/** Connections to PostgreSQL that one queue or one worker may hold when BullMQ runs on it. */
+const POSTGRES_CONNECTIONS = 2;
+
+/**
+ * Milliseconds without a byte from Redis after which a connection that waits for an answer is made anew; after a
+ * failover the old one may never say a word. Longer than a worker's own longest wait for a job, which is ten seconds
+ * (BullMQ, maximumBlockTimeout).
+ */
+const SILENCE_MS = 13_000;
+
+type Connection = QueueOptions['connection'];
+type BackendEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
+
+/** The one switch: Redis when REDIS_URL is set, otherwise BullMQ's PostgreSQL backend on DATABASE_URL. */
+export function workerOptions(env: BackendEnv): QueueOptions {
+  if (env.REDIS_URL) {
+    setDefaultBackendFactory();
+    const connection = { url: env.REDIS_URL, maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
+    return { connection: connection as Connection, prefix: env.QUEUE_PREFIX };
+  }
+  setDefaultBackendFactory(createPatientPostgresBackend);
+  // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.
+  const pool = {
+    connectionString: env.DATABASE_URL,
+    max: POSTGRES_CONNECTIONS,
+    query_timeout: ANSWER_TIMEOUT_MS,
+    keepAlive: true,
+    options: SESSION_OPTIONS,
+  };
+  return { connection: pool as unknown as Connection, prefix: env.QUEUE_PREFIX };
+}
+
+/**
+ * Options of a producer: without its store it fails at once, because the sweep rings again. BullMQ prints a warning
+ * about any other `maxRetriesPerRequest` than null.
+ */
+export function producerOptions(env: BackendEnv): QueueOptions {
+  const options = workerOptions(env);
+  if (!env.REDIS_URL) return options;
+  return { ...options, connection: { ...options.connection, enableOfflineQueue: false } as Connection };
+}
+
+/**
+ * A worker's connection out of the producer's, which Nest gives to both: a worker waits until its Redis is back. Without
+ * a queue of commands each of them fails at once, which BullMQ's main loop does not take for a lost connection: it asked
+ * again without a pause, and nothing else ran in the process.
+ */
+export function workerConnection(connection: Connection): Connection {
+  return 'enableOfflineQueue' in connection ? ({ ...connection, enableOfflineQueue: true } as Connection) : connection;
+}
+
+/**
+ * Prepares the store of the queues at start: BullMQ's tables on PostgreSQL, or a look at Redis' eviction policy.
+ *
+ * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its sweeps
+ * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production)
+ */
+export async function prepareQueueStore(env: BackendEnv, ownerUrl: string): Promise<string | undefined> {
+  return env.REDIS_URL ? checkRedis(env.REDIS_URL) : createQueueTables(ownerUrl);
+}
+
+async function createQueueTables(ownerUrl: string): Promise<undefined> {
+  const client = new pg.Client({ connectionString: ownerUrl, options: SESSION_OPTIONS });
+  await client.connect();
+  try {
+    await runMigrations(client as unknown as Parameters<typeof runMigrations>[0]);
+    // BullMQ makes a queue's sequence at its first job, which a role that owns nothing may not do. Its id is skipped.
+    await client.query('SELECT bullmq.next_job_id(name) FROM unnest($1::text[]) AS name', [QUEUE_NAMES]);
+  } finally {
+    await client.end();
+  }
+}
+
+async function checkRedis(url: string): Promise<string | undefined> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 3_000,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+  });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    const policy = /maxmemory_policy:(\S+)/.exec(await redis.info('memory'))?.[1];
+    if (policy && policy !== 'noeviction') {
+      throw new Error(
+        `Redis runs with maxmemory-policy ${policy} (REDIS_URL says where): set it to noeviction, otherwise it drops jobs.`,
+      );
+    }
+    return undefined;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('Redis runs')) throw error;
+    return 'Redis can not be reached where REDIS_URL says; work is kept in PostgreSQL and goes on when it is back.';
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,0 +1,58 @@
+import { correlationId, shownAppointment } from '../model/correlation-id.js';
+import { createRequest, inputKind } from './create-request.js';
+import type { CreateSessionDto } from './create-session.dto.js';
+
+const provider = { id: 'a', externalId: 'p-1', platformUserId: 'P1' };
+const client = { id: 'b', externalId: 'c-1', platformUserId: 'C1' };
+const text: CreateSessionDto['input'] = { text: { text: 'What was said.' } };
+const dto: CreateSessionDto = { provider: 'p-1', noteTemplateIds: ['t-1'], input: text };
+
+it('people go by their ids on the platform, never by those of the EHR', () => {
+  const body = createRequest({ ...dto, client: 'c-1' }, { provider, client }, 'visit-1');
+  expect(body).toEqual({
+    providerUserId: 'P1',
+    clientUserId: 'C1',
+    noteTemplateIds: ['t-1'],
+    input: text,
+    partnerAppointmentId: 'visit-1',
+  });
+});
+
+it('form A sends the session type and no templates', () => {
+  const { noteTemplateIds: _, ...rest } = dto;
+  const body = createRequest({ ...rest, sessionType: 'Soap' }, { provider, client: null }, 'visit-1');
+  expect(body).toMatchObject({ sessionType: 'Soap' });
+  expect(body).not.toHaveProperty('noteTemplateIds');
+});
+
+it('recordings keep their order, and null and blank fields are left out', () => {
+  const recording = {
+    recordingUrls: ['https://b.example.org', 'https://a.example.org'],
+    recordingContent: 'Recording',
+  };
+  const input = { recording, text: null } as CreateSessionDto['input'];
+  const blank = { clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' \n' };
+  expect(createRequest({ ...dto, ...blank, input }, { provider, client: null }, 'visit-1')).toEqual({
+    providerUserId: 'P1',
+    noteTemplateIds: ['t-1'],
+    input: { recording },
+    partnerAppointmentId: 'visit-1',
+  });
+  expect([inputKind(input), inputKind(text)]).toEqual(['recording', 'text']);
+});
+
+it('pronouns, date and plan go as they were given', () => {
+  const given = {
+    clientPronouns: 'FeminineHer',
+    date: '2026-01-31T08:00:00+01:00',
+    externalTreatmentPlan: ' # Goals\n',
+  } as const;
+  expect(createRequest({ ...dto, ...given }, { provider, client: null }, 'visit-1')).toMatchObject(given);
+});
+
+it('the EHR’s appointment is its own; without one an id of ours is sent, and shown as absent', () => {
+  expect(shownAppointment(correlationId('s-1', 'visit-1'))).toBe('visit-1');
+  expect(correlationId('s-1', undefined)).toBe('notebridge:s-1');
+  expect(shownAppointment(correlationId('s-1', undefined))).toBeNull();
+  expect([shownAppointment(null), shownAppointment(undefined)]).toEqual([null, null]);
+});

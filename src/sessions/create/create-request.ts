@@ -1,0 +1,42 @@
+import type { Participants } from '../../people/model/resolved-parties.js';
+import type { CreateSessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
+import type { CreateSessionDto, SessionInputDto } from './create-session.dto.js';
+
+/** Of which kind a session's input is; it decides which fields of an update apply (spec, Applicability). */
+export type InputKind = 'recording' | 'text';
+
+/**
+ * The platform's form of a create request that was found acceptable. What is null or blank is left out.
+ *
+ * @param correlation sent as `partnerAppointmentId`
+ */
+export function createRequest(
+  dto: CreateSessionDto,
+  { provider, client }: Participants,
+  correlation: string,
+): CreateSessionRequest {
+  const { clientPronouns, noteTemplateIds, sessionType, date, externalTreatmentPlan } = dto;
+  const fields = {
+    providerUserId: provider.platformUserId,
+    ...(client && { clientUserId: client.platformUserId }),
+    ...(clientPronouns && { clientPronouns }),
+    input: inputOf(dto.input),
+    ...(date && { date }),
+    partnerAppointmentId: correlation,
+    ...(externalTreatmentPlan?.trim() && { externalTreatmentPlan }),
+  };
+  return sessionType ? { ...fields, sessionType } : { ...fields, noteTemplateIds: noteTemplateIds ?? [] };
+}
+
+/** The kind of an acceptable request's input, which holds exactly one. */
+export function inputKind({ recording }: Pick<SessionInputDto, 'recording'>): InputKind {
+  return recording ? 'recording' : 'text';
+}
+
+function inputOf({ recording, text }: SessionInputDto): SessionInput {
+  if (recording) {
+    const { recordingUrls, recordingContent } = recording;
+    return { recording: { recordingUrls, recordingContent } };
+  }
+  return text ? { text: { text: text.text } } : {};
+}

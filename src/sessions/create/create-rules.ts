@@ -1,0 +1,55 @@
+import { Problem } from '../../http/problem/problem.js';
+import { COUPLE_SESSION_TYPES } from '../../platform/contract/wire-types.js';
+import { checkPublicUrl, type HostRule } from '../../platform/upload/public-url.js';
+import { OWN_CORRELATION } from '../model/correlation-id.js';
+import type { CreateSessionDto } from './create-session.dto.js';
+import { requestFault } from './request-fault.js';
+
+/**
+ * Judges what fields of a create request mean together (spec, Therapy session creation request). Pure; null is absent.
+ *
+ * @param rule which recording URLs may be handed in
+ * @param handedOut recording URLs that the platform gave, which are taken as they are
+ * @returns the refusal (400 `validation`, 422 `url-not-allowed`), or undefined when the request may be sent
+ */
+export function createFault(
+  dto: CreateSessionDto,
+  rule: HostRule,
+  handedOut: ReadonlySet<string> = new Set(),
+): Problem | undefined {
+  const { client, clientPronouns, noteTemplateIds, sessionType, partnerAppointmentId, input } = dto;
+  if (isGiven(client) && isGiven(clientPronouns)) {
+    return requestFault('/clientPronouns', 'must not be sent together with client');
+  }
+  if (isGiven(noteTemplateIds) && isGiven(sessionType)) {
+    return requestFault('/sessionType', 'must not be sent together with noteTemplateIds');
+  }
+  if (!isGiven(noteTemplateIds) && !isGiven(sessionType)) {
+    return requestFault('/noteTemplateIds', 'either noteTemplateIds or sessionType is required');
+  }
+  if (COUPLE_SESSION_TYPES.some((couple) => couple === sessionType)) {
+    return requestFault('/sessionType', 'the platform does not support Couple sessions yet');
+  }
+  if (isGiven(input.recording) === isGiven(input.text)) {
+    return requestFault('/input', 'must hold exactly one of recording and text');
+  }
+  if (partnerAppointmentId?.startsWith(OWN_CORRELATION)) {
+    return requestFault('/partnerAppointmentId', `must not begin with ${OWN_CORRELATION}`);
+  }
+  return recordingFault(input.recording?.recordingUrls ?? [], rule, handedOut);
+}
+
+function recordingFault(urls: readonly string[], rule: HostRule, handedOut: ReadonlySet<string>): Problem | undefined {
+  for (const [position, url] of urls.entries()) {
+    if (handedOut.has(url)) continue;
+    const fault = checkPublicUrl(url, rule);
+    if (fault === undefined) continue;
+    const pointer = `/input/recording/recordingUrls/${position}`;
+    return new Problem(422, 'url-not-allowed', `The recording URL at position ${position} ${fault}.`, { pointer });
+  }
+  return undefined;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

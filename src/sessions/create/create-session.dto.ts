@@ -1,0 +1,150 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayNotEmpty,
+  IsArray,
+  IsIn,
+  IsObject,
+  IsOptional,
+  IsString,
+  Matches,
+  ValidateBy,
+  ValidateIf,
+  ValidateNested,
+} from 'class-validator';
+import { IsExternalId } from '../../people/read/people.dto.js';
+import { IsPlatformId, PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
+import {
+  CLIENT_PRONOUNS,
+  type ClientPronouns,
+  RECORDING_CONTENTS,
+  type RecordingContent,
+  SESSION_TYPES,
+  type SessionType,
+  TREATMENT_PLAN_MAX_LENGTH,
+} from '../../platform/contract/wire-types.js';
+import { MaxCharacters } from '../model/max-characters.js';
+import { isSessionDateTime } from '../model/session-date.js';
+
+/** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
+export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
+
+const SOMETHING = { message: 'must not be blank' };
+
+function IsSessionDate(): PropertyDecorator {
+  const defaultMessage = () => 'must be an ISO 8601 date and time such as 2026-01-31T08:00:00Z';
+  return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDateTime, defaultMessage } });
+}
+
+export class RecordingInputDto {
+  @ApiProperty({ type: [String], description: 'In their order; `POST /v1/recordings` gives such URLs' })
+  @IsArray({ message: 'must be a list of URLs' })
+  @ArrayNotEmpty({ message: 'must name at least one recording' })
+  @IsString({ each: true, message: 'must be a list of URLs' })
+  recordingUrls!: string[];
+
+  @ApiProperty({ enum: RECORDING_CONTENTS })
+  @IsIn(RECORDING_CONTENTS, { message: `must be ${RECORDING_CONTENTS.join(' or ')}` })
+  recordingContent!: RecordingContent;
+}
+
+export class TextInputDto {
+  @ApiProperty({ type: String, description: "The provider's text notes of the session" })
+  @IsString()
+  @Matches(/\S/, SOMETHING)
+  text!: string;
+}
+
+/** Exactly one of the two. */
+export class SessionInputDto {
+  @ApiPropertyOptional({ type: RecordingInputDto, nullable: true })
+  @IsOptional()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => RecordingInputDto)
+  recording?: RecordingInputDto | null;
+
+  @ApiPropertyOptional({ type: TextInputDto, nullable: true })
+  @IsOptional()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => TextInputDto)
+  text?: TextInputDto | null;
+}
+
+/** `POST /v1/sessions` (spec, Therapy session creation request); people are named by the EHR's ids. */
+export class CreateSessionDto {
+  @ApiProperty({ type: String, example: 'p-1' })
+  @IsExternalId()
+  provider!: string;
+
+  @ApiPropertyOptional({ type: String, nullable: true, example: 'c-1', description: 'One whom the provider treats' })
+  @IsOptional()
+  @IsExternalId()
+  client?: string | null;
+
+  @ApiPropertyOptional({ enum: CLIENT_PRONOUNS, nullable: true, description: 'Only without `client`' })
+  @IsOptional()
+  @IsIn(CLIENT_PRONOUNS, { message: `must be one of ${CLIENT_PRONOUNS.join(', ')}` })
+  clientPronouns?: ClientPronouns | null;
+
+  @ApiPropertyOptional({ type: [String], nullable: true, description: 'Either these or `sessionType`' })
+  @IsOptional()
+  @IsArray({ message: 'must be a list of note template ids' })
+  @ArrayNotEmpty({ message: 'must name at least one note template' })
+  @IsString({ each: true, message: 'must hold note template ids' })
+  @Matches(/\S/, { each: true, message: 'must hold no blank id' })
+  @IsPlatformId({ each: true })
+  noteTemplateIds?: string[] | null;
+
+  @ApiPropertyOptional({
+    enum: SESSION_TYPES,
+    nullable: true,
+    description: 'Work in progress at the platform, which does not support the Couple types yet',
+  })
+  @IsOptional()
+  @IsIn(SESSION_TYPES, { message: `must be one of ${SESSION_TYPES.join(', ')}` })
+  sessionType?: SessionType | null;
+
+  @ApiProperty({ type: SessionInputDto })
+  @IsObject()
+  @ValidateNested()
+  @Type(() => SessionInputDto)
+  input!: SessionInputDto;
+
+  @ApiPropertyOptional({ type: String, nullable: true, description: 'ISO 8601, with its time of day; now unless said' })
+  @IsOptional()
+  @IsSessionDate()
+  date?: string | null;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: PLATFORM_ID_MAX })
+  @IsOptional()
+  @IsString()
+  @Matches(/^[^\p{Cc}\p{Cs}]*$/u, { message: 'must hold no control characters' })
+  @Matches(/\S/, SOMETHING)
+  @IsPlatformId()
+  partnerAppointmentId?: string | null;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
+  @IsOptional()
+  @IsString()
+  @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
+  externalTreatmentPlan?: string | null;
+}
+
+export const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
+export type RequestAction = (typeof REQUEST_ACTIONS)[number];
+
+/** `POST /v1/sessions/{id}/resolve` */
+export class ResolveSessionDto {
+  @ApiProperty({ enum: REQUEST_ACTIONS })
+  @IsIn(REQUEST_ACTIONS, { message: `must be one of ${REQUEST_ACTIONS.join(', ')}` })
+  action!: RequestAction;
+
+  @ApiPropertyOptional({ type: String, description: "The platform's id of the session; with `link` only" })
+  @ValidateIf((dto: ResolveSessionDto) => dto.action === 'link' || dto.sessionId !== undefined)
+  @IsString()
+  @Matches(/^\S+$/, { message: 'must be the id of a session on the platform' })
+  @IsPlatformId()
+  sessionId?: string;
+}

@@ -1,0 +1,200 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
+import { SessionNews } from '../model/feed-news.js';
+import { SETTLE_MS } from '../model/refresh-timing.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { SessionMerge } from '../refresh/session-merge.repository.js';
+import type { Attempt, RequestState } from './session-requests.repository.js';
+
+/** SQLSTATE 23505, unique_violation: an event made a row for the same session at the same moment. */
+const TAKEN = '23505';
+const TRIES = 3;
+
+/** What an event tells of a session that may have been asked for here. */
+export interface HeardSession {
+  /** Our id of the row that the event was stored in. */
+  id: string;
+  sessionId: string;
+  providerUserId: string;
+  partnerAppointmentId: string;
+  receivedAt: Date;
+}
+
+interface LockedRequest {
+  session: string;
+  state: RequestState;
+  heard: string[];
+  /** What became of an attempt before this one was never known: it may have made a session, too. */
+  earlier_unknown: boolean;
+}
+
+/** What a request needs for an event to speak of it; the parameters are those of `heardOf`. */
+const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
+  AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
+  AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)`;
+
+/** What became of requests: each is settled once, by its answer, by an event or by a person's word. */
+@Injectable()
+export class RequestOutcomesRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly merge: SessionMerge,
+    private readonly news: SessionNews,
+    private readonly seal: SessionSeal,
+  ) {}
+
+  /** Stores the platform's answer. One that names another request's session leaves this one's outcome unknown. */
+  async accepted(attempt: Attempt, sessionId: string): Promise<void> {
+    await this.settling(async (tx) => {
+      const row = await this.merge.lock(tx, sessionId);
+      if (!(await this.lockOpen(tx, attempt))) return;
+      if (row?.requested && row.id !== attempt.session) await this.markUnknown(tx, attempt.session);
+      else await this.settle(tx, attempt.session, sessionId);
+    });
+  }
+
+  /**
+   * Stores that the platform has not taken a request, unless a session that fits it was heard of: such an answer may be
+   * an intermediary's, after the platform had taken it.
+   *
+   * @param message what it said
+   */
+  async rejected(attempt: Attempt, message: string): Promise<void> {
+    await this.settling(async (tx) => {
+      const request = await this.lockOpen(tx, attempt);
+      if (!request || (await this.settleByHeard(tx, request))) return;
+      await this.close(tx, attempt.session, 'Rejected');
+      await this.showRejected(tx, attempt.session, 'platform-rejected', message);
+      await this.news.note(tx, attempt.session, [{ type: 'session.failed' }]);
+    });
+  }
+
+  /** Stores that nobody knows what an attempt came to. It is settled at once when exactly one session fits it. */
+  async unknown(attempt: Attempt): Promise<void> {
+    await this.settling(async (tx) => {
+      const request = await this.lockOpen(tx, attempt);
+      if (request?.state !== 'Requested') return;
+      await this.markUnknown(tx, attempt.session);
+      await this.settleByHeard(tx, request);
+    });
+  }
+
+  /**
+   * Keeps what an event tells for the one open request that it fits, by appointment id and provider, if the session was
+   * first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
+   * of; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
+   */
+  async heardOf(tx: PoolClient, heard: HeardSession): Promise<void> {
+    const { rows } = await tx.query<LockedRequest>(
+      `UPDATE session_requests r SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
+       WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
+         SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
+           AND other.session <> r.session))
+       RETURNING r.session, r.state, r.heard, r.earlier_unknown`,
+      [heard.partnerAppointmentId, heard.providerUserId, heard.receivedAt, heard.sessionId, heard.id],
+    );
+    if (rows[0] && rows[0].state !== 'Requested') await this.settleByHeard(tx, rows[0]);
+  }
+
+  /** Settles an unknown request by a person's word. */
+  async link(session: string, sessionId: string): Promise<'linked' | 'wrong-state' | 'taken'> {
+    return this.settling(async (tx) => {
+      const row = await this.merge.lock(tx, sessionId);
+      const { rows } = await tx.query(
+        `SELECT 1 FROM session_requests WHERE session = $1 AND state = 'Unknown' FOR UPDATE`,
+        [session],
+      );
+      if (rows.length === 0) return 'wrong-state';
+      if (row?.requested) return 'taken';
+      await this.settle(tx, session, sessionId);
+      return 'linked';
+    });
+  }
+
+  /** Ends a request by a person's word. @returns false when it is on its way, or has ended */
+  async abandon(session: string): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const { rows } = await tx.query(
+        `SELECT 1 FROM session_requests
+         WHERE session = $1 AND (state = 'Unknown' OR state = 'Requested' AND lease_until IS NULL) FOR UPDATE`,
+        [session],
+      );
+      if (rows.length === 0) return false;
+      await this.close(tx, session, 'Abandoned');
+      await this.showRejected(tx, session, 'abandoned', 'A person said that nothing more is to be done.');
+      return true;
+    });
+  }
+
+  private async lockOpen(tx: PoolClient, { session, token }: Attempt): Promise<LockedRequest | undefined> {
+    const { rows } = await tx.query<LockedRequest>(
+      `SELECT session, state, heard, earlier_unknown FROM session_requests
+       WHERE session = $1 AND lease_token = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
+      [session, token],
+    );
+    return rows[0];
+  }
+
+  /** Nobody can tell whose the only session is that was heard of when an earlier attempt may have made one, too. */
+  private async settleByHeard(
+    tx: PoolClient,
+    { session, heard, earlier_unknown: earlierUnknown }: LockedRequest,
+  ): Promise<boolean> {
+    const [sessionId] = heard;
+    if (sessionId === undefined || heard.length > 1 || earlierUnknown) return false;
+    const row = await this.merge.lock(tx, sessionId);
+    if (row?.requested) return false;
+    await this.settle(tx, session, sessionId);
+    return true;
+  }
+
+  private async settle(tx: PoolClient, session: string, sessionId: string): Promise<void> {
+    await this.close(tx, session, 'Settled');
+    const row = await this.merge.lock(tx, sessionId);
+    if (row) return this.merge.absorb(tx, session, row.id);
+    await tx.query(
+      `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
+         due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
+       WHERE id = $1`,
+      [session, sessionId, SETTLE_MS],
+    );
+    await this.news.note(tx, session, [{ type: 'session.created' }]);
+  }
+
+  /** Plan and text are erased: nothing will be sent any more. */
+  private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
+    await tx.query(
+      `UPDATE session_requests SET state = $2, body = NULL, heard = '{}', fault = NULL, due_at = NULL,
+         lease_until = NULL, settled_at = clock_timestamp()
+       WHERE session = $1`,
+      [session, state],
+    );
+  }
+
+  private async markUnknown(tx: PoolClient, session: string): Promise<void> {
+    await tx.query(
+      `UPDATE session_requests SET state = 'Unknown', due_at = NULL, lease_until = NULL WHERE session = $1`,
+      [session],
+    );
+    await tx.query(`UPDATE sessions SET state = 'Unknown', updated_at = clock_timestamp() WHERE id = $1`, [session]);
+  }
+
+  private async showRejected(tx: PoolClient, session: string, code: string, message: string): Promise<void> {
+    await tx.query(
+      `UPDATE sessions SET state = 'Rejected', error_code = $2, error_message = $3, updated_at = clock_timestamp()
+       WHERE id = $1`,
+      [session, code, this.seal.sealErrorMessage(session, message)],
+    );
+  }
+
+  private async settling<T>(work: (tx: PoolClient) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.database.transaction(work);
+      } catch (error) {
+        if (tries === TRIES || (error as { code?: string }).code !== TAKEN) throw error;
+      }
+    }
+  }
+}

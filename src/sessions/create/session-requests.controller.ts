@@ -1,0 +1,68 @@
+import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
+import { Scopes } from '../../access/identity/scopes.js';
+import { HangUp } from '../../http/request/client-disconnect.js';
+import { PreferWait } from '../../http/request/prefer.js';
+import { BodyLimit } from '../../http/request/route-options.js';
+import { SessionView } from '../read/session-view.js';
+import { CREATE_EXAMPLES } from './create-examples.js';
+import { CreateSessionDto, ResolveSessionDto, SESSION_BODY_LIMIT } from './create-session.dto.js';
+import { CREATE_WAIT_SECONDS } from './request-timing.js';
+import { SessionRequests } from './session-requests.js';
+
+/** Sessions that the EHR asks for. */
+@ApiTags('sessions')
+@Controller('v1/sessions')
+@Scopes('sessions:write')
+export class SessionRequestsController {
+  constructor(private readonly requests: SessionRequests) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Asks for a session of notes from a text or from recordings',
+    description:
+      "201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it.",
+  })
+  @HttpCode(201)
+  @BodyLimit(SESSION_BODY_LIMIT)
+  @Idempotent()
+  @ApiBody({ type: CreateSessionDto, examples: CREATE_EXAMPLES })
+  @ApiCreatedResponse({ type: SessionView })
+  @ApiAcceptedResponse({ type: SessionView, description: 'Kept and shown as Requested or Unknown' })
+  async create(
+    @CreationId() id: string,
+    @Body() dto: CreateSessionDto,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @HangUp() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SessionView> {
+    const session = await this.requests.create(id, dto, { seconds, signal });
+    reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
+    return session;
+  }
+
+  @Post(':id/resolve')
+  @ApiOperation({
+    summary: 'Says what became of a request that got no answer',
+    description: '`link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.',
+  })
+  @HttpCode(200)
+  @ApiOkResponse({ type: SessionView })
+  async resolve(
+    @Param('id') id: string,
+    @Body() dto: ResolveSessionDto,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @HangUp() signal: AbortSignal,
+  ): Promise<SessionView> {
+    return this.requests.resolve(id, dto, { seconds, signal });
+  }
+}

@@ -1,0 +1,64 @@
+import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import { errorAfter, factsAfter, fetchedInsights, fetchedNotes, type OptionalFacts } from './answer-parts.js';
+
+/** An answer with the required fields of a Session alone (spec, Session). */
+const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
+  sessionId: 's-1',
+  noteTemplateIds: ['t-1'],
+  providerUserId: 'p-1',
+  clientUserIds: ['c-1'],
+  state: 'Done',
+  ...more,
+});
+const KNOWN: OptionalFacts = {
+  date: '2026-01-31T08:00:00Z',
+  sessionCreatedAt: '2026-01-31T08:00:01Z',
+  sessionDurationMs: 3_000_000,
+  recordingDurationMs: 2_900_000,
+};
+const PARTS = ['transcript', 'topics', 'named_entities', 'analytics'] as const;
+
+test.each(['Done', 'Processing', 'Error'] as const)(
+  'what an answer in the state %s leaves out is not spoken of',
+  (state) => {
+    expect(fetchedNotes(lean({ state }))).toBeUndefined();
+    expect(PARTS.filter((part) => fetchedInsights(lean({ state }))[part] !== undefined)).toEqual([]);
+    expect(factsAfter(lean({ state }), KNOWN)).toEqual(KNOWN);
+  },
+);
+
+test('null and an empty list say of a session that is done that there are none', () => {
+  const none = { notes: null, transcript: null, topics: null, namedEntities: null, analyticsSummary: null };
+  expect(fetchedNotes(lean(none))).toEqual({ documents: [], complete: true });
+  expect(fetchedNotes(lean({ notes: [] }))).toEqual({ documents: [], complete: true });
+  expect(PARTS.map((part) => fetchedInsights(lean(none))[part])).toEqual([null, null, null, null]);
+  expect(fetchedInsights(lean({ topics: [], namedEntities: [] }))).toMatchObject({ topics: [], named_entities: [] });
+});
+
+test('null says of a session that is processed that none are ready yet', () => {
+  const none = { state: 'Processing', notes: null, transcript: null } as const;
+  expect(fetchedNotes(lean(none))).toBeUndefined();
+  expect(fetchedInsights(lean(none)).transcript).toBeUndefined();
+});
+
+test('null clears a fact, and a duration is whole milliseconds', () => {
+  const said = { date: null, sessionDurationMs: null, recordingDurationMs: 10.6 };
+  expect(factsAfter(lean(said), KNOWN)).toEqual({
+    ...KNOWN,
+    date: null,
+    sessionDurationMs: null,
+    recordingDurationMs: 11,
+  });
+});
+
+test('an error that a failed session leaves out stays, and none outlives the state Error', () => {
+  const error = { code: 'low-content-transcript', message: 'Too little audio.' };
+  expect(errorAfter(lean({ state: 'Error' }))).toBeUndefined();
+  expect(errorAfter(lean({ state: 'Error', error: null }))).toBeNull();
+  expect(errorAfter(lean({ state: 'Error', error }))).toEqual(error);
+  expect(errorAfter(lean({ state: 'Done', error }))).toBeNull();
+});
+
+test('notes of which a document could not be read are not all that the platform has', () => {
+  expect(fetchedNotes(lean({ notes: [], notesIncomplete: true }))).toEqual({ documents: [], complete: false });
+});

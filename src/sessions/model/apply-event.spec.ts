@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../../platform/contract/wire-types.js';
+import { applyEvent, type EventView, NOTHING_HEARD } from './apply-event.js';
+
+const SEED = Number(process.env.SEED);
+
+function event(eventType: SessionEventType, aiNotesEnabled: boolean | null, appointment?: string): SessionEvent {
+  return { eventType, sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: appointment, aiNotesEnabled };
+}
+
+/** The events of a session with AI notes and two templates, whose notes were regenerated once (spec, Event sequences). */
+const HISTORY = [
+  event('SESSION_CREATED', null, 'a-1'),
+  event('SESSION_PROCESSING_STARTED', false, 'a-1'),
+  event('SESSION_PROCESSING_NOTES_COMPLETED', true, 'a-1'),
+  event('SESSION_PROCESSING_NOTES_COMPLETED', true, 'a-1'),
+  event('SESSION_PROCESSING_FAILED', true),
+  event('SESSION_PROCESSING_COMPLETED', true, 'a-1'),
+  event('SESSION_PROCESSING_NOTES_COMPLETED', true),
+];
+
+const merged = (events: readonly SessionEvent[], from: EventView = NOTHING_HEARD): EventView =>
+  events.reduce(applyEvent, from);
+
+function* permutations<T>(items: readonly T[]): Generator<T[]> {
+  if (items.length === 0) yield [];
+  for (const [index, item] of items.entries()) {
+    for (const rest of permutations(items.filter((_, other) => other !== index))) yield [item, ...rest];
+  }
+}
+
+describe('the events of a session', () => {
+  test.each([1, 2, 3, 4, 5, 6, 7])(
+    'every permutation of %i events, with any of them twice, ends in one state',
+    (count) => {
+      const events = HISTORY.slice(0, count);
+      const expected = JSON.stringify(merged(events));
+      const ends = (order: SessionEvent[]) => JSON.stringify(merged(order)) === expected;
+      let tried = 0;
+      for (const order of permutations(events)) {
+        tried += 1;
+        // Each event once more before and after all others, and the whole history twice.
+        const holds = events.every((repeated) => ends([repeated, ...order, repeated])) && ends([...order, ...order]);
+        if (!ends(order) || !holds)
+          throw new Error(`Another end: ${order.map(({ eventType }) => eventType).join(', ')}`);
+      }
+      expect(tried).toBe([1, 1, 2, 6, 24, 120, 720, 5040][count]);
+    },
+  );
+
+  const anyEvent = fc.record({
+    eventType: fc.constantFrom(...SESSION_EVENT_TYPES),
+    sessionId: fc.constant('s-1'),
+    providerUserId: fc.constantFrom('p-1', 'p-2'),
+    partnerAppointmentId: fc.constantFrom(undefined, null, 'a-1', 'a-2'),
+    aiNotesEnabled: fc.constantFrom(true, false, null),
+  });
+
+  test('any history in any order, with any repetition, ends in one state', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyEvent, { maxLength: 40 }),
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        (events, chance) => {
+          const dice = chance[Symbol.iterator]();
+          const shuffled = [...events, ...events.filter(() => dice.next().value < 0.5)]
+            .map((item) => ({ item, place: dice.next().value }))
+            .sort((left, right) => left.place - right.place)
+            .map(({ item }) => item);
+          expect(merged(shuffled)).toEqual(merged(events));
+        },
+      ),
+      { seed: SEED, numRuns: 2_000 },
+    );
+  });
+
+  test('Done stands above Error, which stands above whatever came before', () => {
+    const failed = event('SESSION_PROCESSING_FAILED', null);
+    expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).state).toBe('Error');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).state).toBe('Done');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)]).state).toBe('Done');
+  });
+
+  test('a late provisional aiNotesEnabled does not overwrite a final one (trap 11)', () => {
+    const final = event('SESSION_PROCESSING_COMPLETED', false);
+    const provisional = event('SESSION_PROCESSING_STARTED', true);
+    expect(merged([final, provisional])).toMatchObject({ aiNotesEnabled: false, aiNotesFinal: true });
+    expect(naive([final, provisional]).aiNotesEnabled).toBe(true);
+  });
+
+  test.each([true, false])(
+    'aiNotesEnabled %p on STARTED stands above its opposite on CREATED, in either order',
+    (on) => {
+      const created = event('SESSION_CREATED', !on);
+      const started = event('SESSION_PROCESSING_STARTED', on);
+      expect(merged([created, started])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+      expect(merged([started, created])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+    },
+  );
+
+  test('a STARTED that says null leaves what CREATED said', () => {
+    const events = [event('SESSION_CREATED', true), event('SESSION_PROCESSING_STARTED', null)];
+    expect(merged(events).aiNotesEnabled).toBe(true);
+  });
+
+  test('CREATED after COMPLETED does not reopen a session (trap 11)', () => {
+    const late = [event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)];
+    expect(merged(late).state).toBe('Done');
+    expect(naive(late).state).toBe('InProgress');
+  });
+
+  test('a final event that says null says nothing', () => {
+    const events = [event('SESSION_PROCESSING_COMPLETED', null), event('SESSION_CREATED', true)];
+    expect(merged(events)).toMatchObject({ aiNotesEnabled: true, aiNotesFinal: false });
+  });
+
+  /** Whoever comes last is right: what the merge must not be. */
+  function naive(events: readonly SessionEvent[]): EventView {
+    return merged(events.slice(-1));
+  }
+});

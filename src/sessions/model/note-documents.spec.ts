@@ -1,0 +1,128 @@
+import type { Note, SessionDocument } from '../../platform/contract/wire-types.js';
+import { compareDocuments, type DocumentChanges, type KnownDocument, type NoteLine } from './note-documents.js';
+
+const fingerprintOf = (notes: NoteLine[]) => JSON.stringify(notes);
+const note = (text: string, more: Partial<Note> = {}): Note => ({ category: 'Plan', text, ...more });
+const document = (template: string, text: string, id = `d-${template}`): SessionDocument => ({
+  sessionDocumentId: id,
+  noteTemplateId: template,
+  notes: [note(text)],
+});
+
+/** What is on record after the answers were stored one after the other. */
+class Records {
+  documents: KnownDocument[] = [];
+  revisions: [id: string, revision: number][] = [];
+
+  store(documents: SessionDocument[], complete = true): DocumentChanges {
+    const changes = compareDocuments(this.documents, { documents, complete }, fingerprintOf);
+    for (const { notes, id, ...write } of changes.writes) {
+      const stored = { ...write, id: id ?? `ours-${write.noteTemplateId}-${write.ordinal}`, superseded: false };
+      this.documents = [...this.documents.filter((other) => other.id !== stored.id), stored];
+      if (notes) this.revisions.push([stored.id, stored.revision]);
+    }
+    for (const known of this.documents) known.superseded ||= changes.superseded.includes(known.id);
+    return changes;
+  }
+}
+
+describe('documents of a session', () => {
+  let records: Records;
+
+  beforeEach(() => {
+    records = new Records();
+    records.store([document('soap', 'one'), document('dap', 'one')]);
+  });
+
+  test('the first answer makes the first revision of each', () => {
+    expect(records.revisions).toEqual([
+      ['ours-soap-0', 1],
+      ['ours-dap-0', 1],
+    ]);
+  });
+
+  test('the same content again changes nothing', () => {
+    const changes = records.store([document('soap', 'one'), document('dap', 'one')]);
+    expect(changes).toEqual({ writes: [], superseded: [], readable: false });
+  });
+
+  test('a document that incomplete notes lack is not superseded, and none takes its place', () => {
+    const changes = records.store([document('dap', 'two')], false);
+    expect([changes.superseded, changes.writes.length, changes.readable]).toEqual([[], 1, true]);
+    expect(changes.writes[0]?.position).toBe(1);
+  });
+
+  test('documents keep their order when an answer lacks one that can not be read; what is new comes after them', () => {
+    const { writes } = records.store([document('dap', 'two'), document('girp', 'one')], false);
+    expect(writes.map(({ noteTemplateId, position }) => [noteTemplateId, position])).toEqual([
+      ['dap', 1],
+      ['girp', 3],
+    ]);
+  });
+
+  test('other content is the next revision of that document alone', () => {
+    const changes = records.store([document('soap', 'two'), document('dap', 'one')]);
+    expect(changes.writes).toMatchObject([{ noteTemplateId: 'soap', revision: 2 }]);
+    expect(changes.readable).toBe(true);
+  });
+
+  test('content that returns to an earlier version is a revision of its own', () => {
+    records.store([document('soap', 'two'), document('dap', 'one')]);
+    records.store([document('soap', 'one'), document('dap', 'one')]);
+    expect(records.revisions.filter(([id]) => id === 'ours-soap-0')).toHaveLength(3);
+  });
+
+  test('a changed sessionDocumentId stays in the chain of its template (trap 12)', () => {
+    const changes = records.store([document('soap', 'two', 'another'), document('dap', 'one')]);
+    expect(changes.writes).toMatchObject([{ id: 'ours-soap-0', sessionDocumentId: 'another', revision: 2 }]);
+    expect(chainedByPlatformId([document('soap', 'one')], [document('soap', 'two', 'another')])).toEqual([
+      'd-soap',
+      'another',
+    ]);
+  });
+
+  test('a changed sessionDocumentId with the same content is noted without a revision', () => {
+    const changes = records.store([document('soap', 'one', 'another'), document('dap', 'one')]);
+    expect(changes.writes).toMatchObject([{ sessionDocumentId: 'another', revision: 1, notes: null }]);
+    expect(changes.readable).toBe(false);
+  });
+
+  test('a document that disappears is a change to whoever reads the notes', () => {
+    expect(records.store([document('dap', 'one')]).readable).toBe(true);
+    expect(records.store([document('dap', 'one')]).readable).toBe(false);
+  });
+
+  test('a document that disappears is superseded once, and comes back with its revision (trap 12)', () => {
+    expect(records.store([document('soap', 'one')]).superseded).toEqual(['ours-dap-0']);
+    expect(records.store([document('soap', 'one')]).superseded).toEqual([]);
+    const back = records.store([document('soap', 'one'), document('dap', 'one')]);
+    expect(back.writes).toMatchObject([{ id: 'ours-dap-0', revision: 1, notes: null }]);
+    expect(back.readable).toBe(true);
+  });
+
+  test('a document that comes back with other content goes on in its chain', () => {
+    records.store([document('soap', 'one')]);
+    expect(records.store([document('dap', 'two')]).writes).toMatchObject([{ id: 'ours-dap-0', revision: 2 }]);
+  });
+
+  test('two documents of one template are kept apart', () => {
+    const changes = records.store([document('soap', 'one'), document('soap', 'more', 'd-2'), document('dap', 'one')]);
+    expect(changes.writes[0]).toMatchObject({ id: null, noteTemplateId: 'soap', ordinal: 1, revision: 1 });
+  });
+
+  test('a note is kept with its category, its name and its nesting level', () => {
+    const fetched = {
+      ...document('girp', ''),
+      notes: [note('a', { categoryName: 'The plan', formatting: { nestingLevel: 2 } }), note('b')],
+    };
+    expect(compareDocuments([], { documents: [fetched], complete: true }, fingerprintOf).writes[0]?.notes).toEqual([
+      { category: 'Plan', categoryName: 'The plan', text: 'a', nestingLevel: 2 },
+      { category: 'Plan', categoryName: null, text: 'b', nestingLevel: 0 },
+    ]);
+  });
+
+  /** What it must not be: a chain for each sessionDocumentId falls apart. */
+  function chainedByPlatformId(...answers: SessionDocument[][]): string[] {
+    return [...new Set(answers.flat().map(({ sessionDocumentId }) => sessionDocumentId))];
+  }
+});

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { Feed } from '../../feed/feed.js';
+import { Contract } from '../../platform/contract/contract.js';
+import {
+  type EventHandler,
+  type Handled,
+  HandlesEvents,
+  type InboxEvent,
+} from '../../webhooks/process/event-handlers.js';
+import { SessionNews } from '../model/feed-news.js';
+import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { HeardRepository } from '../refresh/session-events.repository.js';
+import { ProcessingRepository } from './processing.repository.js';
+import { type NamedIds, namedIds } from './processing-notice.js';
+
+/** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
+const FINISHED = { processingId: '/payload/processingId' };
+
+/** Follows the events of the Processing API to the sessions that they are about, and tells the EHR of them. */
+@Injectable()
+@HandlesEvents('PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED')
+export class ProcessingEventsHandler implements EventHandler {
+  constructor(
+    private readonly contract: Contract,
+    private readonly processing: ProcessingRepository,
+    private readonly heard: HeardRepository,
+    private readonly feed: Feed,
+    private readonly bell: RefreshBell,
+    private readonly news: SessionNews,
+  ) {}
+
+  async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    const isFinished = event.eventType === 'PROCESSING_SESSION_FINISHED';
+    const rule = isFinished ? FINISHED : this.contract.events.PROCESSING_SESSION_NOTES_FINISHED;
+    const ids = namedIds(event.body, rule);
+    if (ids.sessionId !== null) await this.heard.hearOf(tx, ids.sessionId);
+    if (ids.processingId !== null) await this.processing.hear(tx, ids.processingId);
+    if (isFinished) await this.tellFinished(tx, ids);
+    else await this.tellNotesFinished(tx, event, ids);
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    this.bell.ringSoon();
+    await this.news.tell();
+  }
+
+  private async tellFinished(tx: pg.PoolClient, { processingId }: NamedIds): Promise<void> {
+    const subject = `processing-sessions/${encodeURIComponent(processingId ?? '')}`;
+    await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
+  }
+
+  /** The event is kept as it came, for what it says is known to the EHR and the platform alone. */
+  private async tellNotesFinished(tx: pg.PoolClient, event: InboxEvent, ids: NamedIds): Promise<void> {
+    await this.processing.keepNotice(tx, { ...event, ids });
+    const subject = `processing-notices/${encodeURIComponent(event.deliveryId)}`;
+    await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { ...ids } });
+  }
+}

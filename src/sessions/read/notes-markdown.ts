@@ -1,0 +1,70 @@
+import { sectionsOf } from '../model/note-sections.js';
+import type { DocumentView, NotesView } from './notes-view.js';
+
+/** Renders the current documents of a session as CommonMark; the platform's texts are shown as they are, not as markup. */
+export function notesAsMarkdown(notes: NotesView): string {
+  const current = notes.documents.filter((document) => document.supersededAt === null);
+  if (current.length === 0) return '# Session notes\n\nNo notes are available.\n';
+  return ['# Session notes', ...current.map((document) => documentAsMarkdown(document, 2))].join('\n\n').concat('\n');
+}
+
+/**
+ * Renders one document.
+ *
+ * @param level of its heading
+ */
+export function documentAsMarkdown(document: DocumentView, level = 1): string {
+  const heading = `${'#'.repeat(level)} Note template ${escaped(document.noteTemplateId)}, revision ${document.revision}`;
+  const sections = sectionsOf(document.notes).map(({ title, lines }) =>
+    [`${'#'.repeat(level + 1)} ${inOneLine(title)}`, ...blocks(lines)].join('\n\n'),
+  );
+  return [heading, ...sections].join('\n\n');
+}
+
+/** Paragraphs, with neighbouring list items in one block. */
+function blocks(lines: { text: string; nestingLevel: number }[]): string[] {
+  const result: string[] = [];
+  let list: string[] = [];
+  const closeList = () => {
+    if (list.length > 0) result.push(list.join('\n'));
+    list = [];
+  };
+  let depth = 0;
+  for (const { text, nestingLevel } of lines) {
+    if (nestingLevel === 0) {
+      closeList();
+      depth = 0;
+      result.push(
+        text
+          .split(/\r\n?|\n/)
+          .map(escaped)
+          .join('\n'),
+      );
+      continue;
+    }
+    // An item can only be one level deeper than the one above it, or it would become a code block.
+    depth = Math.min(nestingLevel, depth + 1);
+    const indent = '  '.repeat(depth - 1);
+    list.push(
+      `${indent}- ${text
+        .split(/\r\n?|\n/)
+        .map(escaped)
+        .join(`\n${indent}  `)}`,
+    );
+  }
+  closeList();
+  return result;
+}
+
+function inOneLine(text: string): string {
+  return escaped(text.replace(/\s+/g, ' ').trim());
+}
+
+/** Takes the meaning of markup from a line (CommonMark 0.31, Backslash escapes). */
+function escaped(line: string): string {
+  return line
+    .trimStart()
+    .replace(/[\\`*_[\]<&~|]/g, '\\$&')
+    .replace(/^(#|>|\+|-|=)/, '\\$1')
+    .replace(/^(\d{1,9})([.)])/, '$1\\$2');
+}

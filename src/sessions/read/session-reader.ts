@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Problem } from '../../http/problem/problem.js';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { type InsightPart, SessionSeal } from '../model/session-seal.js';
+import type { NotesView, RevisionsView } from './notes-view.js';
+import { type SessionCursor, type SessionFilter, SessionReadsRepository } from './session-reads.repository.js';
+import { type ReadSession, type SessionView, sessionView } from './session-view.js';
+
+/** What was gained from a session's audio; what the platform did not give is null. */
+export interface InsightsView {
+  topics: unknown;
+  namedEntities: unknown;
+  analyticsSummary: unknown;
+}
+
+/** Sessions with their notes and insights, opened for whoever may read them. */
+@Injectable()
+export class SessionReader {
+  constructor(
+    private readonly reads: SessionReadsRepository,
+    private readonly seal: SessionSeal,
+  ) {}
+
+  async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionView>> {
+    const after = decodeCursor<SessionCursor>(cursor, 'time', 'uuid');
+    const rows = await this.reads.list(filter, limit + 1, after);
+    return pageOf(
+      rows,
+      limit,
+      (row) => [row.updated_at.toISOString(), row.id],
+      (row) => sessionView(row, this.seal),
+    );
+  }
+
+  /** @param id ours or the platform's @param tx reads within it @throws {Problem} 404 `unknown-session` */
+  async show(id: string, tx?: PoolClient): Promise<SessionView> {
+    return sessionView(await this.find(id, tx), this.seal);
+  }
+
+  /** @throws {Problem} 404 `unknown-session` */
+  async notes(id: string): Promise<{ session: SessionView; notes: NotesView }> {
+    const { row, documents } = (await this.reads.findWithDocuments(id)) ?? unknownSession();
+    const notes = {
+      sessionId: row.session_id,
+      notesRevision: row.notes_revision,
+      documents: documents.map((document) => ({
+        documentId: document.id,
+        sessionDocumentId: document.session_document_id,
+        noteTemplateId: document.note_template_id,
+        revision: document.revision,
+        fetchedAt: document.fetched_at.toISOString(),
+        supersededAt: document.superseded_at?.toISOString() ?? null,
+        notes: this.seal.openNotes(document.id, document.revision, document.notes),
+      })),
+    };
+    return { session: sessionView(row, this.seal), notes };
+  }
+
+  /** @throws {Problem} 404 `unknown-session`, `unknown-document` */
+  async revisions(id: string, documentId: string): Promise<RevisionsView> {
+    const { id: session } = await this.find(id);
+    const rows = await this.reads.revisions(session, documentId);
+    const [newest] = rows;
+    if (!newest) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
+    return {
+      documentId: newest.document,
+      noteTemplateId: newest.note_template_id,
+      items: rows.map((row) => ({
+        revision: row.revision,
+        sessionDocumentId: row.session_document_id,
+        fetchedAt: row.fetched_at.toISOString(),
+        notes: this.seal.openNotes(row.document, row.revision, row.notes),
+      })),
+    };
+  }
+
+  /** @throws {Problem} 404 `unknown-session`, `no-transcript` */
+  async transcript(id: string): Promise<unknown> {
+    const { transcript } = await this.open(id, ['transcript']);
+    if (transcript === null) {
+      throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
+    }
+    return transcript;
+  }
+
+  /** @throws {Problem} 404 `unknown-session` */
+  async insights(id: string): Promise<InsightsView> {
+    const { topics, named_entities, analytics } = await this.open(id, ['topics', 'named_entities', 'analytics']);
+    return { topics, namedEntities: named_entities, analyticsSummary: analytics };
+  }
+
+  /** The session's row. @throws {Problem} 404 `unknown-session` */
+  async find(id: string, tx?: PoolClient): Promise<ReadSession> {
+    return (await this.reads.find(id, tx)) ?? unknownSession();
+  }
+
+  private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {
+    const { id: session } = await this.find(id);
+    const sealed = await this.reads.insights(session);
+    const opened = parts.map((part) => [part, this.seal.openInsight(session, part, sealed?.[part] ?? null)]);
+    return Object.fromEntries(opened) as Record<Part, unknown>;
+  }
+}
+
+function unknownSession(): never {
+  throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
+}

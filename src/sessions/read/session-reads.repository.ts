@@ -1,0 +1,177 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
+import type { InsightPart } from '../model/session-seal.js';
+import type { ReadSession } from './session-view.js';
+import { isUuid } from './uuid.js';
+
+/** What a list is narrowed to; external ids are the EHR's. */
+export interface SessionFilter {
+  provider?: string | undefined;
+  client?: string | undefined;
+  appointment?: string | undefined;
+  state?: string | undefined;
+  updatedSince?: Date | undefined;
+}
+
+/** A filter whose people are told by their users of the platform. */
+interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
+  providerUsers?: string[];
+  clientUsers?: string[];
+}
+
+/** Where a page of the list ended. */
+export type SessionCursor = readonly [updatedAt: string, id: string];
+
+/** A current or superseded document with its newest notes, sealed. */
+export interface ReadDocument {
+  id: string;
+  session_document_id: string;
+  note_template_id: string;
+  revision: number;
+  fetched_at: Date;
+  superseded_at: Date | null;
+  notes: Buffer;
+}
+
+export interface ReadRevision {
+  document: string;
+  note_template_id: string;
+  revision: number;
+  session_document_id: string;
+  fetched_at: Date;
+  notes: Buffer;
+}
+
+type Reader = Pick<PoolClient, 'query'>;
+
+/** The external id of whoever a user of the platform is, or was until the EHR had it deleted; null: nobody it named. */
+const nameOf = (user: string): string => `coalesce(
+    (SELECT external_id FROM people WHERE platform_user_id = ${user}),
+    (SELECT p.external_id FROM people p WHERE p.id = (
+      SELECT person_id FROM platform_users WHERE platform_user_id = ${user})))`;
+
+/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
+const SHOWN = `s.*, ${nameOf('s.provider_user_id')} AS provider,
+  ARRAY(SELECT name FROM (SELECT ${nameOf('taking_part.user_id')} AS name, place
+      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS named
+    WHERE name IS NOT NULL ORDER BY place) AS clients`;
+
+/** All users of the platform that a person of the EHR is or was; a person who was deleted and came back has several. */
+const USERS_OF = `
+  WITH person AS (SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
+  SELECT platform_user_id AS "user" FROM person WHERE platform_user_id IS NOT NULL
+  UNION ALL SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
+
+/** Sessions and their contents as the EHR reads them. */
+@Injectable()
+export class SessionReadsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** @param id ours or the platform's */
+  async find(id: string, reader: Reader = this.database.pool): Promise<ReadSession | undefined> {
+    const { rows } = await reader.query<ReadSession>(
+      `SELECT ${SHOWN} FROM sessions s
+       WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
+       ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
+      [isUuid(id) ? id : null, id],
+    );
+    return rows[0];
+  }
+
+  /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
+  async list(filter: SessionFilter, limit: number, after: SessionCursor | undefined): Promise<ReadSession[]> {
+    const { provider, client, ...rest } = filter;
+    const users = {
+      ...(provider !== undefined && { providerUsers: await this.usersOf('provider', provider) }),
+      ...(client !== undefined && { clientUsers: await this.usersOf('client', client) }),
+    };
+    const { text, values } = listStatement({ ...rest, ...users }, limit, after);
+    const { rows } = await this.database.pool.query<ReadSession>(text, values);
+    return rows;
+  }
+
+  private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ user: string }>(USERS_OF, [kind, externalId]);
+    return [...new Set(rows.map(({ user }) => user))];
+  }
+
+  /**
+   * A session with all its documents as they stood at one moment: notes may be regenerated while they are read.
+   *
+   * @param id ours or the platform's
+   */
+  async findWithDocuments(id: string): Promise<{ row: ReadSession; documents: ReadDocument[] } | undefined> {
+    return this.database.transaction(async (tx) => {
+      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const row = await this.find(id, tx);
+      return row && { row, documents: await this.documents(row.id, tx) };
+    });
+  }
+
+  private async documents(session: string, reader: Reader): Promise<ReadDocument[]> {
+    const { rows } = await reader.query<ReadDocument>(
+      `SELECT d.id, d.session_document_id, d.note_template_id, d.revision, d.superseded_at, r.fetched_at, r.notes
+       FROM session_documents d JOIN LATERAL (
+         SELECT fetched_at, notes FROM document_revisions WHERE document = d.id AND revision = d.revision LIMIT 1) r ON true
+       WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`,
+      [session],
+    );
+    return rows;
+  }
+
+  /**
+   * Every version of a document, the newest first.
+   *
+   * @param session our id
+   * @param documentId ours, or any that the platform gave it
+   */
+  async revisions(session: string, documentId: string): Promise<ReadRevision[]> {
+    const { rows } = await this.database.pool.query<ReadRevision>(
+      `SELECT r.*, d.note_template_id FROM document_revisions r JOIN session_documents d ON d.id = r.document
+       WHERE r.document = (
+         SELECT d.id FROM session_documents d
+         WHERE d.session = $1 AND (d.id = $2 OR d.session_document_id = $3 OR $3 = ANY (ARRAY(
+           SELECT seen.session_document_id FROM document_revisions seen WHERE seen.document = d.id))) LIMIT 1)
+       ORDER BY r.revision DESC`,
+      [session, isUuid(documentId) ? documentId : null, documentId],
+    );
+    return rows;
+  }
+
+  /** The sealed insights of a session, or undefined when none were fetched. @param session our id */
+  async insights(session: string): Promise<Record<InsightPart, Buffer | null> | undefined> {
+    const { rows } = await this.database.pool.query<Record<InsightPart, Buffer | null>>(
+      'SELECT transcript, topics, named_entities, analytics FROM session_insights WHERE session = $1',
+      [session],
+    );
+    return rows[0];
+  }
+}
+
+/** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
+function listStatement(
+  { providerUsers, clientUsers, appointment, state, updatedSince }: UserFilter,
+  limit: number,
+  after: SessionCursor | undefined,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  // What is true of few sessions is found first: never by reading all of them in the order of the pages.
+  const few: string[] = [];
+  const conditions = ['true'];
+  if (clientUsers !== undefined) few.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
+  if (appointment !== undefined) few.push(`partner_appointment_id = ${parameter(appointment)}`);
+  if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
+  else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
+  if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
+  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
+  const from = few.length === 0 ? 'sessions' : 'found';
+  const text = `
+    WITH ${found}
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
+    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
+  return { text, values };
+}

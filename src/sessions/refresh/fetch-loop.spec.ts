@@ -1,0 +1,253 @@
+import { Logger } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Random } from '../../config/random.js';
+import { type FetchFault, FetchLoop, type FetchTurn, type FetchWork } from './fetch-loop.js';
+import type { FetchResult } from './platform-sessions.js';
+
+class SteppedClock extends Clock {
+  ms = 1_000_000;
+
+  override now(): Date {
+    return new Date(this.ms);
+  }
+
+  override monotonicMs(): number {
+    return this.ms;
+  }
+}
+
+class EvenRandom extends Random {
+  override fraction(): number {
+    return 0.5;
+  }
+}
+
+interface Row extends FetchTurn {
+  id: number;
+  dueMs: number;
+  stored: string[];
+}
+
+/** Rows in memory, and a platform that answers as a test says. */
+class Rows implements FetchWork<Row, string> {
+  readonly name = 'rows';
+  readonly rows: Row[];
+  readonly counts: string[] = [];
+  rings: number[] = [];
+  configured = true;
+  storing = (): void => {};
+
+  constructor(
+    private readonly clock: SteppedClock,
+    count: number,
+    private readonly platform: (row: Row) => FetchResult<string> | Promise<FetchResult<string>>,
+  ) {
+    this.rows = Array.from({ length: count }, (_, id) => ({
+      id,
+      dueMs: clock.ms,
+      strikes: 0,
+      refusedAt: null,
+      stored: [],
+    }));
+  }
+
+  isConfigured = () => this.configured;
+  takeTurn = async () => {
+    const due = this.rows
+      .filter((row) => row.dueMs <= this.clock.ms)
+      .sort((left, right) => left.dueMs - right.dueMs)[0];
+    if (due) due.dueMs = Number.POSITIVE_INFINITY;
+    return due;
+  };
+  nextDueAt = async () => {
+    const next = Math.min(...this.rows.map((row) => row.dueMs));
+    return Number.isFinite(next) ? new Date(next) : undefined;
+  };
+  fetch = async (row: Row) => this.platform(row);
+  places?: number;
+  mayWork = () => true;
+  keepAnswer = async (row: Row, answer: string) => {
+    this.storing();
+    row.stored.push(answer);
+    row.strikes = 0;
+  };
+  keepGone = async (row: Row, waitMs: number) => {
+    row.dueMs = this.clock.ms + waitMs;
+    row.strikes += 1;
+  };
+  keepFault = async (row: Row, { code, waitMs, strike }: FetchFault) => {
+    row.dueMs = this.clock.ms + waitMs;
+    row.strikes += strike ? 1 : 0;
+    if (code === 'platform-unauthorized') row.refusedAt = this.clock.now();
+  };
+  ringAt = (moment: number) => {
+    this.rings.push(moment);
+  };
+  count = (outcome: string) => {
+    this.counts.push(outcome);
+  };
+}
+
+describe('fetching what is due', () => {
+  let clock: SteppedClock;
+  let calls: number[];
+
+  beforeAll(() => Logger.overrideLogger(false));
+  beforeEach(() => {
+    clock = new SteppedClock();
+    calls = [];
+  });
+
+  function setUp(count: number, platform: (row: Row) => FetchResult<string> | Promise<FetchResult<string>>) {
+    const rows = new Rows(clock, count, (row) => {
+      calls.push(row.id);
+      return platform(row);
+    });
+    return { rows, loop: new FetchLoop(rows, clock, new EvenRandom()) };
+  }
+
+  const answer: FetchResult<string> = { kind: 'answer', answer: 'new' };
+  const refused: FetchResult<string> = { kind: 'pause', code: 'platform-unauthorized' };
+
+  test('every row has its turn once', async () => {
+    const { rows, loop } = setUp(5, () => answer);
+    await loop.run();
+    expect(rows.rows.map(({ stored }) => stored)).toEqual(Array(5).fill(['new']));
+  });
+
+  test('nothing is taken while the contract does not say how to fetch', async () => {
+    const { rows, loop } = setUp(2, () => answer);
+    rows.configured = false;
+    await loop.run();
+    await loop.lookAround();
+    expect([calls, rows.rings]).toEqual([[], []]);
+  });
+
+  test('a refused key stops everything after one call, strikes nobody, and one probe opens the way (trap 15)', async () => {
+    let mended = false;
+    const { rows, loop } = setUp(6, () => (mended ? answer : refused));
+    await loop.run();
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    clock.ms += 2_500;
+    await loop.run();
+    expect(calls).toHaveLength(2);
+    // Another row than the one that was refused first.
+    expect(calls[1]).not.toBe(calls[0]);
+    mended = true;
+    clock.ms += 60_000;
+    await loop.run();
+    expect(rows.rows.every(({ stored, strikes }) => stored.length === 1 && strikes === 0)).toBe(true);
+  });
+
+  test('a refusal that hits one row alone strikes that row and holds up no other (trap 15)', async () => {
+    const { rows, loop } = setUp(4, (row) => (row.id === 0 ? refused : answer));
+    for (let round = 0; round < 6; round += 1) {
+      await loop.run();
+      clock.ms += 10_000;
+    }
+    expect(rows.rows.slice(1).every(({ stored }) => stored.length === 1)).toBe(true);
+    expect(rows.rows[0]?.strikes).toBeGreaterThan(0);
+  });
+
+  test('a rate limit is kept to for as long as the platform asks', async () => {
+    let limited = true;
+    const { loop } = setUp(3, () => (limited ? { kind: 'pause', code: 'rate-limited', askedMs: 30_000 } : answer));
+    await loop.run();
+    clock.ms += 29_000;
+    limited = false;
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    clock.ms += 1_000;
+    await loop.run();
+    expect(calls).toHaveLength(4);
+  });
+
+  test('a fault of one row makes it wait longer each time and holds up no other', async () => {
+    const { rows, loop } = setUp(2, (row) => (row.id === 0 ? { kind: 'fault', code: 'platform-fault' } : answer));
+    await loop.run();
+    const first = (rows.rows[0]?.dueMs ?? 0) - clock.ms;
+    clock.ms += first;
+    await loop.run();
+    expect((rows.rows[0]?.dueMs ?? 0) - clock.ms).toBe(first * 2);
+    expect(rows.rows[1]?.stored).toEqual(['new']);
+  });
+
+  test('a row that the platform does not know is asked for again: within a minute at first, at last once a day', async () => {
+    const { rows, loop } = setUp(1, () => ({ kind: 'gone' }));
+    const waits: number[] = [];
+    for (let time = 0; time < 20; time += 1) {
+      await loop.run();
+      waits.push((rows.rows[0]?.dueMs ?? 0) - clock.ms);
+      clock.ms += waits.at(-1) ?? 0;
+    }
+    expect(waits.slice(0, 4)).toEqual([4_000, 8_000, 16_000, 32_000]);
+    expect(waits.at(-1)).toBe(24 * 3_600_000);
+  });
+
+  test('rows are fetched side by side in the places that there are, and one that hangs holds up only its own', async () => {
+    const hanging: (() => void)[] = [];
+    const { rows, loop } = setUp(6, ({ id }) =>
+      id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
+    );
+    rows.places = 2;
+    loop.wake();
+    while (rows.rows.some(({ id, stored }) => id > 0 && stored.length === 0)) await Promise.resolve();
+    expect(rows.rows[0]?.stored).toEqual([]);
+    for (const answered of hanging) answered();
+    await loop.finished();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+  });
+
+  test('who is woken while every place is taken looks again as soon as one is free', async () => {
+    const { rows, loop } = setUp(2, () => answer);
+    rows.places = 1;
+    for (const row of rows.rows) row.dueMs += 1_000;
+    loop.wake();
+    loop.wake();
+    clock.ms += 1_000;
+    await loop.finished();
+    expect(rows.rows.map(({ stored }) => stored)).toEqual([['new'], ['new']]);
+  });
+
+  test('a process that may be taken for dead takes nothing, and begins no call for what it has taken', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.mayWork = () => false;
+    await loop.run();
+    expect(rows.rows[0]?.dueMs).toBe(clock.ms);
+    let asked = 0;
+    rows.mayWork = () => ++asked === 1; // it was held up just after its claim
+    await loop.run();
+    expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
+  });
+
+  test('an answer that can not be stored is not fetched again at once', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.storing = () => {
+      throw new Error('the value is not storable');
+    };
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    expect(rows.rows[0]).toMatchObject({ strikes: 1 });
+  });
+
+  test('what is due later rings for itself, and the sweep fetches what no bell brought', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    for (const row of rows.rows) row.dueMs = clock.ms + 700;
+    await loop.run();
+    expect(rows.rings).toEqual([clock.ms + 700]);
+    clock.ms += 10_000;
+    await loop.lookAround();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+  });
+
+  test('when the process stops, a fetch under way leaves its row due at once', async () => {
+    const { rows, loop } = setUp(2, () => {
+      loop.stop();
+      return { kind: 'fault', code: 'platform-fault' };
+    });
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    expect(rows.rows[0]).toMatchObject({ dueMs: clock.ms, strikes: 0 });
+  });
+});

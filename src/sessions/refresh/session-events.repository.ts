@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import { applyEvent, type EventView } from '../model/apply-event.js';
+import { newsOfEvent } from '../model/event-feed-news.js';
+import { SessionNews } from '../model/feed-news.js';
+import { SETTLE_MS } from '../model/refresh-timing.js';
+import { type SessionColumns, type SessionRow, shownAfterEvent, toSessionRow } from '../model/session-row.js';
+import { PlatformSessions } from './platform-sessions.js';
+
+/**
+ * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was heard means
+ * "look again" (trap 9). A wait after a fault is not cut short by it.
+ */
+const HEAR = `
+  INSERT INTO sessions (id, session_id, state, wanted_generation, heard_at, due_at)
+  VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
+  ON CONFLICT (session_id) DO UPDATE SET
+    wanted_generation = sessions.wanted_generation + 1,
+    heard_at = excluded.heard_at, lane = excluded.lane,
+    due_at = CASE WHEN sessions.strikes > 0 AND sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(sessions.due_at, excluded.due_at)
+                  ELSE least(sessions.due_at, excluded.due_at) END
+  RETURNING *, (xmax = 0) AS is_new`;
+
+/** Stores what the platform's events say of sessions. */
+@Injectable()
+export class HeardRepository {
+  constructor(
+    private readonly platform: PlatformSessions,
+    private readonly news: SessionNews,
+  ) {}
+
+  /** Merges an event into its session's row, which is made when there is none. @returns our id */
+  async hearEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
+    const { row, isNew } = await this.hear(tx, event.sessionId);
+    await this.store(tx, row, { events: applyEvent(row.events, event), eventType: event.eventType });
+    await this.news.note(tx, row.id, newsOfEvent(event, { isNew, before: row.events }));
+    return row.id;
+  }
+
+  /** Notes that something was said about a session of which only the id was told. @returns our id */
+  async hearOf(tx: PoolClient, sessionId: string): Promise<string> {
+    const { row, isNew } = await this.hear(tx, sessionId);
+    await this.store(tx, row, { events: row.events });
+    if (isNew) await this.news.note(tx, row.id, [{ type: 'session.created' }]);
+    return row.id;
+  }
+
+  private async hear(tx: PoolClient, sessionId: string): Promise<{ row: SessionRow; isNew: boolean }> {
+    const { rows } = await tx.query<SessionColumns & { is_new: boolean }>(HEAR, [sessionId, SETTLE_MS]);
+    const [columns] = rows;
+    if (!columns) throw new Error('A session was neither found nor made.');
+    return { row: toSessionRow(columns), isNew: columns.is_new };
+  }
+
+  /** Each event of its own is a change to whoever reads the session: it is shown when the last one came. */
+  private async store(
+    tx: PoolClient,
+    row: SessionRow,
+    { events, eventType }: { events: EventView; eventType?: SessionEventType },
+  ): Promise<void> {
+    const shown = shownAfterEvent(row, events, { eventType, canFetch: this.platform.canFetchSession });
+    await tx.query(
+      `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
+         ai_notes_enabled = $5, ai_notes_started = $6, ai_notes_final = $7, state = $8, provider_user_id = $9,
+         partner_appointment_id = $10, state_from_events = state_from_events OR state <> $8,
+         updated_at = CASE WHEN $11 OR state <> $8 THEN clock_timestamp() ELSE updated_at END
+       WHERE id = $1`,
+      [
+        row.id,
+        events.state,
+        events.providerUserId,
+        events.partnerAppointmentId,
+        events.aiNotesEnabled,
+        events.aiNotesStarted,
+        events.aiNotesFinal,
+        shown.state,
+        shown.providerUserId ?? row.providerUserId,
+        shown.partnerAppointmentId ?? row.partnerAppointmentId,
+        eventType !== undefined,
+      ],
+    );
+  }
+}

@@ -1,0 +1,117 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Env } from '../../config/env.js';
+import { Database } from '../../database/database.js';
+import { afterCommit } from '../../http/body/after-commit.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import { Problem } from '../../http/problem/problem.js';
+import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import { SessionsClient } from '../../platform/clients/sessions-client.js';
+import { requireCapability } from '../../platform/contract/capabilities.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { platformProblem, platformUnclear } from '../../platform/contract/platform-problem.js';
+import { SessionRequestsRepository } from '../create/session-requests.repository.js';
+import { SessionNews } from '../model/feed-news.js';
+import { SessionReader } from '../read/session-reader.js';
+import type { SessionView } from '../read/session-view.js';
+import { RefreshRepository, type Stored } from '../refresh/refresh.repository.js';
+import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
+import { updateRequest } from './update-rules.js';
+import type { UpdateSessionDto } from './update-session.dto.js';
+import { type PendingUpdate, UpdatesRepository } from './updates.repository.js';
+
+/** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
+@Injectable()
+export class SessionUpdates {
+  private readonly log = new Logger(SessionUpdates.name);
+
+  constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
+    private readonly database: Database,
+    private readonly platform: SessionsClient,
+    private readonly requests: SessionRequestsRepository,
+    private readonly updates: UpdatesRepository,
+    private readonly refreshes: RefreshRepository,
+    private readonly wanted: WantedRefreshes,
+    private readonly reader: SessionReader,
+    private readonly bell: RefreshBell,
+    private readonly news: SessionNews,
+  ) {}
+
+  /**
+   * Changes what a session's notes are made from; what is left out stays as it is.
+   *
+   * @param id ours or the platform's
+   * @throws {Problem} 400 `validation` or `platform-rejected`; 404 `unknown-session` or `not-on-platform`; 409
+   *   `no-session-yet`; 501 `not-configured`; 503; 504 `platform-unclear`
+   */
+  async update(id: string, dto: UpdateSessionDto): Promise<SessionView> {
+    requireCapability('session-update', this.contract, this.env);
+    const { id: session } = await this.reader.find(id);
+    const body = updateRequest(dto, await this.requests.inputKind(session));
+    return this.change(session, (sessionId) => this.platform.updateSession(sessionId, body));
+  }
+
+  /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
+  async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionView> {
+    requireCapability('note-templates-update', this.contract, this.env);
+    return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
+  }
+
+  /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
+  private async change(idOrAlias: string, call: (sessionId: string) => Promise<SessionAnswer>): Promise<SessionView> {
+    const columns = await this.reader.find(idOrAlias);
+    const { id, session_id: sessionId, state } = columns;
+    if (sessionId === null) {
+      const detail = 'The platform has no such session yet; look at its state.';
+      throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
+    }
+    const update = await this.updates.begin(id);
+    // Another row has absorbed it between the two looks; its id is an alias now.
+    if (update === undefined) return this.change(idOrAlias, call);
+    const session = await call(sessionId).catch(async (error: unknown) => {
+      await this.lookAgain(update, error);
+      throw platformProblem(error, 'this update');
+    });
+    const { notesChanged, view } = await this.store(update, session);
+    this.bell.ringSoon();
+    const isNews = notesChanged || session.state === 'Error';
+    return afterCommit(
+      () => (isNews ? this.news.tell() : Promise.resolve()).then(() => view),
+      () => view,
+    );
+  }
+
+  /**
+   * The platform has made the change: that its answer can't be stored is not the fault of who asked for it, who must not
+   * be told to send it again.
+   */
+  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored & { view: SessionView }> {
+    try {
+      return await this.database.transaction(async (tx) => {
+        await this.updates.end(tx, update);
+        const stored = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+        return { ...stored, view: await this.reader.show(update.id, tx) };
+      });
+    } catch (error) {
+      this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
+      await this.lookAgain(update);
+      throw platformUnclear('this update');
+    }
+  }
+
+  /**
+   * After a lost answer the update may still take effect: the session is fetched now, and once more when it can't; that
+   * once alone where the database can't be told now.
+   */
+  private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
+    const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
+    const told = mayBeLate ? this.wanted.wantOne(update.id) : this.updates.end(this.database.pool, update);
+    await told.catch((fault: unknown) =>
+      this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
+    );
+    this.bell.ringSoon();
+  }
+}

@@ -1,0 +1,90 @@
+import { Injectable, type OnModuleInit, SetMetadata } from '@nestjs/common';
+import { DiscoveryService, Reflector } from '@nestjs/core';
+import type pg from 'pg';
+import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+
+/** A genuine, understood event out of the inbox. */
+export interface InboxEvent {
+  deliveryId: string;
+  eventType: EventType;
+  receivedAt: Date;
+  /** The parsed body; the fields that the spec states for the event type were found in it. */
+  body: Record<string, unknown>;
+}
+
+/** What a handler made of an event: `ignored` when the event is none of our business. */
+export type Handled = 'processed' | 'ignored';
+
+/** A feature's answer to some event types; declared with `@HandlesEvents`. */
+export interface EventHandler {
+  /**
+   * Writes what the event means within the transaction that marks it as done. It runs again for an exact repeat, a
+   * replay and after a crash, at any time and in any order; it must not make HTTP calls or touch other connections.
+   *
+   * @param tx a savepoint of its own is set: a failing statement undoes this event alone
+   * @throws anything: the event is tried again later
+   */
+  handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
+
+  /** Called once after the commit of a batch in which this handler processed something, e.g. to ring a queue. */
+  afterCommit?(): void | Promise<void>;
+}
+
+const HANDLED_EVENT_TYPES = Symbol('notebridge:handled-event-types');
+
+/** Declares the class as the one handler of these event types; it implements `EventHandler`. */
+export function HandlesEvents(...eventTypes: EventType[]): ClassDecorator {
+  return SetMetadata(HANDLED_EVENT_TYPES, eventTypes);
+}
+
+/** Pairs each event type with its handler. @throws {Error} naming every type without a handler or with several */
+export function pairHandlers(
+  declared: Iterable<readonly [types: readonly EventType[], handler: EventHandler]>,
+  expected: readonly EventType[] = EVENT_TYPES,
+): Map<EventType, EventHandler> {
+  const byType = new Map<EventType, EventHandler[]>(expected.map((type) => [type, []]));
+  for (const [types, handler] of declared) {
+    for (const type of types) byType.set(type, [...(byType.get(type) ?? []), handler]);
+  }
+  const faults = [...byType]
+    .filter(([, handlers]) => handlers.length !== 1)
+    .map(([type, handlers]) =>
+      handlers.length === 0
+        ? `${type} has no handler`
+        : `${type} has several handlers (${handlers.map((handler) => handler.constructor.name).join(', ')})`,
+    );
+  if (faults.length > 0) {
+    throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
+  }
+  return new Map([...byType].flatMap(([type, [handler]]) => (handler ? [[type, handler] as const] : [])));
+}
+
+/** The handlers that Nest's discovery finds in the modules of the application. */
+@Injectable()
+export class EventHandlers implements OnModuleInit {
+  private handlers: ReadonlyMap<EventType, EventHandler> = new Map();
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly reflector: Reflector,
+  ) {}
+
+  /** @throws {Error} when an event type has no handler or several: the service must not start */
+  onModuleInit(): void {
+    this.handlers = pairHandlers(this.declared());
+  }
+
+  /** The handler of an event type. */
+  of(eventType: EventType): EventHandler {
+    const handler = this.handlers.get(eventType);
+    if (!handler) throw new Error(`The webhook event ${eventType} has no handler; the service has not started yet.`);
+    return handler;
+  }
+
+  private *declared(): Generator<readonly [EventType[], EventHandler]> {
+    for (const { metatype, instance } of this.discovery.getProviders()) {
+      const types = metatype && this.reflector.get<EventType[] | undefined>(HANDLED_EVENT_TYPES, metatype);
+      if (types) yield [types, instance as EventHandler];
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { Database } from '../../database/database.js';
+
+/** A delivery that is due, locked by the transaction that took it. */
+export interface DueDelivery {
+  id: string;
+  signature: Buffer;
+  /** Sealed. */
+  body: Buffer;
+  receivedAt: Date;
+  attempts: number;
+  /** A process ended while it worked on this delivery alone. */
+  isCulprit: boolean;
+}
+
+/** What one transaction takes at most; a single delivery may have more bytes. */
+export interface TakeLimit {
+  rows: number;
+  bytes: number;
+}
+
+/** What became of a delivery. */
+export interface Outcome {
+  id: string;
+  state: 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
+  eventType: string | null;
+  reason: string | null;
+  attempts: number;
+  /** Milliseconds until the next attempt; null: no more. */
+  retryInMs: number | null;
+}
+
+/** The reason of a delivery with which a process ended: it is taken alone ever after. */
+export const NO_OUTCOME = 'no-outcome';
+
+/** Repeats that are folded in one statement. */
+const FOLD = 1_000;
+
+/** Milliseconds that a statement may wait for a row which somebody else holds, and run at all. */
+const LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
+
+/**
+ * The deliveries that wait longest and fit together. One that was taken before without an outcome may end the process
+ * again: it is taken alone, and so is one that is too large for company. Sizes are known without reading the bodies.
+ */
+const TAKE = `
+  WITH picked AS MATERIALIZED (
+    SELECT id, due_at, octet_length(body) AS bytes, coalesce(reason = '${NO_OUTCOME}', false) AS was_lost
+    FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), judged AS (
+    SELECT p.*, t.alone, p.was_lost OR t.alone IS NOT NULL AS suspect
+    FROM picked p LEFT JOIN LATERAL
+      (SELECT bool_or(alone) AS alone FROM webhook_takes WHERE delivery_id = p.id) AS t ON true
+  ), placed AS (
+    SELECT *, row_number() OVER together AS place, sum(bytes) OVER together AS total,
+      bool_or(suspect) OVER together AS behind_suspect
+    FROM judged WINDOW together AS (ORDER BY due_at, id)
+  )
+  SELECT d.id::text AS id, d.signature, d.body, d.received_at AS "receivedAt", d.attempts,
+    coalesce(placed.alone, false) AS "isCulprit"
+  FROM placed JOIN webhook_deliveries d USING (id)
+  WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
+  ORDER BY place`;
+
+const OUTCOME = `UPDATE webhook_deliveries AS d
+  SET state = o.state::delivery_state, event_type = o.event_type, reason = o.reason, attempts = o.attempts,
+      due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
+      processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[])
+    AS o (id, state, event_type, reason, attempts, retry_in_ms)
+  WHERE d.id = o.id`;
+
+/** The inbox as the drain sees it. */
+@Injectable()
+export class InboxRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Runs work on a batch in one transaction. */
+  transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (tx) => {
+      await tx.query(LIMITS);
+      return work(tx);
+    });
+  }
+
+  /** Takes due deliveries that no other worker holds, those that wait longest first. */
+  async take(tx: pg.PoolClient, { rows: most, bytes }: TakeLimit): Promise<DueDelivery[]> {
+    const { rows } = await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [most, bytes] });
+    return rows;
+  }
+
+  /**
+   * Marks what was taken, in a commit of its own, so that the next process knows with what in hand this one ended.
+   *
+   * @param take names the marks of one batch
+   */
+  async mark(take: string, ids: readonly string[]): Promise<void> {
+    await this.database.pool.query(
+      'INSERT INTO webhook_takes (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
+      [ids, take, ids.length === 1],
+    );
+  }
+
+  /** Takes the marks of a batch away: it failed, and this process is alive. */
+  async unmark(take: string): Promise<void> {
+    await this.database.pool.query('DELETE FROM webhook_takes WHERE take = $1', [take]);
+  }
+
+  /**
+   * Writes what became of deliveries, and drops their marks.
+   *
+   * @param tx without one the writes stand by themselves
+   */
+  async settle(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
+    if (outcomes.length === 0) return;
+    const sql = tx ?? this.database.pool;
+    await sql.query({
+      name: 'drop-takes',
+      text: 'DELETE FROM webhook_takes WHERE delivery_id = ANY ($1::bigint[])',
+      values: [outcomes.map((outcome) => outcome.id)],
+    });
+    await sql.query({
+      name: 'settle-deliveries',
+      text: OUTCOME,
+      values: [
+        outcomes.map((outcome) => outcome.id),
+        outcomes.map((outcome) => outcome.state),
+        outcomes.map((outcome) => outcome.eventType),
+        outcomes.map((outcome) => outcome.reason),
+        outcomes.map((outcome) => outcome.attempts),
+        outcomes.map((outcome) => outcome.retryInMs),
+      ],
+    });
+  }
+
+  /** Reopens the deliveries that were sent again. @returns how many repeats were folded; at most a batch */
+  async foldRepeats(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `WITH heard AS (
+         DELETE FROM webhook_repeats WHERE id IN
+           (SELECT id FROM webhook_repeats ORDER BY id LIMIT ${FOLD} FOR UPDATE SKIP LOCKED)
+         RETURNING signature, times
+       ), reopened AS (
+         UPDATE webhook_deliveries AS d
+         SET repeats = d.repeats + h.times, state = 'received', reason = NULL, attempts = 0, due_at = now()
+         FROM (SELECT signature, sum(times)::int AS times FROM heard GROUP BY signature) AS h
+         WHERE d.signature = h.signature
+       )
+       SELECT count(*)::int AS count FROM heard`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  /** How long the longest waiting delivery or repeat has been due, in seconds; null when nothing is. */
+  async oldestDueSeconds(): Promise<number | null> {
+    const { rows } = await this.database.pool.query<{ seconds: number | null }>(
+      `SELECT extract(epoch FROM now() - min(due))::float8 AS seconds FROM (
+         (SELECT due_at AS due FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at LIMIT 1)
+         UNION ALL
+         (SELECT received_at FROM webhook_repeats ORDER BY id LIMIT 1)
+       ) AS waiting`,
+    );
+    return rows[0]?.seconds ?? null;
+  }
+
+  /** Deliveries that still want work, now or later. */
+  async countOpen(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM webhook_deliveries WHERE due_at IS NOT NULL',
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  /** How many deliveries were given up. */
+  async countDead(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM webhook_deliveries WHERE state = 'dead'`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+}

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
+import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import { parseEvent } from './parse-event.js';
+
+const SEED = Number(process.env.SEED);
+const parse = (body: unknown) => parseEvent(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+
+test('session fields are read at the top level', () => {
+  const body = { eventType: 'SESSION_CREATED', sessionId: 's-1', providerUserId: 'p-1', aiNotesEnabled: null };
+  expect(parse(body)).toEqual({ eventType: 'SESSION_CREATED', subject: 's-1', body });
+});
+
+test('the fields of every other event are read in its payload', () => {
+  const body = { eventType: 'USER_CREATED', payload: { userId: 'u-1', role: 'Client', externalUserId: 'e-1' } };
+  expect(parse(body)).toEqual({ eventType: 'USER_CREATED', subject: 'u-1', body });
+  expect(parse({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: 'j-1' } })).toMatchObject({ subject: 'j-1' });
+});
+
+const session = { sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: 'visit-17', aiNotesEnabled: true };
+const job = { payload: { jobId: 'j-1' } };
+const WHOLE: Record<EventType, Record<string, unknown>> = {
+  PROCESSING_SESSION_FINISHED: { payload: { processingId: 'x-1' } },
+  PROCESSING_SESSION_NOTES_FINISHED: {},
+  COMPLIANCE_JOB_COMPLETED: job,
+  COMPLIANCE_JOB_FAILED: job,
+  SMART_EDIT_JOB_COMPLETED: job,
+  SMART_EDIT_JOB_FAILED: job,
+  SESSION_CREATED: session,
+  SESSION_PROCESSING_STARTED: session,
+  SESSION_PROCESSING_NOTES_COMPLETED: session,
+  SESSION_PROCESSING_COMPLETED: session,
+  SESSION_PROCESSING_FAILED: session,
+  USER_CREATED: { payload: { userId: 'u-1', externalUserId: 'C-1', role: 'Client' } },
+};
+
+/** An event with one field changed; undefined takes it away. */
+function changed(eventType: EventType, pointer: string, value: unknown): unknown {
+  const [, first = '', second] = pointer.split('/');
+  const whole = WHOLE[eventType];
+  const field = second === undefined ? value : { ...(whole[first] as object), [second]: value };
+  return { eventType, ...whole, [first]: field };
+}
+
+describe.each(EVENT_TYPES)('%s', (eventType) => {
+  const isSession = eventType.startsWith('SESSION_');
+  const required = {
+    PROCESSING_SESSION_FINISHED: ['/payload/processingId'],
+    PROCESSING_SESSION_NOTES_FINISHED: [],
+    USER_CREATED: ['/payload/userId', '/payload/role'],
+  } as Partial<Record<EventType, string[]>>;
+  const needs = required[eventType] ?? (isSession ? ['/sessionId'] : ['/payload/jobId']);
+  const optional = isSession
+    ? ['/providerUserId', '/partnerAppointmentId', '/aiNotesEnabled']
+    : eventType === 'USER_CREATED'
+      ? ['/payload/externalUserId']
+      : [];
+
+  test('is understood with all its fields, and with others beside them', () => {
+    expect(parse({ eventType, ...WHOLE[eventType], sentAt: 1 })).toMatchObject({ eventType, body: WHOLE[eventType] });
+  });
+
+  test('is not understood without what it is about, or with a wrong type of it', () => {
+    for (const pointer of needs) {
+      for (const value of [undefined, null, '', 7, {}, ['x']]) {
+        expect(parse(changed(eventType, pointer, value))).toMatchObject({ reason: `bad-field ${pointer}` });
+      }
+    }
+  });
+
+  test('every other field that can not be read counts as absent, and the rest of the event stands', () => {
+    for (const pointer of optional) {
+      const absent = JSON.parse(JSON.stringify(changed(eventType, pointer, undefined)));
+      expect(parse(changed(eventType, pointer, null))).toMatchObject({ body: absent });
+      for (const value of [undefined, '', 7, 'x'.repeat(513), 'half \ud800', {}, ['x']]) {
+        const parsed = parse(changed(eventType, pointer, value));
+        expect('body' in parsed && parsed.body).toEqual(absent);
+      }
+    }
+  });
+
+  test('an id has one limit here and where the EHR gives it', () => {
+    for (const pointer of [...needs, ...optional].filter((at) => !/role|aiNotes/.test(at))) {
+      const longest = changed(eventType, pointer, 'x'.repeat(PLATFORM_ID_MAX));
+      expect(parse(longest)).toMatchObject({ body: JSON.parse(JSON.stringify(longest)) });
+    }
+  });
+});
+
+test.each(['Client', 'HealthcareProvider', 'OrgAdmin'])('USER_CREATED may tell of a role %s', (role) => {
+  expect(parse(changed('USER_CREATED', '/payload/role', role))).toHaveProperty('body');
+});
+
+test.each([true, false, null])('aiNotesEnabled may be %p', (aiNotesEnabled) => {
+  expect(parse(changed('SESSION_CREATED', '/aiNotesEnabled', aiNotesEnabled))).toHaveProperty('body');
+});
+
+test.each([undefined, null, 'text', 7, [], {}, { anything: { deep: true } }])(
+  'PROCESSING_SESSION_NOTES_FINISHED is understood with the payload %p, which the spec does not show',
+  (payload) => {
+    expect(parse({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload })).toHaveProperty('body');
+  },
+);
+
+test.each([
+  ['', 'not-json'],
+  ['{"eventType":', 'not-json'],
+  ['[]', 'not-an-object'],
+  ['null', 'not-an-object'],
+  ['"SESSION_CREATED"', 'not-an-object'],
+  ['{}', 'no-event-type'],
+  ['{"eventType":7}', 'no-event-type'],
+  ['{"eventType":"SESSION_RENAMED"}', 'unknown-event-type'],
+  ['{"eventType":"SESSION_CREATED"}', 'bad-field /sessionId'],
+  ['{"eventType":"SESSION_CREATED","payload":{"sessionId":"s","providerUserId":"p"}}', 'bad-field /sessionId'],
+  ['{"eventType":"SESSION_CREATED","sessionId":"s\\u0000","providerUserId":"p"}', 'bad-field /sessionId'],
+  ['{"eventType":"COMPLIANCE_JOB_FAILED","payload":{"jobId":"j\\ud800"}}', 'bad-field /payload/jobId'],
+  ['{"eventType":"PROCESSING_SESSION_FINISHED","payload":null}', 'bad-field /payload/processingId'],
+  ['{"eventType":"USER_CREATED","payload":{"userId":"u","role":"Cook"}}', 'bad-field /payload/role'],
+  ['{"eventType":"USER_CREATED","payload":{"__proto__":{"userId":"u"},"role":"Client"}}', 'bad-field /payload/userId'],
+])('%s is not understood: %s', (text, reason) => {
+  expect(parse(text)).toMatchObject({ reason });
+});
+
+test('bytes that are not UTF-8 are not JSON, and a byte-order mark does no harm', () => {
+  expect(parseEvent(Buffer.from('{"eventType":"\xff"}', 'latin1'))).toMatchObject({ reason: 'not-json' });
+  const marked = '\ufeff{"eventType":"PROCESSING_SESSION_NOTES_FINISHED"}';
+  expect(parse(marked)).toHaveProperty('subject', '');
+});
+
+test('an eventType that could hold personal data is not repeated', () => {
+  expect(parse({ eventType: 'Jane Roe <jane@roe.example>' })).toEqual({
+    eventType: null,
+    reason: 'unknown-event-type',
+  });
+  expect(parse({ eventType: 'SESSION_RENAMED' })).toMatchObject({ eventType: 'SESSION_RENAMED' });
+});
+
+test('whatever a genuine body holds, it is either understood or marked with a reason', () => {
+  const event = fc.record(
+    {
+      eventType: fc.oneof(fc.constantFrom(...EVENT_TYPES), fc.string()),
+      sessionId: fc.jsonValue(),
+      providerUserId: fc.jsonValue(),
+      aiNotesEnabled: fc.jsonValue(),
+      payload: fc.oneof(fc.jsonValue(), fc.record({ jobId: fc.jsonValue(), userId: fc.string(), role: fc.string() })),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(event, fc.jsonValue()), (body) => {
+      const parsed = parse(JSON.stringify(body));
+      expect('reason' in parsed || EVENT_TYPES.includes(parsed.eventType)).toBe(true);
+    }),
+    { seed: SEED, numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import { signWebhook } from '../../platform/webhook-signature.js';
+import { judgeDelivery } from './verify-delivery.js';
+
+const SEED = Number(process.env.SEED);
+const SECRETS = ['the first secret', 'the second secret'];
+const BODY = Buffer.from('{"eventType":"SESSION_CREATED","sessionId":"s-1"}');
+const TIMESTAMP = '1800000000000';
+const NOW = Number(TIMESTAMP);
+const RULES = { secrets: SECRETS, maxAgeSeconds: undefined };
+
+const headers = (secret = SECRETS[0] ?? '', timestamp = TIMESTAMP, body = BODY) => ({
+  'x-service-signature': signWebhook(secret, timestamp, body),
+  'x-service-timestamp': timestamp,
+});
+
+test.each([0, 1])('a delivery signed with secret %d of the rotation is genuine, and which one is told', (index) => {
+  const signature = headers(SECRETS[index])['x-service-signature'];
+  expect(judgeDelivery(headers(SECRETS[index]), BODY, RULES, NOW)).toEqual({
+    signature,
+    timestamp: TIMESTAMP,
+    secretIndex: index,
+  });
+});
+
+test('once a secret is retired its deliveries are refused', () => {
+  const rules = { ...RULES, secrets: SECRETS.slice(1) };
+  expect(judgeDelivery(headers(SECRETS[0]), BODY, rules, NOW)).toBe('wrong-signature');
+});
+
+test('a window judges the timestamp only of what is genuine', () => {
+  const rules = { ...RULES, maxAgeSeconds: 3_600 };
+  expect(judgeDelivery(headers(), BODY, rules, NOW + 3_600_001)).toBe('stale');
+  expect(judgeDelivery(headers('another secret'), BODY, rules, NOW + 3_600_001)).toBe('wrong-signature');
+});
+
+test('an identity encoding changes nothing, any other is refused', () => {
+  expect(judgeDelivery({ ...headers(), 'content-encoding': 'Identity' }, BODY, RULES, NOW)).toMatchObject({
+    secretIndex: 0,
+  });
+  expect(judgeDelivery({ ...headers(), 'content-encoding': 'gzip, identity' }, BODY, RULES, NOW)).toBe(
+    'content-encoding',
+  );
+});
+
+test('no other signature, timestamp or body is ever genuine', () => {
+  const genuine = headers();
+  const other = (value: string) =>
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 80 }),
+      fc.constantFrom(value.toUpperCase(), ` ${value}`, `${value}\0`, value.slice(1), `${value},${value}`, ''),
+      fc
+        .tuple(fc.nat(value.length - 1), fc.constantFrom(...'0123456789abcdefA:'))
+        .map(([at, by]) => value.slice(0, at) + by + value.slice(at + 1)),
+    );
+  const mutation = fc.record({
+    signature: fc.oneof(fc.constant(genuine['x-service-signature']), other(genuine['x-service-signature'])),
+    timestamp: fc.oneof(fc.constant(TIMESTAMP), other(TIMESTAMP)),
+    body: fc.oneof(
+      fc.constant(BODY),
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+    ),
+  });
+  fc.assert(
+    fc.property(mutation, ({ signature, timestamp, body }) => {
+      const same = signature === genuine['x-service-signature'] && timestamp === TIMESTAMP && body.equals(BODY);
+      const verdict = judgeDelivery(
+        { 'x-service-signature': signature, 'x-service-timestamp': timestamp },
+        body,
+        RULES,
+        NOW,
+      );
+      expect(typeof verdict === 'object').toBe(same);
+    }),
+    { seed: SEED, numRuns: 20_000 },
+  );
+});
