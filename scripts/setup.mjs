@@ -1,4 +1,4 @@
-// Brings the clone up to date: packages, the generated database client, the compiled code. Each step is skipped when
+// Brings the clone up to date: packages, the generated database client and API description, the compiled code. Each step is skipped when
 // what it is made from hasn't changed, so that a second run costs some milliseconds.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -23,6 +23,7 @@ export async function setUp() {
   const steps = [
     { due: packagesDue, say: 'Installing packages (npm ci)', run: installPackages },
     { due: clientDue, say: 'Generating the database client', run: generateClient },
+    { due: metadataDue, say: 'Describing the API', run: describeApi },
     { due: buildDue, say: 'Compiling', run: compile },
   ];
   if (!steps.some((step) => step.due())) return;
@@ -88,7 +89,8 @@ async function installPackages() {
 
 // The database client
 
-const CLIENT_MARK = 'src/generated/.made-from';
+const GENERATED = path.join('src', 'generated');
+const CLIENT_MARK = path.join(GENERATED, '.made-from');
 const clientHash = () =>
   hash(read('prisma/schema.prisma'), read('prisma.config.ts'), read('node_modules/prisma/package.json'));
 const clientDue = () => existsSync(at('prisma/schema.prisma')) && read(CLIENT_MARK) !== clientHash();
@@ -102,6 +104,26 @@ async function generateClient() {
   };
   await step(process.execPath, [nodeModule('prisma', 'prisma'), 'generate'], 'prisma/schema.prisma is at fault:', env);
   mark(CLIENT_MARK, clientHash());
+}
+
+// The API's description
+
+const METADATA_MARK = path.join(GENERATED, '.described-from');
+
+/** The types of an API model may stand in any file. */
+function metadataHash() {
+  const sources = compiledSources().filter((file) => file.startsWith(`src${path.sep}`) && !file.startsWith(GENERATED));
+  return hash(
+    ...['scripts/openapi-metadata.mjs', 'package-lock.json', ...sources].flatMap((file) => [file, read(file)]),
+  );
+}
+
+const metadataDue = () => read(METADATA_MARK) !== metadataHash();
+
+async function describeApi() {
+  const made = metadataHash();
+  await step(process.execPath, [at('scripts/openapi-metadata.mjs')], 'The API can not be described from its types:');
+  mark(METADATA_MARK, made);
 }
 
 // The compiled code

@@ -1,7 +1,9 @@
 import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
+import openApiMetadata from './generated/metadata.js';
 import { installArrivingBodies } from './http/body/arriving-bodies.js';
 import { installBodyPolicy } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
@@ -59,6 +61,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());
+  await SwaggerModule.loadPluginMetadata(openApiMetadata);
   installOpenApi(app);
   return app;
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../identity/scopes.js';
-import { AuditAnswer, AuditPage, AuditQuery } from './audit.dto.js';
+import { AuditPageResponse, AuditQuery, AuditResponse } from './audit.dto.js';
 import { Audit } from './audit.js';
 
 @ApiTags('access')
@@ -12,10 +12,10 @@ export class AuditController {
 
   @Get()
   @ApiOperation({ summary: 'Who did what, the newest first' })
-  @ApiOkResponse({ type: AuditPage })
-  async list(@Query() query: AuditQuery): Promise<AuditPage> {
+  @ApiOkResponse({ type: AuditPageResponse })
+  async list(@Query() query: AuditQuery): Promise<AuditPageResponse> {
     const { limit, cursor, ...filter } = query;
     const { items, nextCursor } = await this.audit.list(filter, limit, cursor);
-    return { items: items.map((row) => new AuditAnswer(row)), nextCursor };
+    return { items: items.map((row) => new AuditResponse(row)), nextCursor };
   }
 }

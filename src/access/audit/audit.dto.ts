@@ -1,53 +1,43 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
-import { PageQuery } from '../../http/request/page.js';
+import { PageQuery, PageResponse } from '../../http/request/page.js';
 import type { AuditRow } from './audit.repository.js';
 
 export class AuditQuery extends PageQuery {
-  @ApiPropertyOptional({ type: String, description: 'Only what this key did' })
+  /** Only what this key did */
   @IsOptional()
   @IsString()
   @MaxLength(100)
   keyId?: string;
 
-  @ApiPropertyOptional({ type: String, example: 'POST /v1/imports' })
+  /** @example "POST /v1/imports" */
   @IsOptional()
   @IsString()
   @MaxLength(200)
   action?: string;
 
-  @ApiPropertyOptional({ type: String, description: 'Only what was done to the subject with this id' })
+  /** Only what was done to the subject with this id */
   @IsOptional()
   @IsString()
   @MaxLength(200)
   subject?: string;
 }
 
-export class AuditAnswer {
-  @ApiProperty({ type: String })
+export class AuditResponse {
   id: string;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  at: string;
-
-  @ApiProperty({ type: String, description: 'Id of the key, `admin` or `system`' })
+  at: Date;
+  /** Id of the key, `admin` or `system` */
   keyId: string;
-
-  @ApiProperty({ type: String })
   keyName: string;
-
-  @ApiProperty({ type: String, example: 'PUT /v1/providers/:externalId' })
+  /** @example "PUT /v1/providers/:externalId" */
   action: string;
-
-  @ApiProperty({ type: Object, description: 'Ids by what they are ids of' })
+  /** Ids by what they are ids of */
   subjects: Record<string, string>;
-
-  @ApiProperty({ type: String, description: 'HTTP status, or a word' })
+  /** HTTP status, or a word */
   outcome: string;
 
   constructor(row: AuditRow) {
     this.id = row.id;
-    this.at = row.at.toISOString();
+    this.at = row.at;
     this.keyId = row.keyId;
     this.keyName = row.keyName;
     this.action = row.action;
@@ -56,10 +46,6 @@ export class AuditAnswer {
   }
 }
 
-export class AuditPage {
-  @ApiProperty({ type: AuditAnswer, isArray: true })
-  items!: AuditAnswer[];
-
-  @ApiProperty({ type: String, nullable: true })
-  nextCursor!: string | null;
+export class AuditPageResponse extends PageResponse {
+  items!: AuditResponse[];
 }

@@ -4,7 +4,7 @@ import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal } from '../identity/caller.js';
 import { Scopes } from '../identity/scopes.js';
-import { ApiKeyAnswer, ApiKeyPage, NewApiKeyAnswer, NewApiKeyBody } from './api-keys.dto.js';
+import { ApiKeyPageResponse, ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
 import { ApiKeys } from './api-keys.js';
 
 @ApiTags('access')
@@ -15,18 +15,18 @@ export class ApiKeysController {
 
   @Post()
   @ApiOperation({ summary: 'Makes a key; it is shown this once' })
-  @ApiCreatedResponse({ type: NewApiKeyAnswer })
-  async create(@Body() body: NewApiKeyBody, @Caller() caller: Principal): Promise<NewApiKeyAnswer> {
+  @ApiCreatedResponse({ type: NewApiKeyResponse })
+  async create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
     const { row, key } = await this.keys.create(body.name, body.scopes, caller);
-    return new NewApiKeyAnswer(row, key);
+    return new NewApiKeyResponse(row, key);
   }
 
   @Get()
   @ApiOperation({ summary: 'All keys, revoked ones too, the oldest first' })
-  @ApiOkResponse({ type: ApiKeyPage })
-  async list(@Query() query: PageQuery): Promise<ApiKeyPage> {
+  @ApiOkResponse({ type: ApiKeyPageResponse })
+  async list(@Query() query: PageQuery): Promise<ApiKeyPageResponse> {
     const { items, nextCursor } = await this.keys.list(query.limit, query.cursor);
-    return { items: items.map((row) => new ApiKeyAnswer(row)), nextCursor };
+    return { items: items.map((row) => new ApiKeyResponse(row)), nextCursor };
   }
 
   @Delete(':id')

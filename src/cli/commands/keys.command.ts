@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { SCOPES } from '../../access/identity/scopes.js';
-import type { ApiKeyAnswer, NewApiKeyAnswer } from '../../access/keys/api-keys.dto.js';
+import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-keys.dto.js';
 import type { Api } from '../api/api.js';
 import { table } from '../output/table.js';
 
@@ -13,7 +13,7 @@ export function addKeysCommands(program: Command, api: Api): void {
     .description('list them, revoked ones too; a key itself is shown only once, when it is made')
     .action(async () => {
       const rows: unknown[][] = [];
-      for await (const key of api.all<ApiKeyAnswer>('/v1/api-keys')) {
+      for await (const key of api.all<ApiKeyResponse>('/v1/api-keys')) {
         rows.push([key.id, key.name, `${key.prefix}…`, key.createdAt, key.revokedAt, key.scopes.join(' ')]);
       }
       if (rows.length === 0) return console.log('No key was made yet; ADMIN_API_KEY is not in this list.');
@@ -26,7 +26,7 @@ export function addKeysCommands(program: Command, api: Api): void {
     .argument('<name>', 'what it is for; not a person')
     .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
     .action(async (name: string, { scopes }: { scopes: string[] }) => {
-      const made = await api.post<NewApiKeyAnswer>('/v1/api-keys', { name, scopes });
+      const made = await api.post<NewApiKeyResponse>('/v1/api-keys', { name, scopes });
       console.log(made.key);
     });
 

@@ -5,7 +5,7 @@ import { Problem } from '../../http/problem/problem.js';
 import type { JobEnd } from '../model/job-state.js';
 import { JobsHeardRepository } from './job-events.repository.js';
 
-class SmartEditJobView {
+export class SmartEditJobView {
   @ApiProperty({ type: String, description: "The platform's" })
   jobId!: string;
 

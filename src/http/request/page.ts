@@ -10,9 +10,15 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
+/** What every page holds beside its items, as OpenAPI shows it. */
+export abstract class PageResponse {
+  nextCursor!: string | null;
+}
+
 /** The query of every list. */
 export class PageQuery {
-  @ApiPropertyOptional({ type: Number, minimum: 1, maximum: 200, default: 50, description: 'Items on a page' })
+  /** Items on a page */
+  @ApiPropertyOptional()
   @IsOptional()
   @Type(() => Number)
   @IsInt()
@@ -20,7 +26,7 @@ export class PageQuery {
   @Max(200)
   limit: number = 50;
 
-  @ApiPropertyOptional({ type: String, description: 'nextCursor of the page before' })
+  /** nextCursor of the page before */
   @IsOptional()
   @IsString()
   @MaxLength(2048)
