@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../harness/free-port.js';
 import type { Service } from '../harness/service.js';
 import type { SeededRandom } from '../simulator/seeded-random.js';
-import type { Tally } from './tally.js';
+import type { Counts } from './counts.js';
 
 export type Roles = 'api' | 'worker' | 'api,worker';
 type Settings = Record<string, string | undefined>;
@@ -29,7 +29,7 @@ export class Crew {
   constructor(
     private readonly start: (settings: Settings) => Promise<Service>,
     private readonly random: SeededRandom,
-    private readonly tally: Tally,
+    private readonly counts: Counts,
   ) {}
 
   /** Adds processes of these roles and waits until all are ready. */
@@ -79,7 +79,7 @@ export class Crew {
     const service = member.service as Service;
     member.service = undefined;
     await service.kill('SIGKILL');
-    this.tally.kills += 1;
+    this.counts.kills += 1;
     void this.supervise(member);
   }
 
@@ -121,7 +121,7 @@ export class Crew {
   private async startOnce(member: Member): Promise<void> {
     try {
       const service = await this.start({ ROLES: member.roles, PORT: String(member.port), ...member.settings });
-      this.tally.starts += 1;
+      this.counts.starts += 1;
       member.service = service;
       void service.ended().then((code) => this.ended(member, service, code));
     } catch {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Answer, CallOptions, Service } from '../harness/service.js';
 import type { SeededRandom } from '../simulator/seeded-random.js';
-import type { Tally } from './tally.js';
+import type { Counts } from './counts.js';
 
 /** Milliseconds between two tries. */
 const AGAIN_MS = 200;
@@ -17,7 +17,7 @@ export class Ehr {
     private readonly addresses: () => readonly string[],
     private readonly adminKey: string,
     private readonly random: SeededRandom,
-    private readonly tally: Tally,
+    private readonly counts: Counts,
   ) {}
 
   /** @returns undefined when every try was in vain */
@@ -27,7 +27,7 @@ export class Ehr {
     { body, wait, key = this.adminKey, idempotencyKey }: CallOptions = {},
     { tries = Number.POSITIVE_INFINITY }: Patience = {},
   ): Promise<Answer<Body> | undefined> {
-    this.tally.requests += 1;
+    this.counts.requests += 1;
     const headers = {
       authorization: `Bearer ${key}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -1,10 +1,10 @@
+import type { Counts } from './counts.js';
 import type { Scenario } from './scenario.js';
-import type { Tally } from './tally.js';
 import { type Setting, World } from './world.js';
 
 /** What became of one scenario. */
 export interface Outcome {
-  readonly tally: Tally;
+  readonly counts: Counts;
   /** The laws that do not hold. */
   readonly broken: readonly string[];
   readonly seconds: number;
@@ -14,7 +14,7 @@ export interface Outcome {
 export async function runScenario(scenario: Scenario, setting: Setting): Promise<Outcome> {
   const begun = performance.now();
   const world = await World.open(setting, scenario.wanted);
-  const { oracle, tally, crew, simulator } = world;
+  const { oracle, counts, crew, simulator } = world;
   setting.onOpen?.(() => world.close());
   try {
     await scenario.run(world);
@@ -24,11 +24,11 @@ export async function runScenario(scenario: Scenario, setting: Setting): Promise
     oracle.none('the run comes to its end', [error instanceof Error ? error.message : 'something else was thrown']);
     oracle.none('nobody ends by himself', crew.leftByThemselves);
   } finally {
-    tally.calls = world.arrivals();
+    counts.calls = world.arrivals();
     const { callsPerWindow, windowSeconds } = simulator.state.settings;
     const { largestWindow } = simulator.state.arrivals.stats(windowSeconds).userManagement;
     oracle.atMost('no sliding window holds more calls than the limit', largestWindow.all, callsPerWindow);
     await world.close();
   }
-  return { tally, broken: oracle.broken, seconds: (performance.now() - begun) / 1_000 };
+  return { counts, broken: oracle.broken, seconds: (performance.now() - begun) / 1_000 };
 }

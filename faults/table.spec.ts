@@ -1,14 +1,14 @@
+import { emptyTally } from './counts.js';
 import type { Scenario } from './scenario.js';
 import { table } from './table.js';
-import { emptyTally } from './tally.js';
 
 test('shows each run in a line, texts on the left and numbers on the right', () => {
   const scenario = { name: 'import' } as Scenario;
-  const tally = { ...emptyTally(), kills: 50, calls: 1_234 };
+  const counts = { ...emptyTally(), kills: 50, calls: 1_234 };
   const rows = [
     {
       run: { scenario, seed: 1, share: 1, queue: 'postgres' as const },
-      outcome: { tally, broken: ['a law'], seconds: 61.4 },
+      outcome: { counts, broken: ['a law'], seconds: 61.4 },
     },
   ];
   expect(table(rows).split('\n')).toEqual([

@@ -12,10 +12,10 @@ import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/ap
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Settings } from '../simulator/settings.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { emptyTally } from './counts.js';
 import { Crew } from './crew.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
-import { emptyTally } from './tally.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
@@ -55,7 +55,7 @@ export interface Wanted {
 /** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
 export class World {
   readonly oracle = new Oracle();
-  readonly tally = emptyTally();
+  readonly counts = emptyTally();
   readonly random: SeededRandom;
   readonly crew: Crew;
   readonly ehr: Ehr;
@@ -75,8 +75,8 @@ export class World {
     private readonly env: Record<string, string>,
   ) {
     this.random = new SeededRandom(setting.seed);
-    this.crew = new Crew((settings) => this.startOne(settings), this.random, this.tally);
-    this.ehr = new Ehr(() => this.crew.apis, ADMIN_KEY, this.random, this.tally);
+    this.crew = new Crew((settings) => this.startOne(settings), this.random, this.counts);
+    this.ehr = new Ehr(() => this.crew.apis, ADMIN_KEY, this.random, this.counts);
   }
 
   /** @param wanted what differs from the usual surroundings */

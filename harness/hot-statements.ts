@@ -10,7 +10,7 @@ export const GROWING = [
   'platform_users',
   'platform_calls',
   'import_rows',
-  'import_cells',
+  'import_raw_rows',
   'audit_entries',
   'idempotency_records',
   'sessions',

@@ -36,7 +36,7 @@ import { type Health, HealthIndicator } from '../src/http/server/health-indicato
 import { HttpModule } from '../src/http/server/http.module.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
 import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
-import { Sweep } from '../src/queue/notifier/poller.js';
+import { Poller } from '../src/queue/notifier/poller.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 import { VaultModule } from '../src/vault/vault.module.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -130,7 +130,7 @@ class ThingsController {
 }
 
 @Global()
-@Module({ providers: [Sweep, WorkersRepository], exports: [Sweep, WorkersRepository] })
+@Module({ providers: [Poller, WorkersRepository], exports: [Poller, WorkersRepository] })
 class SweepModule {}
 
 @Module({ imports: [OperationsModule], controllers: [ThingsController], providers: [Part] })

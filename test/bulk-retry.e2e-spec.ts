@@ -42,7 +42,7 @@ async function begin(): Promise<[Service, Mirror]> {
 
 /** The imports of which cells are kept. */
 async function withCells(mirror: Mirror): Promise<string[]> {
-  const rows = await query<{ id: string }>(mirror.database, 'SELECT DISTINCT import_id AS id FROM import_cells');
+  const rows = await query<{ id: string }>(mirror.database, 'SELECT DISTINCT import_id AS id FROM import_raw_rows');
   return rows.map(({ id }) => id);
 }
 

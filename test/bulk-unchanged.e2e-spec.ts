@@ -33,7 +33,7 @@ test('rows that say nothing new have their outcome when they are read, and are n
   expect(mirror.arrivals()).toBe(before);
   const kept = await query(
     mirror.database,
-    'SELECT 1 FROM import_cells UNION ALL SELECT 1 FROM import_rows WHERE profile IS NOT NULL AND import_id = $1',
+    'SELECT 1 FROM import_raw_rows UNION ALL SELECT 1 FROM import_rows WHERE profile IS NOT NULL AND import_id = $1',
     [again.id],
   );
   expect(kept).toEqual([]);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { JobsHeardRepository } from '../src/compliance/results/job-events.repository.js';
+import { JobEventsRepository } from '../src/compliance/results/job-events.repository.js';
 import { ResultsRepository } from '../src/compliance/results/results.repository.js';
 import { Database } from '../src/database/database.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
@@ -21,7 +21,7 @@ async function lookedUp() {
      VALUES ($1, $2, 'Submitted', now(), $3, 1, now() + interval '1 minute')`,
     [id, jobId, owner],
   );
-  return { id, jobId, lease: { key: id, owner, no: 1 }, strikes: 0, refusedAt: null };
+  return { id, jobId, lease: { key: id, owner, no: 1 }, failures: 0, refusedAt: null };
 }
 
 const FOUND = ['unknown', 'running', 'completed'] as const;
@@ -31,7 +31,7 @@ test.each(FOUND)(
   async (state) => {
     const turn = await lookedUp();
     const kept = await app.service.app.get(Database).transaction(async (tx) => {
-      await app.service.app.get(JobsHeardRepository).hearCompliance(tx, turn.jobId, 'Completed');
+      await app.service.app.get(JobEventsRepository).hearCompliance(tx, turn.jobId, 'Completed');
       await app.service.app.get(ResultsRepository).storeAnswer(tx, turn, { state, raw: { of: 'before' } });
       const { rows } = await tx.query(
         'SELECT state, result, due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1',
@@ -51,6 +51,6 @@ test.each(FOUND)('a look-up (%s) whose lease is another’s by now stores nothin
   const results = app.service.app.get(ResultsRepository);
   await app.service.app.get(Database).transaction((tx) => results.storeAnswer(tx, turn, { state, raw: {} }));
   await results.storeGone(turn, 1_000);
-  await results.storeFault(turn, { code: 'platform-unreachable', waitMs: 1_000, strike: true });
+  await results.storeFault(turn, { code: 'platform-unreachable', waitMs: 1_000, failure: true });
   expect(await row()).toEqual(before);
 });

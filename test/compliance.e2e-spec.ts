@@ -594,7 +594,7 @@ it('a process that is killed in the middle of a look-up holds the job only until
   });
 });
 
-it('a 403 for one job alone strikes that job, and keeps no other from its look-up (trap 15)', async () => {
+it('a 403 for one job alone counts as a failure of that job, and keeps no other from its look-up (trap 15)', async () => {
   listen(false);
   const { body: refused } = await post([file()]);
   const match = { jobId: refused.jobId ?? '' };
@@ -602,8 +602,8 @@ it('a 403 for one job alone strikes that job, and keeps no other from its look-u
   const { body: usual } = await post([file()]);
   await until('it is taken for its own', async () => {
     await hurry();
-    const { rows } = await sql.query('SELECT strikes FROM compliance_jobs WHERE id = $1', [refused.id]);
-    return rows[0].strikes > 0;
+    const { rows } = await sql.query('SELECT failures FROM compliance_jobs WHERE id = $1', [refused.id]);
+    return rows[0].failures > 0;
   });
   finishJob(mirror.simulator.state, platformJob(usual.jobId));
   await hurry();

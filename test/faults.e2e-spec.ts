@@ -15,7 +15,7 @@ describeOnBothBackends('under the faults of a short run', ({ name }) => {
   test.each(scenarios)('every law holds: $says', async (scenario) => {
     const database = await freshDatabase();
     const said: string[] = [];
-    const { broken, tally } = await runScenario(scenario, {
+    const { broken, counts } = await runScenario(scenario, {
       seed: Number(process.env.SEED),
       share: SHARE,
       databaseUrl: database.url,
@@ -24,6 +24,6 @@ describeOnBothBackends('under the faults of a short run', ({ name }) => {
     });
     await database.drop();
     expect({ broken, said: broken.length > 0 ? said : [] }).toEqual({ broken: [], said: [] });
-    expect(tally.kills).toBeGreaterThan(0);
+    expect(counts.kills).toBeGreaterThan(0);
   });
 });

@@ -27,9 +27,9 @@ import { until } from '../harness/until.js';
 import { Env } from '../src/config/env.js';
 import { RawContent } from '../src/http/body/raw-content.js';
 import { Problem } from '../src/http/problem/problem.js';
-import { HangUp } from '../src/http/request/client-disconnect.js';
+import { ClientDisconnect } from '../src/http/request/client-disconnect.js';
 import { PageQuery } from '../src/http/request/page.js';
-import { waitUntil } from '../src/http/request/poll-until.js';
+import { pollUntil } from '../src/http/request/poll-until.js';
 import { PreferWait } from '../src/http/request/prefer.js';
 import { RequestGate } from '../src/http/request/request-gate.js';
 import { BodyLimit, HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/request/route-options.js';
@@ -118,10 +118,10 @@ class EdgeController {
   }
 
   @Get('wait')
-  wait(@PreferWait() wait: number, @HangUp() gone: AbortSignal) {
+  wait(@PreferWait() wait: number, @ClientDisconnect() gone: AbortSignal) {
     waitBegan();
     gone.addEventListener('abort', () => waitEnded());
-    return waitUntil(
+    return pollUntil(
       wait,
       async () => ({ wait, gone: gone.aborted }),
       () => wait < 60,

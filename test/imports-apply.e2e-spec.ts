@@ -85,11 +85,11 @@ test('an import is applied in batches that commit: who is in another batch is ch
   const changed = await people().putClient(one?.id ?? '', profile, ['p-1']);
   expect(changed.lastName).toBe('Now');
   // Whoever is not asked for at a screen waits until everybody is wanted.
-  expect(await count(`held_by IS NULL AND kind = 'client'`)).toBe(1);
-  expect(await count(`held_by = '${id}' AND kind = 'client'`)).toBe((await count(`kind = 'client'`)) - 1);
+  expect(await count(`paused_by_import IS NULL AND kind = 'client'`)).toBe(1);
+  expect(await count(`paused_by_import = '${id}' AND kind = 'client'`)).toBe((await count(`kind = 'client'`)) - 1);
   await holder.query('ROLLBACK');
   await done;
-  expect(await count(`kind = 'client' AND held_by IS NULL`)).toBe(CLIENTS);
+  expect(await count(`kind = 'client' AND paused_by_import IS NULL`)).toBe(CLIENTS);
   expect(await count('applied AND person_id IS NOT NULL', 'import_rows')).toBe(CLIENTS + 1);
 });
 
@@ -101,12 +101,12 @@ test('a worker that dies while it applies leaves nothing half done: another goes
   );
   await query(home, `SELECT pg_terminate_backend($1)`, [(await waiting())[0]]);
   await done;
-  expect(await count(`held_by IS NULL AND kind = 'client'`)).toBe(0);
+  expect(await count(`paused_by_import IS NULL AND kind = 'client'`)).toBe(0);
   await holder.query('ROLLBACK');
   await query(home, 'UPDATE imports SET attempt_at = NULL, alive_at = now() - interval $$1 minute$$');
   await app.steps.prepareAll();
   expect((await app.imports.show(id)).state).toBe('running');
-  expect(await count(`kind = 'client' AND held_by IS NULL`)).toBe(CLIENTS);
+  expect(await count(`kind = 'client' AND paused_by_import IS NULL`)).toBe(CLIENTS);
   const after = new Map(
     (await query<{ id: string; wanted_at: string }>(home, 'SELECT external_id AS id, wanted_at::text FROM people')).map(
       (row) => [row.id, row.wanted_at],
@@ -126,12 +126,12 @@ test.each(['cancel', 'pause'] as const)('an import can be steered in the middle 
   await done;
   const wanted = await count(`kind = 'client'`);
   expect(wanted).toBeLessThanOrEqual(CLIENTS);
-  expect(await count(`kind = 'client' AND held_by = '${id}'`)).toBe(wanted);
+  expect(await count(`kind = 'client' AND paused_by_import = '${id}'`)).toBe(wanted);
   if (verb === 'pause') {
     await app.imports.resume(id);
     await query(home, 'UPDATE imports SET alive_at = now() - interval $$1 minute$$');
     await app.steps.prepareAll();
-    expect(await count(`kind = 'client' AND held_by IS NULL`)).toBe(CLIENTS);
+    expect(await count(`kind = 'client' AND paused_by_import IS NULL`)).toBe(CLIENTS);
     return;
   }
   await app.steps.countAll();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import { type RowOutcome } from '../src/imports/model/import-types.js';
-import { RowCellsRepository } from '../src/imports/model/raw-rows.repository.js';
+import { RawRowsRepository } from '../src/imports/model/raw-rows.repository.js';
 import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
@@ -38,14 +38,14 @@ const CASES: Case[] = [
 describe('of what rows were read as, their import keeps what the file of rejected rows may show yet', () => {
   let home: TestDatabase;
   let database: Database;
-  let cells: RowCellsRepository;
+  let cells: RawRowsRepository;
   let unchanged: UnchangedRowsRepository;
 
   beforeAll(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
     const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
-    cells = new RowCellsRepository(database, vault);
+    cells = new RawRowsRepository(database, vault);
     unchanged = new UnchangedRowsRepository(cells, new ProfileSeal(vault));
   });
 

@@ -83,7 +83,7 @@ test('of an import that could not be planned only the rejected rows are kept, an
     fhir('a', person('Practitioner', 'p-1'), bad, { resourceType: 'Patient', id: 'c-nameless' }),
   ]);
   const failed = await importIs(service, id, 'failed');
-  expect([failed.error?.code, await count('import_facts')]).toEqual(['plan-failed', 0]);
+  expect([failed.error?.code, await count('import_references')]).toEqual(['plan-failed', 0]);
   expect(await rowsOf(service, id, 'outcome=rejected')).toMatchObject([{ externalId: 'c-nameless' }]);
   const headers = { authorization: `Bearer ${ADMIN_KEY}` };
   const csv = await (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text();
@@ -91,6 +91,6 @@ test('of an import that could not be planned only the rejected rows are kept, an
   await service
     .startImport('kind=fhir', [fhir('b', person('Practitioner', 'p-1'))])
     .then((next) => importIs(service, next.id, 'completed'));
-  expect([await count('import_facts'), await count('import_cells')]).toEqual([0, 1]);
+  expect([await count('import_references'), await count('import_raw_rows')]).toEqual([0, 1]);
   await database.onApplicationShutdown();
 });

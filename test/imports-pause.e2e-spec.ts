@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { until } from '../harness/until.js';
 import { ImportSteering } from '../src/imports/run/import-steering.service.js';
-import { TurnRepository } from '../src/people/reconcile/claim.repository.js';
+import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
@@ -62,8 +62,8 @@ async function running(count: number): Promise<string> {
   return id;
 }
 
-const heldBy = async (id: string): Promise<number> =>
-  (await holder.query('SELECT count(*)::int AS n FROM people WHERE held_by = $1', [id])).rows[0]?.n;
+const pausedByImport = async (id: string): Promise<number> =>
+  (await holder.query('SELECT count(*)::int AS n FROM people WHERE paused_by_import = $1', [id])).rows[0]?.n;
 
 /** Rows that each transaction over many rows read and wrote while work was done. */
 async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
@@ -100,7 +100,7 @@ const waiter = async (): Promise<number | undefined> =>
   )[0]?.pid;
 
 const turn = async (): Promise<string | undefined> => {
-  const { turn } = await app.app.get(TurnRepository).next();
+  const { turn } = await app.app.get(ClaimRepository).next();
   return turn?.row.externalId;
 };
 
@@ -112,16 +112,16 @@ test('a pause and a resume change one row of the import, and its people follow i
   const held = await rowsOfEach(follow);
   expect(Math.max(...held)).toBeLessThan(BATCH);
   expect(held.length).toBeGreaterThanOrEqual(MANY / 1_000);
-  expect(await heldBy(id)).toBe(MANY);
+  expect(await pausedByImport(id)).toBe(MANY);
 
   expect(await rowsOfEach(() => app.imports.resume(id))).toEqual([0]);
   const letGo = await rowsOfEach(follow);
   expect(Math.max(...letGo)).toBeLessThan(BATCH);
-  expect(await heldBy(id)).toBe(0);
+  expect(await pausedByImport(id)).toBe(0);
 
   expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([0]);
   expect(Math.max(...(await rowsOfEach(follow)))).toBeLessThan(BATCH);
-  expect(await heldBy(id)).toBe(MANY);
+  expect(await pausedByImport(id)).toBe(MANY);
 }, 120_000);
 
 test.each(['pause', 'cancel'] as const)(
@@ -136,9 +136,9 @@ test.each(['pause', 'cancel'] as const)(
       for (let turns = 0; turns < 6; turns++) expect(await turn()).toBeUndefined();
     });
     expect(Math.max(...counts)).toBeLessThan(1_000);
-    expect(await heldBy(id)).toBe(300);
+    expect(await pausedByImport(id)).toBe(300);
     await app.app.get(ImportSteering).followAll();
-    expect(await heldBy(id)).toBe(MANY);
+    expect(await pausedByImport(id)).toBe(MANY);
     await holder.query(
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, due_at, step)
      VALUES (gen_random_uuid(), 'provider', 'another', '', '', '\\x01', 'bulk', now(), 'checkUser')`,
@@ -175,9 +175,9 @@ test('a worker that dies while people follow leaves nothing to redo: another goe
   await query(home, 'SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
   await failed;
   await holder.query('ROLLBACK');
-  expect(await heldBy(id)).toBe(1_000);
+  expect(await pausedByImport(id)).toBe(1_000);
   expect((await rowsOfEach(() => app.app.get(ImportSteering).followAll())).length).toBe(2);
-  expect(await heldBy(id)).toBe(2_500);
+  expect(await pausedByImport(id)).toBe(2_500);
 });
 
 test('an import whose last call ends during its pause holds nobody back once it is finished', async () => {
@@ -189,5 +189,5 @@ test('an import whose last call ends during its pause holds nobody back once it 
     await app.steps.countAll();
     return (await app.imports.show(id)).state === 'completed';
   });
-  expect(await heldBy(id)).toBe(0);
+  expect(await pausedByImport(id)).toBe(0);
 });

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { Clock } from '../src/config/clock.js';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
-import { RowCellsRepository } from '../src/imports/model/raw-rows.repository.js';
+import { RawRowsRepository } from '../src/imports/model/raw-rows.repository.js';
 import { ReferenceKeys } from '../src/imports/model/reference-keys.js';
 import { NOW } from '../src/imports/parse/read-all.js';
 import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolve-providers.js';
@@ -111,7 +111,7 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
   const keys = new ReferenceKeys(vault);
   const clock = new Stopped();
   const seal = new ProfileSeal(vault);
-  const cells = new RowCellsRepository(database, vault);
+  const cells = new RawRowsRepository(database, vault);
   const staging = new StagingRepository(seal, keys, cells, new UnchangedRowsRepository(cells, seal));
   const references = new ReferencesRepository(keys, clock);
   const seen = { lists: 0 };
@@ -153,7 +153,7 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
         await staging.storeFacts(
           tx,
           id,
-          told.map((fact, at) => ({ ...fact, factNo: at + 1 })),
+          told.map((fact, at) => ({ ...fact, referenceNo: at + 1 })),
         );
         await references.resolve(tx, { id, idSystems: [], mode, encounterSince });
         const { rows } = await tx.query<{ external_id: string; providers: string[] }>(
@@ -205,7 +205,7 @@ test('keys of the people who are known are hashed a few at a time, however many 
          SELECT gen_random_uuid(), 'provider', 'many-' || n, '', '' FROM generate_series(1, 500) AS n`,
     );
     await tx.query(
-      `INSERT INTO import_facts (import_id, fact_no, type, key, target) VALUES ($1, 1, 'role', 'a', 'b')`,
+      `INSERT INTO import_references (import_id, reference_no, type, key, target) VALUES ($1, 1, 'role', 'a', 'b')`,
       [id],
     );
     turn();

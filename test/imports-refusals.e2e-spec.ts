@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import { ImportUploads } from '../src/imports/report/import-uploads.service.js';
 import { ImportsHealth } from '../src/imports/run/imports-health.js';
-import { UploadRoom } from '../src/imports/upload/upload-connections.js';
+import { UploadConnectionPool } from '../src/imports/upload/upload-connections.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 afterEach(async () => {
-  await query(home, 'TRUNCATE people, imports, import_rows, import_cells, client_providers, email_claims');
+  await query(home, 'TRUNCATE people, imports, import_rows, import_raw_rows, client_providers, email_claims');
 });
 
 const sql = <Row extends object>(text: string) => query<Row & Record<string, unknown>>(home, text);
@@ -31,7 +31,7 @@ const imports = () => sql('SELECT 1 FROM imports');
 
 /** Everybody is mirrored, as far as this database says. */
 const mirrored = () =>
-  sql(`UPDATE people SET state = 'synced', step = NULL, due_at = NULL, held_by = NULL,
+  sql(`UPDATE people SET state = 'synced', step = NULL, due_at = NULL, paused_by_import = NULL,
     platform_user_id = 'u-' || external_id, origin = 'created'`);
 
 async function run(): Promise<void> {
@@ -77,7 +77,7 @@ test('a retry weighs what it plans anew against the thresholds, and goes over th
 });
 
 test('an upload that finds no place leaves no import behind', async () => {
-  const room = app.app.get(UploadRoom);
+  const room = app.app.get(UploadConnectionPool);
   const free: (() => void)[] = [];
   const taken = Array.from({ length: 4 }, () =>
     room.transaction(() => new Promise<void>((resolve) => free.push(resolve))),

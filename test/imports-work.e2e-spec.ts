@@ -14,7 +14,7 @@ const MOST_GROWTH = 2.5 * MORE;
 /** Rows that any one statement may go through beside those that grow. */
 const NOISE = 2_000;
 
-const TABLES = ['people', 'import_rows', 'client_providers', 'email_claims', 'import_cells', 'import_facts'];
+const TABLES = ['people', 'import_rows', 'client_providers', 'email_claims', 'import_raw_rows', 'import_references'];
 
 interface Situation {
   name: string;

@@ -41,7 +41,7 @@ const setBack = () =>
   mirror.sql(
     `WITH budget AS (SELECT account FROM call_budgets WHERE account = $1 FOR UPDATE),
        log AS (UPDATE platform_calls c SET granted_at = granted_at + ${STEP}, answered_at = answered_at + ${STEP},
-         occupies_until = occupies_until + ${STEP} FROM budget b WHERE c.account = b.account)
+         expires_at = expires_at + ${STEP} FROM budget b WHERE c.account = b.account)
      UPDATE call_budgets SET blocked_until = clock_timestamp() + ${STEP} + interval '1 second',
        bulk_next_at = clock_timestamp() + ${STEP} FROM budget WHERE call_budgets.account = budget.account`,
     [PLATFORM_ACCOUNT],

@@ -72,7 +72,7 @@ describe('a database that can not grant a slot', () => {
     await until('it is under way', () => mirror.arrivals() >= PEOPLE / 2);
     const granted = await closeDatabase(mirror);
     for (const { output } of [service, worker]) {
-      await until('it looks for work in vain', () => /"msg":"a sweep failed[^\n]*"sweep":"people"/.test(output()));
+      await until('it looks for work in vain', () => /"msg":"a poll failed[^\n]*"poll":"people"/.test(output()));
     }
     await delay(1_000); // a call without a slot would arrive by now; one that comes later is missed here, no more
     expect(mirror.arrivals()).toBeLessThanOrEqual(granted);

@@ -21,7 +21,7 @@ interface Report {
 describe('while the store of the queue is away from the start', () => {
   const newMirror = useMirrors();
 
-  it('health says so before anybody rings, people are mirrored by the sweep, and the service stops in time', async () => {
+  it('health says so before anybody notifies, people are mirrored by the poller, and the service stops in time', async () => {
     const mirror = await newMirror({ env: { REDIS_URL: 'redis://127.0.0.1:1' } });
     const service = await mirror.start();
     const health = await until('the service is ready', async () => {

@@ -25,8 +25,8 @@ describe('a 403', () => {
     });
   /** The open circuit: its 403s in a row, and the creates that left since the call `since`. */
   const circuit = async (since = '0') => {
-    const [row] = await mirror.sql<{ strikes: number; creates: number; last: string }>(
-      `SELECT strikes, (SELECT max(id) FROM platform_calls) AS last,
+    const [row] = await mirror.sql<{ failures: number; creates: number; last: string }>(
+      `SELECT failures, (SELECT max(id) FROM platform_calls) AS last,
          (SELECT count(*)::int FROM platform_calls WHERE operation = 'createProvider' AND id > $1
             AND (outcome IS NULL OR outcome NOT IN ('not-sent', 'unreachable'))) AS creates
        FROM circuits WHERE operation = 'createProvider' AND opened_at IS NOT NULL`,
@@ -68,10 +68,10 @@ describe('a 403', () => {
     await probeIn(0);
     const open = await until('a probe is refused', async () => {
       const row = await circuit(last);
-      return row && row.creates > 0 && row.strikes > 1 ? row : undefined;
+      return row && row.creates > 0 && row.failures > 1 ? row : undefined;
     });
-    // Each strike but the first is the answer to a probe, and one more probe may be under way.
-    expect(open.creates).toBeLessThanOrEqual(open.strikes);
+    // Each failure but the first is the answer to a probe, and one more probe may be under way.
+    expect(open.creates).toBeLessThanOrEqual(open.failures);
 
     mirror.release();
     await probeIn(0);

@@ -84,14 +84,14 @@ test.each([404, 405])(
     await mirror.sql('UPDATE circuits SET probe_at = now()');
     expect(await verdict('providers/other', 60)).toEqual(['synced', null]);
     const own = () =>
-      mirror.sql<{ strikes: number }>(
-        `SELECT strikes FROM people WHERE external_id = 'own' AND retry_at IS NOT NULL AND lease_owner IS NULL`,
+      mirror.sql<{ failures: number }>(
+        `SELECT failures FROM people WHERE external_id = 'own' AND retry_at IS NOT NULL AND lease_owner IS NULL`,
       );
-    for (const strikes of [1, 2]) {
-      await until('it is put off', async () => Number((await own())[0]?.strikes) >= strikes);
+    for (const failures of [1, 2]) {
+      await until('it is put off', async () => Number((await own())[0]?.failures) >= failures);
       expect(await mirror.sql('SELECT operation FROM circuits WHERE opened_at IS NOT NULL')).toEqual([]);
       expect(await verdict('providers/own')).toEqual(['pending', 'platform-address']);
-      if (strikes === 1)
+      if (failures === 1)
         await mirror.sql("UPDATE people SET retry_at = NULL, due_at = now() WHERE external_id = 'own'");
     }
     mirror.release();

@@ -2,8 +2,8 @@ import type { PoolClient } from 'pg';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
 import { Clock } from '../src/config/clock.js';
 import { Database } from '../src/database/database.js';
-import { TurnRepository } from '../src/people/reconcile/claim.repository.js';
-import { WakesRepository } from '../src/people/store/dependents.repository.js';
+import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
+import { DependentsRepository } from '../src/people/store/dependents.repository.js';
 import { DuePeopleRepository } from '../src/people/store/due-people.repository.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { contractFile, type SessionsApp, startSessions } from './support/sessions-app.js';
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 beforeEach(() =>
   db.pool.query(
-    'TRUNCATE people, client_providers, client_wakes, email_claims, platform_calls, call_budgets, circuits',
+    'TRUNCATE people, client_providers, dependent_requeues, email_claims, platform_calls, call_budgets, circuits',
   ),
 );
 
@@ -98,7 +98,7 @@ const newcomer = () =>
 test.each([
   [
     'under a paused import',
-    'state, lane, step, due_at, held_by',
+    'state, lane, step, due_at, paused_by_import',
     "'pending', 'bulk', 'checkUser', now() - interval '1 hour', gen_random_uuid()",
     '',
   ],
@@ -125,7 +125,7 @@ test.each([
   await people(columns, values);
   if (more) await db.pool.query(more);
   await newcomer();
-  const turns = service.app.get(TurnRepository);
+  const turns = service.app.get(ClaimRepository);
 
   const first = await counted(() => turns.next());
   expect(first.result.turn?.row.externalId).toBe('p-new');
@@ -151,7 +151,7 @@ test.each([
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, wanted, platform_user_id, state, lane, due_at)
      VALUES (gen_random_uuid(), 'provider', 'p-gone', '', '', false, 'u-gone', 'deleting', 'interactive', now())`,
     );
-    const turns = service.app.get(TurnRepository);
+    const turns = service.app.get(ClaimRepository);
     const { result, read } = await counted(() => turns.next());
     expect(result.turn?.step.operation).toBe(code === null ? 'deleteUser' : undefined);
     expect(read).toBeLessThan(FEW);
@@ -202,7 +202,7 @@ test('nothing is asked between a grant and its commit', async () => {
       return body(new Proxy(tx, { get: (of, key) => (key === 'query' ? heard : Reflect.get(of, key)) }));
     }, size),
   );
-  const { turn } = await service.app.get(TurnRepository).next();
+  const { turn } = await service.app.get(ClaimRepository).next();
   spy.mockRestore();
   expect(turn).not.toBeNull();
   const grant = said.findIndex((text) => text.startsWith('INSERT INTO platform_calls'));
@@ -214,7 +214,7 @@ test('when the next turn can be had is told by the database’s clock alone', as
   await newcomer();
   await db.pool.query("UPDATE people SET due_at = now() + interval '1 hour'");
   const ahead = jest.spyOn(service.app.get(Clock), 'now').mockReturnValue(new Date(Date.now() + 7_200_000));
-  const inMs = await service.app.get(TurnRepository).nextInMs();
+  const inMs = await service.app.get(ClaimRepository).nextInMs();
   ahead.mockRestore();
   expect(inMs).toBeGreaterThan(3_500_000);
   expect(inMs).toBeLessThanOrEqual(3_600_000);
@@ -237,14 +237,14 @@ test('who waits for a provider is woken after its transaction, in batches that e
     `INSERT INTO client_providers (client_id, position, provider_id) SELECT id, 1, $1 FROM people WHERE external_id = 'c-1'`,
     [other],
   );
-  const wakes = service.app.get(WakesRepository);
+  const wakes = service.app.get(DependentsRepository);
 
   const noted = await counted(() => db.transaction((tx) => wakes.clientsOf(tx, ready)));
   expect(noted.read).toBe(0);
 
   let woken = 0;
   for (let batches = 0; ; batches++) {
-    const { result, read } = await counted(() => wakes.wakeSome());
+    const { result, read } = await counted(() => wakes.requeueSome());
     if (result === undefined) break;
     expect(read).toBeLessThan(5_000);
     woken += result;
@@ -272,7 +272,7 @@ test('a look for whoever was overlooked reads a slice of those who wait, and com
      SELECT id, 0, CASE WHEN external_id = 'c-999' THEN $1::uuid ELSE $2 END FROM people WHERE kind = 'client'`,
     [ready, other],
   );
-  const wakes = service.app.get(WakesRepository);
+  const wakes = service.app.get(DependentsRepository);
   const due = async () => (await db.pool.query('SELECT external_id FROM people WHERE due_at IS NOT NULL')).rows;
   for (let rounds = 0; (await due()).length === 0; rounds++) {
     const { read } = await counted(() => wakes.overlooked(db.pool));

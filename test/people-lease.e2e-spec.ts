@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Database } from '../src/database/database.js';
 import type { CallStep } from '../src/people/model/next-step.js';
-import { SettleRepository } from '../src/people/reconcile/results.repository.js';
+import { CallResultsRepository } from '../src/people/reconcile/results.repository.js';
 import { PeopleRepository } from '../src/people/store/people.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 
@@ -16,7 +16,7 @@ afterAll(() => app?.close());
 test('an answer that comes when somebody else has taken the person over changes nothing of the person', async () => {
   const { service, sql } = app;
   const known = () =>
-    sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, strikes, lease_owner, lease_no
+    sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, failures, lease_owner, lease_no
          FROM people WHERE kind = 'client' AND external_id = 'c-1'`);
   const owner = randomUUID();
   await sql(`UPDATE people SET lease_owner = $1, lease_no = 7, lease_safe_at = now() WHERE external_id = 'c-1'`, [
@@ -36,7 +36,7 @@ test('an answer that comes when somebody else has taken the person over changes 
     ['deleteUser', { kind: 'deleted' }, former],
     ['checkUser', { kind: 'unreachable' }, former],
   ] as const) {
-    await service.app.get(SettleRepository).settle(
+    await service.app.get(CallResultsRepository).settle(
       {
         row,
         step: { ...step, operation, providerUserIds: ['of-before'] },

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../harness/until.js';
 import { useMirrors } from './support/service.js';
 
-/** Longer than a shutdown once took at most, and than a silence of the queue after which the sweep takes turns. */
+/** Longer than a shutdown once took at most, and than a silence of the queue after which the poller takes turns. */
 const LONG_MS = 17_000;
 
 const newMirror = useMirrors();
@@ -22,14 +22,14 @@ test('a shutdown waits for a call under way as long as that may take, and begins
     return budget !== undefined;
   });
   await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
-  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', held_by = gen_random_uuid()`);
+  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = gen_random_uuid()`);
   mirror.hold({ operation: 'createProvider' });
   await put('p-now');
   await until('its create is under way', () => mirror.arrivals('createProvider') === 1);
 
   const ended = service.kill('SIGTERM');
   await service.printed(/"msg":"stopping"/);
-  await mirror.sql(`UPDATE people SET due_at = now(), held_by = NULL WHERE external_id = 'p-later'`);
+  await mirror.sql(`UPDATE people SET due_at = now(), paused_by_import = NULL WHERE external_id = 'p-later'`);
   const before = mirror.arrivals();
   await delay(LONG_MS);
   expect(mirror.arrivals()).toBe(before);

@@ -46,7 +46,7 @@ test('people are stuck in progress after a quarter of an hour, in review after a
     ['failed', 'failed', 26 * 60],
     ['synced', 'synced', 90 * 24 * 60],
     // Somebody's pause is no reason to worry.
-    ['held', 'pending', 60, ', held_by = gen_random_uuid()'],
+    ['held', 'pending', 60, ', paused_by_import = gen_random_uuid()'],
   ]);
 
   const seen: StuckPerson[] = [];

@@ -3,7 +3,7 @@ import { Queue } from 'bullmq';
 import { until } from '../harness/until.js';
 import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend/backend.js';
 import { BoundedWorker } from '../src/queue/backend/bounded-worker.js';
-import { type Ring, USER_MANAGEMENT_QUEUE } from '../src/queue/backend/queue-names.js';
+import { type Notification, USER_MANAGEMENT_QUEUE } from '../src/queue/backend/queue-names.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase } from './support/databases.js';
 
@@ -14,7 +14,7 @@ describeOnBothBackends('an activation that fails', (backend) => {
     const database = await freshDatabase();
     const env = { REDIS_URL: backend.redisUrl, QUEUE_PREFIX: backend.queuePrefix, DATABASE_URL: database.url };
     await prepareQueueStore(env, database.url);
-    const queue = new Queue<Ring>(USER_MANAGEMENT_QUEUE, producerOptions(env));
+    const queue = new Queue<Notification>(USER_MANAGEMENT_QUEUE, producerOptions(env));
     const fails = async () => {
       throw Object.assign(new Error('Key (email)=(ada.osei@example.org)\n    at Ada Osei'), { code: '23505' });
     };

@@ -26,7 +26,7 @@ describe('what was kept long enough', () => {
   it('drops calls in batches, but none that is young', async () => {
     await run(`INSERT INTO call_budgets (account) VALUES ('a')`); // every call is granted under one
     await run(
-      `INSERT INTO platform_calls (account, operation, lane, granted_at, occupies_until, worker)
+      `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, worker)
        SELECT 'a', 'createUser', 'bulk'::lane, at, at, 'w' FROM generate_series(1, 2500), (VALUES (${OLD})) AS old (at)
        UNION ALL SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w'`,
     );
@@ -77,7 +77,7 @@ describe('what was kept long enough', () => {
            ($1, 3, 0, 0, NULL, '{"profile": "x"}', 'deleted', NULL)`,
         [id],
       );
-      await run(`INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
+      await run(`INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
     }
     expect(await drop()).toMatchObject({ plans: 0, importRows: 2, importCells: 1 });
     const { rows } = await run(
@@ -90,7 +90,7 @@ describe('what was kept long enough', () => {
       { outcome: 'deleted', code: null, profile: null, was: null },
     ]);
     expect(await count('import_rows WHERE profile IS NOT NULL')).toBe(1);
-    expect(await count('import_cells')).toBe(1);
+    expect(await count('import_raw_rows')).toBe(1);
   });
 
   it('cancels a plan that nobody applied, and drops what its rows say once it has ended', async () => {

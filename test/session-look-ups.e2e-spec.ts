@@ -44,7 +44,7 @@ describe('a session that the platform does not know', () => {
     await hurryUntil('it was asked for', async () => session.lookUps > 1);
     expect((await show(session.sessionId)).goneAt).toBeNull();
     await hurryUntil('its notes are there', async () => (await notesOf(session.sessionId)).documents.length > 0);
-    expect(await rowOf(session)).toMatchObject({ fault: null, strikes: 0, gone_at: null });
+    expect(await rowOf(session)).toMatchObject({ fault: null, failures: 0, not_found_at: null });
   });
 
   it('is asked for again when it had been there, more and more rarely, and is read as it is when it is back', async () => {
@@ -66,7 +66,7 @@ describe('a session that the platform does not know', () => {
     world.simulator.state.sessions.remove(session);
     await refresh(session);
     await until('it is gone', async () => (await rowOf(session)).fault === 'gone');
-    await sql(`UPDATE sessions SET due_at = now() + interval '1 day', strikes = 12 WHERE session_id = $1`, [
+    await sql(`UPDATE sessions SET due_at = now() + interval '1 day', failures = 12 WHERE session_id = $1`, [
       session.sessionId,
     ]);
     world.simulator.state.deliveries.send({
@@ -76,7 +76,7 @@ describe('a session that the platform does not know', () => {
       partnerAppointmentId: null,
       aiNotesEnabled: true,
     });
-    await until('it was asked for', async () => (await rowOf(session)).strikes === 13);
+    await until('it was asked for', async () => (await rowOf(session)).failures === 13);
   });
 
   it('under a processing id is looked up again', async () => {
@@ -171,7 +171,7 @@ describe('a session that is processed again', () => {
     toEnd(session);
     await read(session, 1);
     await sql(
-      `UPDATE sessions SET created_at = created_at - interval '30 days', heard_at = heard_at - interval '30 days'
+      `UPDATE sessions SET created_at = created_at - interval '30 days', last_event_at = last_event_at - interval '30 days'
        WHERE session_id = $1`,
       [session.sessionId],
     );

@@ -23,7 +23,7 @@ test('a request that turns out to be a session that was heard of takes over its 
   const nest = app.service.app;
   await nest.get(Database).transaction(async (tx) => {
     await nest.get(InsightsRepository).store(tx, heard, { transcript, topics: null }, new Date());
-    await nest.get(SessionMerge).absorb(tx, requested, heard);
+    await nest.get(SessionMerge).mergeInto(tx, requested, heard);
   });
   for (const id of [requested, heard, 'of-the-platform']) {
     expect((await app.service.call('GET', `/v1/sessions/${id}/transcript`)).json()).toEqual(transcript);

@@ -5,11 +5,11 @@ import type { HealthReport } from '../src/operations/health-report.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
 import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
-import { SessionNews } from '../src/sessions/model/feed-news.js';
+import { SessionFeedEvents } from '../src/sessions/model/feed-news.js';
 import { ProcessingRepository } from '../src/sessions/processing/processing.repository.js';
 import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
 import { RefreshRepository } from '../src/sessions/refresh/refresh.repository.js';
-import { HeardRepository } from '../src/sessions/refresh/session-events.repository.js';
+import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
@@ -54,7 +54,7 @@ const FILL = [
    FROM generate_series(1, 10500) n`,
   `INSERT INTO platform_users (platform_user_id, role) SELECT 'former-' || n, 'CLIENT' FROM generate_series(1, 50000) n`,
   // All done years ago, but for one in a thousand; a few are due, and the next ones tomorrow.
-  `INSERT INTO sessions (id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, heard_at,
+  `INSERT INTO sessions (id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, last_event_at,
      wanted_generation, fetched_generation, answers, fetched_at, fault, due_at, created_at, updated_at)
    SELECT gen_random_uuid(), 'session-' || n, CASE WHEN n % 1000 = 0 THEN 'Error' ELSE 'Done' END,
      'user-' || 1 + n % 500, ARRAY['user-' || 501 + n % 10000], 'appointment-' || n,
@@ -140,7 +140,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   return {
     'an event': () =>
       database.transaction(async (tx) => {
-        const id = await of(HeardRepository).hearEvent(tx, event);
+        const id = await of(SessionEventsRepository).hearEvent(tx, event);
         await of(RequestOutcomesRepository).heardOf(tx, {
           id,
           sessionId: event.sessionId,
@@ -151,27 +151,27 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
         await processing.hear(tx, 'processing-session-8');
       }),
     'the turn of a session': async () => {
-      const turn = await refreshes.takeTurn();
+      const turn = await refreshes.claimNext();
       if (!turn) throw new Error('No session is due.');
       await refreshes.nextDueAt();
       await refreshes.storeFault(turn, { code: 'rejected', strike: true, waitMs: 3_600_000 });
-      refreshes.endTurn(turn);
+      refreshes.endClaim(turn);
     },
     'the turn of a look-up': async () => {
-      const turn = await processing.takeTurn();
+      const turn = await processing.claimNext();
       if (!turn) throw new Error('No look-up is due.');
       await processing.nextDueAt();
       await database.transaction((tx) =>
         processing.storeAnswer(tx, turn, { raw: {}, sessionId: 'session-9' } as never),
       );
-      processing.endTurn(turn);
+      processing.endClaim(turn);
     },
     'the turn of a request': async () => {
-      await requests.takeTurn();
+      await requests.claimNext();
       await requests.nextDueAt();
       await requests.lostAttempts();
     },
-    'telling the feed': () => of(SessionNews).tell(),
+    'telling the feed': () => of(SessionFeedEvents).tell(),
     'counting what is wanted': () => of(WantedRefreshes).countWanted(),
     'a wish for one session': () => of(WantedRefreshes).wantOne('00000000-0000-4000-8000-000000000000'),
     health: async () => (await app.service.call('GET', '/health/ready')).json<HealthReport>(),

@@ -121,7 +121,7 @@ describeOnBothBackends('sessions are looked up', (backend) => {
         await world.service.app.get(SessionRefresher).run(); // returns when it may not fetch, or has fetched all
         expect(fetches(403)).toBeLessThanOrEqual(AT_ONCE + pauses);
       }
-      expect((await sql('SELECT max(strikes) AS strikes FROM sessions'))[0]?.strikes).toBe(0);
+      expect((await sql('SELECT max(failures) AS failures FROM sessions'))[0]?.failures).toBe(0);
       await healthAs('degraded', 'PLATFORM_API_KEY');
       await callSimulator(world.simulator, 'DELETE', '/_simulator/faults');
       await until('every refusal is taken in', isTakenIn);

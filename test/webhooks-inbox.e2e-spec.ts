@@ -5,7 +5,7 @@ import { Database } from '../src/database/database.js';
 import { Metrics } from '../src/http/server/metrics.js';
 import { EVENT_TYPES } from '../src/platform/contract/wire-types.js';
 import { WEBHOOK_INBOX_QUEUE } from '../src/queue/backend/queue-names.js';
-import { Doorbell } from '../src/queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../src/queue/notifier/queue-notifier.js';
 import { NotUnderstoodHealth } from '../src/webhooks/admin/not-understood-health.js';
 import { MOST_ATTEMPTS } from '../src/webhooks/process/attempt-rules.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/process/event-handlers.js';
@@ -46,7 +46,7 @@ describeOnBothBackends('the inbox', (backend) => {
   });
 
   beforeEach(async () => {
-    await sql.query('TRUNCATE webhook_deliveries, webhook_repeats, webhook_takes, noted');
+    await sql.query('TRUNCATE webhook_deliveries, webhook_repeats, webhook_claims, noted');
     service.handler.seen.length = 0;
     service.handler.script = async ({ body }, tx) => {
       await tx.query(`INSERT INTO noted VALUES ($1, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`, [
@@ -79,7 +79,7 @@ describeOnBothBackends('the inbox', (backend) => {
   /** Lets every attempt that waits for its time come at once. */
   const hurry = async () => {
     await sql.query("UPDATE webhook_deliveries SET due_at = now() WHERE state = 'failed'");
-    service.app.get(Doorbell).ring(WEBHOOK_INBOX_QUEUE, 'received');
+    service.app.get(QueueNotifier).notify(WEBHOOK_INBOX_QUEUE, 'received');
   };
   /** Lets no attempt come that waits for its time. */
   const rest = () =>
@@ -199,7 +199,7 @@ describeOnBothBackends('the inbox', (backend) => {
     };
     await service.app.get(Database).transaction(async (tx) => {
       // Nobody may take them before their marks are there.
-      await tx.query('LOCK TABLE webhook_takes');
+      await tx.query('LOCK TABLE webhook_claims');
       for (const name of ['a', 'b', 'lost-1', 'lost-2', 'culprit', 'c']) await send(signed(sessionEvent(name)));
       const { rows } = await tx.query<{ id: string }>('SELECT id FROM webhook_deliveries ORDER BY id');
       for (const [place, alone] of [
@@ -207,7 +207,7 @@ describeOnBothBackends('the inbox', (backend) => {
         [3, false],
         [4, true],
       ] as const) {
-        await tx.query('INSERT INTO webhook_takes VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
+        await tx.query('INSERT INTO webhook_claims VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
       }
     });
     await settled('processed', 5);
@@ -221,7 +221,7 @@ describeOnBothBackends('the inbox', (backend) => {
     expect(names).not.toContain('culprit');
     await hurry();
     await settled('processed', 6);
-    expect((await sql.query('SELECT 1 FROM webhook_takes')).rowCount).toBe(0);
+    expect((await sql.query('SELECT 1 FROM webhook_claims')).rowCount).toBe(0);
   });
 
   test('a body too large to be read together with others is processed all the same', async () => {
@@ -305,12 +305,12 @@ describeOnBothBackends('the inbox', (backend) => {
     for (const session of ['a', 'b', 'c']) expect(await times(session)).toBeGreaterThan(0);
   });
 
-  test('what was committed without a ring is found by the sweep', async () => {
+  test('what was committed without a ring is found by the poller', async () => {
     await send(signed(sessionEvent('first')));
     await settled('processed', 1);
     const before = await times('first');
     await sql.query("UPDATE webhook_deliveries SET state = 'received', due_at = now() - interval '1 minute'");
-    await until('the sweep found it', async () => (await times('first')) > before);
+    await until('the poller found it', async () => (await times('first')) > before);
   });
 
   test('one delivery is replayed, whatever became of it', async () => {

@@ -45,7 +45,7 @@ test('deliveries that a killed process had in hand leave their marks, and are al
   for (const session of ['a', 'hangs', 'b']) {
     await deliver(receiver, signed(event(session), { secret: WEBHOOK_SECRET }));
   }
-  const marks = () => mirror.sql<{ alone: boolean }>('SELECT alone FROM webhook_takes');
+  const marks = () => mirror.sql<{ alone: boolean }>('SELECT alone FROM webhook_claims');
   const worker = await mirror.start({ ROLES: 'worker' });
   await until('they are in hand', async () => (await marks()).length === 3);
   await worker.kill('SIGKILL');

@@ -78,7 +78,7 @@ async function killPlanner(world: World, table: string): Promise<void> {
       return world.count(`pg_locks WHERE NOT granted AND relation = '${table}'::regclass`);
     });
     await worker.kill('SIGKILL');
-    world.tally.kills += 1;
+    world.counts.kills += 1;
   });
 }
 

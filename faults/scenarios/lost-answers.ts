@@ -27,7 +27,7 @@ export const lostAnswers: Scenario = {
   // Events come late, so that no evidence of a lost answer spares the service its doubt.
   wanted: { platform: { stepMs: 300, webhookDelayMs: [0, 4_000] } },
   async run(world) {
-    const { crew, simulator, tally } = world;
+    const { crew, simulator, counts } = world;
     const { faults } = simulator.state;
     const creates = world.sized(LOST, 20);
     await crew.staff('api,worker', 'api,worker');
@@ -49,7 +49,7 @@ export const lostAnswers: Scenario = {
     await work.reaches(0.9);
     faults.clear();
     const answers = simulator.state.arrivals.list().filter(({ operation }) => CREATES.includes(operation));
-    tally.lostAnswers = answers.filter(({ status }) => status === 'cut' || (status ?? 0) >= 500).length;
+    counts.lostAnswers = answers.filter(({ status }) => status === 'cut' || (status ?? 0) >= 500).length;
     await sessions.ended(feed);
     await work.ended(feed);
     await feed.ended();

@@ -32,13 +32,13 @@ export const receiverKills: Scenario = {
 
 /** An immediate stop of PostgreSQL, as after a crash, or a fast one; and Redis loses everything. */
 async function hurtStores(world: World): Promise<void> {
-  const { postgres, redis, random, tally } = world;
+  const { postgres, redis, random, counts } = world;
   if (postgres) {
     killPostmaster(postgres.home, random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
-    tally.faults += 1;
+    counts.faults += 1;
   }
   if (redis) {
     await askRedis(redis.port, 'FLUSHALL');
-    tally.faults += 1;
+    counts.faults += 1;
   }
 }

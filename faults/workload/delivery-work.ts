@@ -56,7 +56,7 @@ export class DeliveryWork {
     const kept = new Set(rows.map(({ s }) => s));
     const acknowledged = sent.filter((one) => one.acknowledged);
     const retried = sent.filter(({ tries }) => tries > 1).length;
-    world.tally.deliveries += sent.length;
+    world.counts.deliveries += sent.length;
     const slowest = Math.round(Math.max(...sent.map((one) => one.slowest)));
     world.setting.log(
       `${sent.length} webhooks, ${acknowledged.length} acknowledged, ${retried} sent again, the slowest answer ${slowest} ms`,

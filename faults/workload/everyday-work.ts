@@ -52,7 +52,7 @@ export class EverydayWork {
       await this.people.reaches((0.9 * (place + this.world.random.fraction())) / faults.length);
       await this.world.soon(100);
       await fault();
-      this.world.tally.faults += 1;
+      this.world.counts.faults += 1;
     }
   }
 

@@ -58,7 +58,7 @@ export class SessionWork {
     });
     await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
     await this.hearEverything();
-    world.tally.deliveries += deliveries.list().length;
+    world.counts.deliveries += deliveries.list().length;
     await this.checkNotes();
     await world.reach('no news of a session is left', async () => {
       return (await world.count('sessions WHERE news_at IS NOT NULL')) === 0;

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ComplianceSeal } from './model/compliance-seal.js';
-import { JobNews } from './model/job-feed-news.js';
+import { JobFeedEvents } from './model/job-feed-news.js';
 import { JobsRepository } from './model/jobs.repository.js';
 import { ComplianceProcessor } from './results/compliance.processor.js';
 import { ComplianceEventsHandler, SmartEditEventsHandler } from './results/job-events.handler.js';
-import { JobsHeardRepository } from './results/job-events.repository.js';
+import { JobEventsRepository } from './results/job-events.repository.js';
 import { ResultRefresher } from './results/result-refresher.js';
 import { ResultsRepository } from './results/results.repository.js';
 import { SmartEditController } from './results/smart-edit.controller.js';
@@ -25,12 +25,12 @@ import { Submissions } from './submit/submissions.js';
     ComplianceSeal,
     JobsRepository,
     ResultsRepository,
-    JobsHeardRepository,
-    JobNews,
+    JobEventsRepository,
+    JobFeedEvents,
     ComplianceEventsHandler,
     SmartEditEventsHandler,
   ],
-  exports: [JobNews, JobsRepository, ResultsRepository],
+  exports: [JobFeedEvents, JobsRepository, ResultsRepository],
 })
 export class ComplianceModule {}
 

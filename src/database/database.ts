@@ -98,7 +98,7 @@ export class Database implements OnApplicationShutdown {
       await tx.query('COMMIT');
       return result;
     } catch (error) {
-      broken = isSilent(error) || !(await rolledBack(tx));
+      broken = isStale(error) || !(await rolledBack(tx));
       throw error;
     } finally {
       tx.release(broken);
@@ -135,7 +135,7 @@ export class Database implements OnApplicationShutdown {
 }
 
 /** No statement comes through any more on a connection whose last one got no answer (node-postgres' own words). */
-const isSilent = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
+const isStale = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
   return tx.query('ROLLBACK').then(

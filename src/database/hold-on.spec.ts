@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { holdOn } from './hold-on.js';
+import { retryUntilStored } from './hold-on.js';
 
 const MINUTE_MS = 60_000;
 
@@ -29,13 +29,13 @@ function failing(...faults: Error[]) {
 test('what is to be stored is held on to for as long as the database is away, and tried often', async () => {
   const { clock, pause, pauses } = slowTime();
   const outage = Array.from({ length: 600 }, away);
-  expect(await holdOn(failing(...outage), clock, pause)).toBe(601);
+  expect(await retryUntilStored(failing(...outage), clock, pause)).toBe(601);
   expect(Math.max(...pauses)).toBe(500);
 });
 
 test('a database that refuses it is tried for two minutes', async () => {
   const { clock, pause, pauses } = slowTime();
-  await expect(holdOn(failing(...Array.from({ length: 9 }, refusal)), clock, pause)).rejects.toMatchObject({
+  await expect(retryUntilStored(failing(...Array.from({ length: 9 }, refusal)), clock, pause)).rejects.toMatchObject({
     code: '23505',
   });
   expect(pauses).toHaveLength(3);
@@ -44,5 +44,5 @@ test('a database that refuses it is tried for two minutes', async () => {
 test('the two minutes begin when it is back', async () => {
   const { clock, pause } = slowTime();
   const faults = [refusal(), away(), away(), away(), refusal(), refusal(), refusal()];
-  expect(await holdOn(failing(...faults), clock, pause)).toBe(8);
+  expect(await retryUntilStored(failing(...faults), clock, pause)).toBe(8);
 });

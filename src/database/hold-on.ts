@@ -5,7 +5,7 @@ import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
 /** Milliseconds for which a database that is there, and refuses, is tried. */
 const REFUSED_MS = 120_000;
 
-/** Milliseconds between two tries, at most: sooner than a sweep takes up whoever seems to have got no answer. */
+/** Milliseconds between two tries, at most: sooner than a poll takes up whoever seems to have got no answer. */
 const LONGEST_PAUSE_MS = 500;
 
 /**
@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 500;
  * @param pause between two tries; rejects to give up
  * @throws what `store` threw, when the database is there and has refused it for two minutes; or what `pause` did
  */
-export async function holdOn<T>(
+export async function retryUntilStored<T>(
   store: () => Promise<T>,
   clock: Pick<Clock, 'monotonicMs'>,
   pause: (ms: number) => Promise<unknown> = delay,

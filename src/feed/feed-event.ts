@@ -23,7 +23,7 @@ export const FEED_TYPES = [
 export type FeedType = (typeof FEED_TYPES)[number];
 
 /** News for the EHR: ids and codes, never clinical text or a name. */
-export interface FeedNews {
+export interface PendingFeedEvents {
   type: FeedType;
   /** What it is about, as a path below /v1, e.g. `clients/c-1`. */
   subject: string;
@@ -31,7 +31,7 @@ export interface FeedNews {
 }
 
 /** An event as the EHR reads it. */
-export interface FeedEvent extends FeedNews {
+export interface FeedEvent extends PendingFeedEvents {
   /** Grows with every event; hand it back as `after`. */
   cursor: string;
   at: string;

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { EventStreams } from '../access/guard/event-streams.js';
 import { Caller, type Principal } from '../access/identity/caller.js';
 import { Scopes } from '../access/identity/scopes.js';
-import { HangUp } from '../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../http/request/client-disconnect.js';
 import { type Page, PageQuery } from '../http/request/page.js';
 import { PreferWait } from '../http/request/prefer.js';
 import { startOf } from './feed-cursor.js';
@@ -65,7 +65,7 @@ export class FeedController {
     @Headers('accept') accept: string | undefined,
     @Headers('last-event-id') lastEventId: string | undefined,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
-import type { FeedEvent, FeedNews, FeedType } from './feed-event.js';
+import type { FeedEvent, FeedType, PendingFeedEvents } from './feed-event.js';
 
 /** Any fixed number: whoever gives out cursors holds this lock. */
 const CURSOR_LOCK = 727_003;
@@ -17,7 +17,7 @@ const CURSORS_AT_ONCE = 1_000;
 export class FeedRepository {
   constructor(private readonly database: Database) {}
 
-  async append(tx: PoolClient, { type, subject, data }: FeedNews): Promise<void> {
+  async append(tx: PoolClient, { type, subject, data }: PendingFeedEvents): Promise<void> {
     await tx.query('INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)', [
       type,
       subject,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { FeedRepository } from './feed.repository.js';
-import type { FeedEvent, FeedNews } from './feed-event.js';
+import type { FeedEvent, PendingFeedEvents } from './feed-event.js';
 
 /** The change feed: what the EHR is told, in the order in which it became true. */
 @Injectable()
@@ -9,7 +9,7 @@ export class Feed {
   constructor(private readonly repository: FeedRepository) {}
 
   /** Adds news, which stands or falls with the transaction. */
-  async append(tx: PoolClient, news: FeedNews): Promise<void> {
+  async append(tx: PoolClient, news: PendingFeedEvents): Promise<void> {
     await this.repository.append(tx, news);
   }
 

@@ -3,9 +3,9 @@ import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ImportFiles } from './model/import-files.js';
 import { ImportsRepository } from './model/imports.repository.js';
-import { RowCellsRepository } from './model/raw-rows.repository.js';
+import { RawRowsRepository } from './model/raw-rows.repository.js';
 import { ReferenceKeys } from './model/reference-keys.js';
-import { ForecastRepository } from './plan/conflicts.repository.js';
+import { ConflictsRepository } from './plan/conflicts.repository.js';
 import { DeletesRepository } from './plan/deletes.repository.js';
 import { GuardsRepository } from './plan/guards.repository.js';
 import { MentionsRepository } from './plan/mentions.repository.js';
@@ -27,13 +27,13 @@ import { ImportSteering } from './run/import-steering.service.js';
 import { ImportSteps } from './run/import-steps.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
 import { ImportsHealth } from './run/imports-health.js';
-import { TallyRepository } from './run/outcomes.repository.js';
+import { OutcomesRepository } from './run/outcomes.repository.js';
 import { PreparationRepository } from './run/preparation.repository.js';
 import { RetryRepository } from './run/retry.repository.js';
 import { SteeringRepository } from './run/steering.repository.js';
 import { StagingRepository } from './upload/staging.repository.js';
 import { UnchangedRowsRepository } from './upload/unchanged-rows.repository.js';
-import { UploadRoom } from './upload/upload-connections.js';
+import { UploadConnectionPool } from './upload/upload-connections.js';
 
 /** Imports: read, plan, apply, count. */
 @Module({
@@ -49,13 +49,13 @@ import { UploadRoom } from './upload/upload-connections.js';
     SteeringRepository,
     ImportsRepository,
     StagingRepository,
-    RowCellsRepository,
+    RawRowsRepository,
     UnchangedRowsRepository,
-    UploadRoom,
+    UploadConnectionPool,
     PlanRepository,
     DeletesRepository,
     MentionsRepository,
-    ForecastRepository,
+    ConflictsRepository,
     ApplyRepository,
     ApplyListsRepository,
     ApplyDeletesRepository,
@@ -63,7 +63,7 @@ import { UploadRoom } from './upload/upload-connections.js';
     PreparationRepository,
     ImportsHealth,
     ImportOutlook,
-    TallyRepository,
+    OutcomesRepository,
     TotalsRepository,
     CancelRepository,
     RetryRepository,

@@ -19,7 +19,7 @@ const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at 
  * finished import the outcomes stay; what could still be retried by what its row says no longer can.
  */
 const STATEMENTS: Record<string, string> = {
-  calls: deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND occupies_until < $1`),
+  calls: deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1`),
   deliveries: deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
   events: deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
   handedOut: deletion('handed_out_urls', 'handed_out_at < $1'),
@@ -27,8 +27,8 @@ const STATEMENTS: Record<string, string> = {
   plans: `UPDATE imports SET state = 'cancelled' WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`,
-  importCells: deletion('import_cells', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
-  importFacts: deletion('import_facts', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
+  importCells: deletion('import_raw_rows', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
+  importFacts: deletion('import_references', `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`),
   importRows: `UPDATE import_rows SET profile = NULL, was = NULL,
       code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
     WHERE ctid = ANY (ARRAY(

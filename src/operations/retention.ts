@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { Sweep } from '../queue/notifier/poller.js';
+import { Poller } from '../queue/notifier/poller.js';
 import { RetentionRepository } from './retention.repository.js';
 
 const DAY_MS = 86_400_000;
@@ -18,12 +18,12 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly env: Env,
     private readonly clock: Clock,
-    private readonly sweep: Sweep,
+    private readonly poller: Poller,
     private readonly retention: RetentionRepository,
   ) {}
 
   onModuleInit(): void {
-    this.sweep.every(EVERY_MS, 'retention', () => this.dropOld());
+    this.poller.every(EVERY_MS, 'retention', () => this.dropOld());
   }
 
   onModuleDestroy(): void {

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
-import { WishesRepository } from './desired/desired-state.repository.js';
+import { DesiredStateRepository } from './desired/desired-state.repository.js';
 import { PeopleService } from './desired/people.service.js';
 import { UserCreatedHandler } from './desired/user-created.handler.js';
 import { ProfileSeal } from './model/profile.js';
@@ -11,19 +11,19 @@ import { PeopleMetrics } from './read/people-metrics.js';
 import { ProvidersController } from './read/providers.controller.js';
 import { StuckRepository } from './read/stuck.repository.js';
 import { TraceService } from './read/trace.service.js';
-import { TurnRepository } from './reconcile/claim.repository.js';
+import { ClaimRepository } from './reconcile/claim.repository.js';
 import { PeopleProcessor } from './reconcile/people.processor.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
-import { MirrorService } from './reconcile/reconciler.js';
-import { SettleRepository } from './reconcile/results.repository.js';
+import { Reconciler } from './reconcile/reconciler.js';
+import { CallResultsRepository } from './reconcile/results.repository.js';
 import { CircuitRepository } from './store/circuit.repository.js';
-import { WakesRepository } from './store/dependents.repository.js';
+import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
 import { StoppedImportsRepository } from './store/paused-imports.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformAddressRepository } from './store/platform-address.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
-import { ParticipantsRepository } from './store/resolved-parties.repository.js';
+import { ResolvedPartiesRepository } from './store/resolved-parties.repository.js';
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */
 @Module({
@@ -33,20 +33,20 @@ import { ParticipantsRepository } from './store/resolved-parties.repository.js';
     PeopleService,
     TraceService,
     PeopleRepository,
-    WishesRepository,
-    WakesRepository,
+    DesiredStateRepository,
+    DependentsRepository,
     DuePeopleRepository,
     StoppedImportsRepository,
-    TurnRepository,
-    SettleRepository,
+    ClaimRepository,
+    CallResultsRepository,
     CircuitRepository,
     ProfileSeal,
     PlatformPeople,
-    MirrorService,
+    Reconciler,
     UserCreatedHandler,
     PlatformUsersRepository,
     PlatformAddressRepository,
-    ParticipantsRepository,
+    ResolvedPartiesRepository,
     PeopleHealth,
     PeopleMetrics,
     StuckRepository,
@@ -55,12 +55,12 @@ import { ParticipantsRepository } from './store/resolved-parties.repository.js';
     CircuitRepository,
     PlatformPeople,
     PeopleRepository,
-    WakesRepository,
-    WishesRepository,
+    DependentsRepository,
+    DesiredStateRepository,
     ProfileSeal,
     PeopleService,
-    MirrorService,
-    ParticipantsRepository,
+    Reconciler,
+    ResolvedPartiesRepository,
   ],
 })
 export class PeopleModule {}

@@ -8,7 +8,7 @@ import { Contract } from './contract/contract.js';
 import { readContract } from './contract/contract-file.js';
 import { PlatformHttp } from './http/platform-http.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
-import { CallLogRepository } from './rate-limit/rate-limiter.repository.js';
+import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
 
@@ -21,7 +21,7 @@ const clients = [UsersClient, SessionsClient, ComplianceClient, RecorderClient, 
 
 /** The therapy-notes platform as the rest of the service sees it. */
 @Module({
-  providers: [contract, PlatformHttp, CallLogRepository, CallsHealth, ...clients],
-  exports: [Contract, CallLogRepository, ...clients],
+  providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, ...clients],
+  exports: [Contract, RateLimiterRepository, ...clients],
 })
 export class PlatformModule {}

@@ -6,11 +6,11 @@ import { Env } from '../config/env.js';
 import { producerOptions, workerOptions } from './backend/backend.js';
 import { BoundedQueue } from './backend/bounded-queue.js';
 import { BoundedWorker } from './backend/bounded-worker.js';
-import { QUEUE_NAMES, type QueueName, type Ring } from './backend/queue-names.js';
+import { type Notification, QUEUE_NAMES, type QueueName } from './backend/queue-names.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
 import { WorkersRepository } from './due-rows/workers.repository.js';
-import { Sweep } from './notifier/poller.js';
-import { Doorbell } from './notifier/queue-notifier.js';
+import { Poller } from './notifier/poller.js';
+import { QueueNotifier } from './notifier/queue-notifier.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 
@@ -19,7 +19,7 @@ BullModule.queueClass = BoundedQueue;
 BullModule.workerClass = BoundedWorker;
 
 /**
- * BullMQ on Redis or PostgreSQL: the doorbell that wakes workers, the sweep that does not need it, and the workers' sign
+ * BullMQ on Redis or PostgreSQL: the notifier that wakes workers, the poller that does not need it, and the workers' sign
  * of life that their leases stand on.
  */
 @Global()
@@ -36,15 +36,15 @@ BullModule.workerClass = BoundedWorker;
   ],
   providers: [
     {
-      provide: Doorbell,
+      provide: QueueNotifier,
       inject: [Clock, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
-      useFactory: (clock: Clock, ...queues: Queue<Ring>[]) =>
-        new Doorbell(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
+      useFactory: (clock: Clock, ...queues: Queue<Notification>[]) =>
+        new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
     },
-    Sweep,
+    Poller,
     WorkersRepository,
     WorkerProcess,
   ],
-  exports: [Doorbell, Sweep, WorkersRepository, WorkerProcess, BullModule],
+  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, BullModule],
 })
 export class QueueModule {}

@@ -2,7 +2,7 @@ import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Caller, type Principal } from '../access/identity/caller.js';
 import { Scopes } from '../access/identity/scopes.js';
-import { HangUp } from '../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../http/request/client-disconnect.js';
 import { LaunchDto, RecorderAnswer, RecoveryDto } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
 
@@ -20,7 +20,7 @@ export class RecorderController {
   async launch(
     @Body() { provider, client, variant, redirectUrl }: LaunchDto,
     @Caller() caller: Principal,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<RecorderAnswer> {
     return {
       url: await this.recorder.launch(
@@ -41,7 +41,7 @@ export class RecorderController {
   async recover(
     @Body() { provider }: RecoveryDto,
     @Caller() caller: Principal,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<RecorderAnswer> {
     return { url: await this.recorder.recover(provider, caller, signal) };
   }

@@ -3,7 +3,7 @@ import { Audit } from '../access/audit/audit.js';
 import type { Principal } from '../access/identity/caller.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
-import { ParticipantsRepository } from '../people/store/resolved-parties.repository.js';
+import { ResolvedPartiesRepository } from '../people/store/resolved-parties.repository.js';
 import { RecorderClient } from '../platform/clients/recorder-client.js';
 import type { RecorderToken } from '../platform/clients/recorder-token.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
@@ -14,7 +14,7 @@ import { recorderUrl, recoveryUrl } from './recorder-url.js';
 import { redirectFault } from './redirect-url.js';
 
 /** What a launch is asked with, by the ids of the EHR. */
-export interface LaunchWish {
+export interface LaunchOptions {
   provider: string;
   client: string;
   variant: RecorderVariant;
@@ -27,7 +27,7 @@ export class RecorderService {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly people: ParticipantsRepository,
+    private readonly people: ResolvedPartiesRepository,
     private readonly recorder: RecorderClient,
     private readonly audit: Audit,
   ) {}
@@ -35,9 +35,9 @@ export class RecorderService {
   /**
    * The address that opens the recorder for a session with a client.
    *
-   * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `participants` says; 503; 504
+   * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `parties` says; 503; 504
    */
-  async launch(wish: LaunchWish, by: Principal, signal: AbortSignal): Promise<string> {
+  async launch(wish: LaunchOptions, by: Principal, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
     const { provider, client, variant, redirectUrl } = wish;
     const fault = redirectUrl === undefined ? undefined : redirectFault(redirectUrl, this.env.REDIRECT_ALLOWED_ORIGINS);

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { RawContent } from '../http/body/raw-content.js';
-import { HangUp } from '../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../http/request/client-disconnect.js';
 import { TakesStream } from '../http/request/route-options.js';
 import { recordingBody } from './recording-body.js';
 import { RecordingAnswer, RecordingUploadAnswer, RecordingUploadDto } from './recordings.dto.js';
@@ -31,7 +31,7 @@ export class RecordingsController {
   @ApiCreatedResponse({ type: RecordingAnswer })
   async upload(
     @RawContent() body: Readable,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
   ): Promise<RecordingAnswer> {
     return this.recordings.upload(body, recordingBody(request.raw.headers), signal);
@@ -42,7 +42,10 @@ export class RecordingsController {
   @HttpCode(201)
   @Idempotent()
   @ApiCreatedResponse({ type: RecordingUploadAnswer })
-  async uploadUrl(@Body() dto: RecordingUploadDto, @HangUp() signal: AbortSignal): Promise<RecordingUploadAnswer> {
+  async uploadUrl(
+    @Body() dto: RecordingUploadDto,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<RecordingUploadAnswer> {
     return this.recordings.uploadUrl(dto.contentType ?? '', dto.size ?? 0, signal);
   }
 }

@@ -3,19 +3,19 @@ import type pg from 'pg';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/contract/wire-types.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { RequestOutcomesRepository } from './create/request-outcomes.repository.js';
-import { SessionNews } from './model/feed-news.js';
-import { RefreshBell } from './refresh/refresh-notifier.js';
-import { HeardRepository } from './refresh/session-events.repository.js';
+import { SessionFeedEvents } from './model/feed-news.js';
+import { RefreshNotifier } from './refresh/refresh-notifier.js';
+import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
 /** Merges SESSION_* events into their sessions, known or not; each one makes another fetch. */
 @Injectable()
 @HandlesEvents(...SESSION_EVENT_TYPES)
 export class SessionEventsHandler implements EventHandler {
   constructor(
-    private readonly heard: HeardRepository,
+    private readonly heard: SessionEventsRepository,
     private readonly requests: RequestOutcomesRepository,
-    private readonly bell: RefreshBell,
-    private readonly news: SessionNews,
+    private readonly notifier: RefreshNotifier,
+    private readonly news: SessionFeedEvents,
   ) {}
 
   async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
@@ -29,7 +29,7 @@ export class SessionEventsHandler implements EventHandler {
   }
 
   async afterCommit(): Promise<void> {
-    this.bell.ringSoon();
+    this.notifier.notifySoon();
     await this.news.tell();
   }
 }

@@ -8,7 +8,7 @@ import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsProcessor } from './create/session-requests.processor.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { SessionRequestsHealth } from './create/session-requests-health.js';
-import { SessionNews } from './model/feed-news.js';
+import { SessionFeedEvents } from './model/feed-news.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing/processing.controller.js';
 import { ProcessingRepository } from './processing/processing.repository.js';
@@ -27,8 +27,8 @@ import { InsightsRepository } from './refresh/insights.repository.js';
 import { NotesRepository } from './refresh/notes.repository.js';
 import { PlatformSessions } from './refresh/platform-sessions.js';
 import { RefreshRepository } from './refresh/refresh.repository.js';
-import { RefreshBell } from './refresh/refresh-notifier.js';
-import { HeardRepository } from './refresh/session-events.repository.js';
+import { RefreshNotifier } from './refresh/refresh-notifier.js';
+import { SessionEventsRepository } from './refresh/session-events.repository.js';
 import { SessionMerge } from './refresh/session-merge.repository.js';
 import { SessionRefresher } from './refresh/session-refresher.js';
 import { WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
@@ -52,8 +52,8 @@ import { UpdatesRepository } from './update/updates.repository.js';
   ],
   providers: [
     SessionSeal,
-    SessionNews,
-    HeardRepository,
+    SessionFeedEvents,
+    SessionEventsRepository,
     NotesRepository,
     InsightsRepository,
     RefreshRepository,
@@ -63,7 +63,7 @@ import { UpdatesRepository } from './update/updates.repository.js';
     ProcessingReadsRepository,
     ProcessingReader,
     PlatformSessions,
-    RefreshBell,
+    RefreshNotifier,
     SessionEventsHandler,
     ProcessingEventsHandler,
     SessionReader,
@@ -80,12 +80,12 @@ import { UpdatesRepository } from './update/updates.repository.js';
   ],
   exports: [
     SessionSeal,
-    SessionNews,
-    HeardRepository,
+    SessionFeedEvents,
+    SessionEventsRepository,
     RefreshRepository,
     ProcessingRepository,
     PlatformSessions,
-    RefreshBell,
+    RefreshNotifier,
     SessionReader,
     SessionRequestsRepository,
     RequestOutcomesRepository,
@@ -93,7 +93,7 @@ import { UpdatesRepository } from './update/updates.repository.js';
 })
 export class SessionsModule {}
 
-/** What answers the sessions' doorbell. */
+/** What answers the sessions' notifier. */
 @Module({
   imports: [SessionsModule, PlatformModule],
   providers: [SessionRefresher, ProcessingRefresher, SessionsProcessor, RequestSender, SessionRequestsProcessor],

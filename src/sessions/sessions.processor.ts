@@ -1,37 +1,37 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { type Ring, SESSION_QUEUE } from '../queue/backend/queue-names.js';
-import { answered } from '../queue/notifier/deduplication-key.js';
-import { Sweep } from '../queue/notifier/poller.js';
-import { SessionNews } from './model/feed-news.js';
+import { type Notification, SESSION_QUEUE } from '../queue/backend/queue-names.js';
+import { releaseDeduplicationKey } from '../queue/notifier/deduplication-key.js';
+import { Poller } from '../queue/notifier/poller.js';
+import { SessionFeedEvents } from './model/feed-news.js';
 import { ProcessingRefresher } from './processing/processing-refresher.js';
 import { SessionRefresher } from './refresh/session-refresher.js';
 
-/** Milliseconds between two looks for rows whose bell was lost. */
-const SWEEP_MS = 1_000;
+/** Milliseconds between two looks for rows whose notification was lost. */
+const POLL_MS = 1_000;
 
-/** Dispatches the doorbell of sessions. */
+/** Dispatches the notifier of sessions. */
 @Processor(SESSION_QUEUE)
 export class SessionsProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly sessions: SessionRefresher,
     private readonly processing: ProcessingRefresher,
-    private readonly news: SessionNews,
-    private readonly sweep: Sweep,
+    private readonly news: SessionFeedEvents,
+    private readonly poller: Poller,
   ) {
     super();
   }
 
   onModuleInit(): void {
-    this.sweep.every(SWEEP_MS, 'sessions', async () => {
+    this.poller.every(POLL_MS, 'sessions', async () => {
       this.wake();
       await this.news.tell();
     });
   }
 
-  async process(job: Job<Ring>): Promise<void> {
-    await answered(job);
+  async process(job: Job<Notification>): Promise<void> {
+    await releaseDeduplicationKey(job);
     this.wake();
   }
 

@@ -9,8 +9,8 @@ import { EventHandlers } from './process/event-handlers.js';
 import { InboxProcessor } from './process/inbox.processor.js';
 import { InboxRepository } from './process/inbox.repository.js';
 import { InboxBatch } from './process/inbox-batch.js';
-import { InboxDrain } from './process/inbox-worker.js';
-import { IntakeRepository } from './receive/inbox-writer.repository.js';
+import { InboxWorker } from './process/inbox-worker.js';
+import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
 import { Receiver } from './receive/receiver.js';
 import { ReceiverRoute } from './receive/receiver.route.js';
 import { Rejections } from './receive/rejections.js';
@@ -23,7 +23,7 @@ import { SignaturesHealth } from './receive/signatures-health.js';
   providers: [
     DeliveriesRepository,
     DeliveriesService,
-    IntakeRepository,
+    InboxWriterRepository,
     NotUnderstoodHealth,
     Receiver,
     ReceiverRoute,
@@ -37,6 +37,6 @@ export class WebhooksModule {}
 /** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
 @Module({
   imports: [DiscoveryModule],
-  providers: [EventHandlers, InboxRepository, InboxBatch, InboxDrain, InboxProcessor],
+  providers: [EventHandlers, InboxRepository, InboxBatch, InboxWorker, InboxProcessor],
 })
 export class WebhooksWorkerModule {}

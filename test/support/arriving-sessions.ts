@@ -7,7 +7,7 @@ import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
 import type { NotesView } from '../../src/sessions/read/notes-view.js';
 import type { SessionView } from '../../src/sessions/read/session-view.js';
-import { RefreshBell } from '../../src/sessions/refresh/refresh-notifier.js';
+import { RefreshNotifier } from '../../src/sessions/refresh/refresh-notifier.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
@@ -158,7 +158,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     },
     async hurry() {
       await sql('UPDATE sessions SET due_at = clock_timestamp() WHERE due_at > clock_timestamp()');
-      service.app.get(RefreshBell).ring();
+      service.app.get(RefreshNotifier).notify();
     },
   };
 }

@@ -43,8 +43,8 @@ export function callRoom(mirror: Mirror): CallRoom {
          INSERT INTO call_budgets (account) VALUES ('${PLATFORM_ACCOUNT}')
            ON CONFLICT (account) DO UPDATE SET bulk_next_at = NULL;
          DELETE FROM platform_calls WHERE worker = '${NOBODY}';
-         UPDATE platform_calls SET occupies_until = clock_timestamp() WHERE outcome IS NOT NULL;
-         INSERT INTO platform_calls (account, operation, lane, granted_at, answered_at, occupies_until, outcome, worker)
+         UPDATE platform_calls SET expires_at = clock_timestamp() WHERE outcome IS NOT NULL;
+         INSERT INTO platform_calls (account, operation, lane, granted_at, answered_at, expires_at, outcome, worker)
            SELECT '${PLATFORM_ACCOUNT}', 'none', 'interactive', now(), now(), now() + interval '1 day', 'success',
              '${NOBODY}'
            FROM generate_series(1, ${slots - calls} - (SELECT count(*) FROM platform_calls WHERE outcome IS NULL));

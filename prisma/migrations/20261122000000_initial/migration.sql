@@ -42,7 +42,7 @@ CREATE TABLE "people" (
     "attempt_look_up_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "review" TEXT,
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "retry_at" TIMESTAMPTZ(3),
     "refused_operation" TEXT,
     "refused_at" TIMESTAMPTZ(3),
@@ -52,7 +52,7 @@ CREATE TABLE "people" (
     "error_text" BYTEA,
     "lane" "lane" NOT NULL DEFAULT 'interactive',
     "due_at" TIMESTAMPTZ(6),
-    "held_by" UUID,
+    "paused_by_import" UUID,
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
@@ -64,7 +64,7 @@ CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id"
 CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "external_id");
 CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
 -- Those whom an import holds back, and those who are not due, stand in nobody's way.
-CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL AND "held_by" IS NULL;
+CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL AND "paused_by_import" IS NULL;
 -- A probe goes to who was refused longest ago.
 CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
@@ -79,13 +79,13 @@ CREATE TABLE "client_providers" (
 CREATE INDEX "client_providers_provider_id_client_id_idx" ON "client_providers"("provider_id", "client_id");
 CREATE UNIQUE INDEX "client_providers_client_id_provider_id_key" ON "client_providers"("client_id", "provider_id");
 
-CREATE TABLE "client_wakes" (
+CREATE TABLE "dependent_requeues" (
     "provider_id" UUID NOT NULL,
     "after_client" UUID,
     "since" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    CONSTRAINT "client_wakes_pkey" PRIMARY KEY ("provider_id")
+    CONSTRAINT "dependent_requeues_pkey" PRIMARY KEY ("provider_id")
 );
-CREATE INDEX "client_wakes_since_idx" ON "client_wakes"("since");
+CREATE INDEX "dependent_requeues_since_idx" ON "dependent_requeues"("since");
 
 CREATE TABLE "email_claims" (
     "fingerprint" BYTEA NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE "platform_calls" (
     "operation" TEXT NOT NULL,
     "lane" "lane" NOT NULL,
     "granted_at" TIMESTAMPTZ(6) NOT NULL,
-    "occupies_until" TIMESTAMPTZ(6) NOT NULL,
+    "expires_at" TIMESTAMPTZ(6) NOT NULL,
     "answered_at" TIMESTAMPTZ(6),
     "status" INTEGER,
     "outcome" TEXT,
@@ -109,14 +109,14 @@ CREATE TABLE "platform_calls" (
     "worker" TEXT NOT NULL,
     CONSTRAINT "platform_calls_pkey" PRIMARY KEY ("id")
 );
-CREATE INDEX "platform_calls_account_occupies_until_idx" ON "platform_calls"("account", "occupies_until");
+CREATE INDEX "platform_calls_account_expires_at_idx" ON "platform_calls"("account", "expires_at");
 CREATE INDEX "platform_calls_account_granted_at_idx" ON "platform_calls"("account", "granted_at");
 CREATE INDEX "platform_calls_person_id_id_idx" ON "platform_calls"("person_id", "id");
 
 CREATE TABLE "call_budgets" (
     "account" TEXT NOT NULL,
     "blocked_until" TIMESTAMPTZ(6),
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "bulk_next_at" TIMESTAMPTZ(6),
     CONSTRAINT "call_budgets_pkey" PRIMARY KEY ("account")
 );
@@ -125,7 +125,7 @@ CREATE TABLE "circuits" (
     "operation" TEXT NOT NULL,
     "opened_at" TIMESTAMPTZ(3),
     "probe_at" TIMESTAMPTZ(3),
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "code" TEXT NOT NULL DEFAULT 'platform-unauthorized',
     "closed_at" TIMESTAMPTZ(3),
     CONSTRAINT "circuits_pkey" PRIMARY KEY ("operation")
@@ -197,17 +197,17 @@ CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") 
 -- the planner knows little of them and takes either side of the join for a few rows.
 CREATE INDEX "import_rows_open_person_idx" ON "import_rows"("person_id") WHERE "outcome" = 'pending';
 
-CREATE TABLE "import_cells" (
+CREATE TABLE "import_raw_rows" (
     "import_id" UUID NOT NULL,
     "first_row" INTEGER NOT NULL,
     "last_row" INTEGER NOT NULL,
     "sealed" BYTEA NOT NULL,
-    CONSTRAINT "import_cells_pkey" PRIMARY KEY ("import_id","first_row")
+    CONSTRAINT "import_raw_rows_pkey" PRIMARY KEY ("import_id","first_row")
 );
 
-CREATE TABLE "import_facts" (
+CREATE TABLE "import_references" (
     "import_id" UUID NOT NULL,
-    "fact_no" INTEGER NOT NULL,
+    "reference_no" INTEGER NOT NULL,
     "type" TEXT NOT NULL,
     "key" TEXT NOT NULL,
     "target" TEXT NOT NULL,
@@ -217,7 +217,7 @@ CREATE TABLE "import_facts" (
     "position" INTEGER,
     "ends" TIMESTAMPTZ(3),
     "form" TEXT,
-    CONSTRAINT "import_facts_pkey" PRIMARY KEY ("import_id","fact_no")
+    CONSTRAINT "import_references_pkey" PRIMARY KEY ("import_id","reference_no")
 );
 
 CREATE TABLE "provider_keys" (
@@ -296,7 +296,7 @@ CREATE TABLE "sessions" (
     "ai_notes_enabled" BOOLEAN,
     "ai_notes_started" BOOLEAN NOT NULL DEFAULT false,
     "ai_notes_final" BOOLEAN NOT NULL DEFAULT false,
-    "heard_at" TIMESTAMPTZ(3),
+    "last_event_at" TIMESTAMPTZ(3),
     "news" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "news_at" TIMESTAMPTZ(3),
     "wanted_generation" INTEGER NOT NULL DEFAULT 0,
@@ -304,9 +304,9 @@ CREATE TABLE "sessions" (
     "answers" INTEGER NOT NULL DEFAULT 0,
     "fetched_at" TIMESTAMPTZ(3),
     "state_from_events" BOOLEAN NOT NULL DEFAULT false,
-    "gone_at" TIMESTAMPTZ(3),
+    "not_found_at" TIMESTAMPTZ(3),
     "fault" TEXT,
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
     "update_until" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
@@ -373,7 +373,7 @@ CREATE TABLE "processing_sessions" (
     "wanted_generation" INTEGER NOT NULL DEFAULT 0,
     "fetched_generation" INTEGER NOT NULL DEFAULT 0,
     "fault" TEXT,
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
     "lane" SMALLINT NOT NULL DEFAULT 0,
@@ -407,7 +407,7 @@ CREATE TABLE "compliance_jobs" (
     "news_at" TIMESTAMPTZ(3),
     "ended_at" TIMESTAMPTZ(3),
     "fault" TEXT,
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
     "lease_token" UUID,
@@ -463,11 +463,11 @@ CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") W
 CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
 
 -- Unlogged: a commit of marks need not wait for the disk, and marks that a crash of the server takes are not missed.
-CREATE UNLOGGED TABLE "webhook_takes" (
+CREATE UNLOGGED TABLE "webhook_claims" (
     "delivery_id" BIGINT NOT NULL,
     "take" UUID NOT NULL,
     "alone" BOOLEAN NOT NULL,
-    CONSTRAINT "webhook_takes_pkey" PRIMARY KEY ("delivery_id","take")
+    CONSTRAINT "webhook_claims_pkey" PRIMARY KEY ("delivery_id","take")
 );
 
 CREATE TABLE "webhook_repeats" (
@@ -526,7 +526,7 @@ CREATE TABLE "session_requests" (
     "attempted_at" TIMESTAMPTZ(3),
     "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
     "fault" TEXT,
-    "strikes" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
     "due_at" TIMESTAMPTZ(3),
     "lease_token" UUID,
     "lease_until" TIMESTAMPTZ(3),

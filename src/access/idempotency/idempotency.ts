@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
-import { Sweep } from '../../queue/notifier/poller.js';
+import { Poller } from '../../queue/notifier/poller.js';
 import { Vault } from '../../vault/vault.js';
 import { IdempotencyRepository, type IdempotencyRow } from './idempotency.repository.js';
 
@@ -42,11 +42,11 @@ export class Idempotency implements OnModuleInit {
   constructor(
     private readonly repository: IdempotencyRepository,
     private readonly vault: Vault,
-    private readonly sweep: Sweep,
+    private readonly poller: Poller,
   ) {}
 
   onModuleInit(): void {
-    this.sweep.every(HOUR_MS, 'idempotency-records', async () => {
+    this.poller.every(HOUR_MS, 'idempotency-records', async () => {
       await this.repository.deleteExpired();
     });
   }

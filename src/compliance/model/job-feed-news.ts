@@ -2,13 +2,16 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { Feed } from '../../feed/feed.js';
-import type { FeedNews } from '../../feed/feed-event.js';
+import type { PendingFeedEvents } from '../../feed/feed-event.js';
 
 /** Jobs of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
 
 /** What each end is called; of a job that has not ended the platform gave another answer than before. */
-const NEWS: Record<string, FeedNews['type']> = { Completed: 'compliance.completed', Failed: 'compliance.failed' };
+const NEWS: Record<string, PendingFeedEvents['type']> = {
+  Completed: 'compliance.completed',
+  Failed: 'compliance.failed',
+};
 
 /**
  * Tells the EHR how compliance jobs ended. It is noted on their rows first, for an event may come before the answer to
@@ -16,7 +19,7 @@ const NEWS: Record<string, FeedNews['type']> = { Completed: 'compliance.complete
  * nobody submitted here is not told yet.
  */
 @Injectable()
-export class JobNews {
+export class JobFeedEvents {
   constructor(
     private readonly database: Database,
     private readonly feed: Feed,
@@ -39,7 +42,11 @@ export class JobNews {
     );
     for (const { id, job_id: jobId, state } of rows) {
       const type = NEWS[state] ?? 'compliance.answered';
-      await this.feed.append(tx, { type, subject: `compliance/jobs/${id}`, data: { jobId } } satisfies FeedNews);
+      await this.feed.append(tx, {
+        type,
+        subject: `compliance/jobs/${id}`,
+        data: { jobId },
+      } satisfies PendingFeedEvents);
     }
     return rows.length;
   }

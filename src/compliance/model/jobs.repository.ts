@@ -102,7 +102,7 @@ export class JobsRepository {
     const { rows } = await this.database.pool.query<Attempt>(
       `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), lease_token = gen_random_uuid(),
          lease_until = ${afterAttempt('$2')}, due_at = NULL, lease_owner = NULL, job_id = NULL, ended_at = NULL,
-         news_at = NULL, fault = NULL, strikes = 0,
+         news_at = NULL, fault = NULL, failures = 0,
          updated_at = clock_timestamp()
        WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING id, lease_token AS token`,
       [id, this.attemptMs],
@@ -187,7 +187,7 @@ export class JobsRepository {
     // The feed may have told of it already.
     if (heard) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [heard.id, id]);
     await tx.query(
-      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, strikes = 0,
+      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, failures = 0,
          lease_token = NULL, lease_until = NULL, lease_owner = NULL, result = NULL, updated_at = clock_timestamp(),
          due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
        WHERE id = $1`,

@@ -3,25 +3,25 @@ import type pg from 'pg';
 import { Feed } from '../../feed/feed.js';
 import type { ProcessingEventType } from '../../platform/contract/wire-types.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   type EventHandler,
   type Handled,
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { JobNews } from '../model/job-feed-news.js';
+import { JobFeedEvents } from '../model/job-feed-news.js';
 import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from '../model/job-state.js';
-import { JobsHeardRepository } from './job-events.repository.js';
+import { JobEventsRepository } from './job-events.repository.js';
 
 /** Records how compliance jobs ended; their results are fetched afterwards. */
 @Injectable()
 @HandlesEvents(...COMPLIANCE_EVENT_TYPES)
 export class ComplianceEventsHandler implements EventHandler {
   constructor(
-    private readonly jobs: JobsHeardRepository,
-    private readonly news: JobNews,
-    private readonly doorbell: Doorbell,
+    private readonly jobs: JobEventsRepository,
+    private readonly news: JobFeedEvents,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
@@ -30,7 +30,7 @@ export class ComplianceEventsHandler implements EventHandler {
   }
 
   async afterCommit(): Promise<void> {
-    this.doorbell.ring(COMPLIANCE_QUEUE, 'heard');
+    this.notifier.notify(COMPLIANCE_QUEUE, 'heard');
     await this.news.tell();
   }
 }
@@ -40,7 +40,7 @@ export class ComplianceEventsHandler implements EventHandler {
 @HandlesEvents(...SMART_EDIT_EVENT_TYPES)
 export class SmartEditEventsHandler implements EventHandler {
   constructor(
-    private readonly jobs: JobsHeardRepository,
+    private readonly jobs: JobEventsRepository,
     private readonly feed: Feed,
   ) {}
 

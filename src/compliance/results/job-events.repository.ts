@@ -8,7 +8,7 @@ import type { JobEnd } from '../model/job-state.js';
  * order of events does not matter; an end that was not on record before is news for the EHR.
  */
 @Injectable()
-export class JobsHeardRepository {
+export class JobEventsRepository {
   constructor(private readonly database: Database) {}
 
   /** Records the end of a compliance job, and makes its result due: a look-up that left before has lost its lease. */

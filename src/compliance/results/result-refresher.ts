@@ -7,24 +7,24 @@ import { ComplianceClient, type ComplianceJob } from '../../platform/clients/com
 import { Contract } from '../../platform/contract/contract.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { FetchLoop } from '../../sessions/refresh/fetch-loop.js';
 import { resultOf } from '../../sessions/refresh/platform-sessions.js';
-import { JobNews } from '../model/job-feed-news.js';
+import { JobFeedEvents } from '../model/job-feed-news.js';
 import { JobsRepository } from '../model/jobs.repository.js';
-import { ResultsRepository, type ResultTurn } from './results.repository.js';
+import { type ResultClaim, ResultsRepository } from './results.repository.js';
 
 /** Looks up compliance jobs: results that an event promised, and jobs of which nothing was heard. */
 @Injectable()
-export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
+export class ResultRefresher extends FetchLoop<ResultClaim, ComplianceJob> {
   constructor(
     private readonly jobs: JobsRepository,
     results: ResultsRepository,
     compliance: ComplianceClient,
     contract: Contract,
     database: Database,
-    news: JobNews,
-    doorbell: Doorbell,
+    news: JobFeedEvents,
+    notifier: QueueNotifier,
     clock: Clock,
     random: Random,
     metrics: Metrics,
@@ -37,7 +37,7 @@ export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
       {
         name: 'compliance jobs',
         isConfigured: () => contract.missingFor('getComplianceJob').length === 0,
-        takeTurn: () => results.takeTurn(),
+        claimNext: () => results.claimNext(),
         nextDueAt: () => results.nextDueAt(),
         fetch: ({ jobId }, signal) => resultOf(compliance.getComplianceJob(jobId, { signal })),
         keepAnswer: async (turn, answer) => {
@@ -45,10 +45,10 @@ export class ResultRefresher extends FetchLoop<ResultTurn, ComplianceJob> {
           await news.tell();
         },
         mayWork: () => worker.mayWork(),
-        keepGone: (turn, waitMs) => results.storeGone(turn, waitMs),
+        recordNotFound: (turn, waitMs) => results.storeGone(turn, waitMs),
         keepFault: (turn, fault) => results.storeFault(turn, fault),
-        endTurn: (turn) => results.endTurn(turn),
-        ringAt: (moment) => doorbell.ring(COMPLIANCE_QUEUE, 'due', new Date(moment)),
+        endClaim: (turn) => results.endClaim(turn),
+        notifyAt: (moment) => notifier.notify(COMPLIANCE_QUEUE, 'due', new Date(moment)),
         count: (outcome) => fetches.inc({ outcome }),
       },
       clock,

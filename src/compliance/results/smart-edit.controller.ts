@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagg
 import { Scopes } from '../../access/identity/scopes.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { JobEnd } from '../model/job-state.js';
-import { JobsHeardRepository } from './job-events.repository.js';
+import { JobEventsRepository } from './job-events.repository.js';
 
 export class SmartEditJobView {
   @ApiProperty({ type: String, description: "The platform's" })
@@ -21,7 +21,7 @@ export class SmartEditJobView {
 @Controller('v1/smart-edit/jobs')
 @Scopes('sessions:read')
 export class SmartEditController {
-  constructor(private readonly jobs: JobsHeardRepository) {}
+  constructor(private readonly jobs: JobEventsRepository) {}
 
   @Get(':jobId')
   @ApiOperation({ summary: 'How a smart edit job ended, as the platform told' })

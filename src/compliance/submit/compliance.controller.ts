@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { dropRest } from '../../http/request/request-source.js';
 import { BodyLimit, TakesMultipart } from '../../http/request/route-options.js';
@@ -54,7 +54,7 @@ export class ComplianceController {
   async submit(
     @CreationId() id: string,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobView> {
@@ -70,7 +70,10 @@ export class ComplianceController {
   @HttpCode(201)
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceUploadAnswer })
-  async uploadUrl(@Body() dto: ComplianceUploadDto, @HangUp() signal: AbortSignal): Promise<ComplianceUploadAnswer> {
+  async uploadUrl(
+    @Body() dto: ComplianceUploadDto,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ComplianceUploadAnswer> {
     return this.compliance.uploadUrl(dto.size ?? 0, signal);
   }
 
@@ -91,7 +94,7 @@ export class ComplianceController {
   async show(
     @Param('id') id: string,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceJobView> {
     return this.compliance.show(id, wait, signal);
   }

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { waitUntil } from '../../http/request/poll-until.js';
+import { pollUntil } from '../../http/request/poll-until.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { ComplianceClient } from '../../platform/clients/compliance-client.js';
 import { type CapabilityName, requireCapability } from '../../platform/contract/capabilities.js';
@@ -91,7 +91,7 @@ export class ComplianceService {
 
   /** A job by its id here or on the platform. @throws {Problem} 404 `unknown-job` */
   async show(id: string, seconds = 0, signal?: AbortSignal): Promise<ComplianceJobView> {
-    const row = await waitUntil(seconds, () => this.find(id), isSettled, signal);
+    const row = await pollUntil(seconds, () => this.find(id), isSettled, signal);
     return this.view(row);
   }
 

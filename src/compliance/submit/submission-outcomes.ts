@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
-import { holdOn } from '../../database/hold-on.js';
+import { retryUntilStored } from '../../database/hold-on.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** Milliseconds for which whoever submitted waits until the outcome is stored. */
@@ -38,7 +38,9 @@ export class SubmissionOutcomes implements OnApplicationShutdown {
    * @returns false when it is not stored yet; it is held on to
    */
   async keep(ids: { job: string; jobId?: string }, store: () => Promise<void>): Promise<boolean> {
-    const stored = holdOn(store, this.clock, (ms) => delay(ms, undefined, { signal: this.givingUp.signal })).then(
+    const stored = retryUntilStored(store, this.clock, (ms) =>
+      delay(ms, undefined, { signal: this.givingUp.signal }),
+    ).then(
       () => true,
       (error: unknown) => {
         this.log.error({ msg: 'the outcome of a compliance submission is lost', ...ids, ...errorTrace(error) });

@@ -9,7 +9,7 @@ import { ComplianceClient } from '../../platform/clients/compliance-client.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { platformProblem } from '../../platform/contract/platform-problem.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { type ComplianceRequest, submissionOf } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { isUnsettled, type JobRow } from '../model/job-row.js';
@@ -31,7 +31,7 @@ export class Submissions {
     private readonly jobs: JobsRepository,
     private readonly outcomes: SubmissionOutcomes,
     private readonly seal: ComplianceSeal,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
     private readonly env: Env,
   ) {}
@@ -83,7 +83,7 @@ export class Submissions {
       const outcome = await this.jobs.link(id, jobId);
       if (outcome === 'taken') throw jobTaken();
       if (outcome === 'settled') throw wrongState(await this.row(id));
-      this.ringSoon('linked');
+      this.notifySoon('linked');
     }
     return this.row(id);
   }
@@ -113,11 +113,11 @@ export class Submissions {
 
   private async accepted(attempt: Attempt, jobId: string): Promise<void> {
     if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
-    this.ringSoon('submitted');
+    this.notifySoon('submitted');
   }
 
-  private ringSoon(reason: string): void {
-    this.doorbell.ring(
+  private notifySoon(reason: string): void {
+    this.notifier.notify(
       COMPLIANCE_QUEUE,
       reason,
       new Date(this.clock.now().getTime() + this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
  * A signal that is aborted when the connection closes before the answer was sent, or the service begins to stop. It
  * leaves nothing behind on the server's signal, as `AbortSignal.any` does, which keeps a reference for each request.
  */
-export function hangUpSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'server'>): AbortSignal {
+export function disconnectSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'server'>): AbortSignal {
   const { closing } = server;
   const gone = new AbortController();
   const abort = () => gone.abort();
@@ -22,7 +22,7 @@ export function hangUpSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'server
 }
 
 /** Injects a signal that is aborted when there is nobody left to wait for: the caller hung up, or the service stops. */
-export const HangUp = createParamDecorator(
+export const ClientDisconnect = createParamDecorator(
   (_: unknown, context: ExecutionContext): AbortSignal =>
-    hangUpSignal(context.switchToHttp().getResponse<FastifyReply>()),
+    disconnectSignal(context.switchToHttp().getResponse<FastifyReply>()),
 );

@@ -1,4 +1,4 @@
-import { type WaitTime, waitUntil } from './poll-until.js';
+import { pollUntil, type WaitTime } from './poll-until.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -28,25 +28,25 @@ function counter() {
 
 test('without a wish to wait the state is read once', async () => {
   const { time, pauses } = steppedTime();
-  expect([await waitUntil(0, counter().read, never, undefined, time), pauses]).toEqual([1, []]);
+  expect([await pollUntil(0, counter().read, never, undefined, time), pauses]).toEqual([1, []]);
 });
 
 test('it ends as soon as the state is settled', async () => {
   const { time, pauses } = steppedTime();
-  expect(await waitUntil(30, counter().read, (state) => state === 2, undefined, time)).toBe(2);
+  expect(await pollUntil(30, counter().read, (state) => state === 2, undefined, time)).toBe(2);
   expect(pauses).toEqual([50]);
 });
 
 test('when the time is over it answers with the state of that moment', async () => {
   const { time, now } = steppedTime();
   const { read, reads } = counter();
-  const last = await waitUntil(0.27, read, never, undefined, time);
+  const last = await pollUntil(0.27, read, never, undefined, time);
   expect([last, reads(), now()]).toEqual([7, 7, 270]);
 });
 
 test('it looks at most twenty times a second, and four times a second in a long wait', async () => {
   const { time, pauses, now } = steppedTime();
-  await waitUntil(60, counter().read, never, undefined, time);
+  await pollUntil(60, counter().read, never, undefined, time);
   expect([Math.min(...pauses.slice(0, -1)), Math.max(...pauses), now()]).toEqual([50, 250, 60_000]);
   expect(pauses.length).toBeLessThan(300);
 });
@@ -59,7 +59,7 @@ test('it ends when the caller hangs up, also in the middle of a pause', async ()
       caller.abort();
     });
   const { read, reads } = counter();
-  expect(await waitUntil(30, read, never, caller.signal, { nowMs: () => 0, pause })).toBe(2);
+  expect(await pollUntil(30, read, never, caller.signal, { nowMs: () => 0, pause })).toBe(2);
   expect(reads()).toBe(2);
 });
 
@@ -69,9 +69,9 @@ test("on the machine's own clock too", async () => {
     setImmediate(() => caller.abort());
     return 'open';
   };
-  expect(await waitUntil(3_600, read, never, caller.signal)).toBe('open');
+  expect(await pollUntil(3_600, read, never, caller.signal)).toBe('open');
 });
 
 test('a fault of the reading passes through', async () => {
-  await expect(waitUntil(5, () => Promise.reject(new Error('gone')), Boolean)).rejects.toThrow('gone');
+  await expect(pollUntil(5, () => Promise.reject(new Error('gone')), Boolean)).rejects.toThrow('gone');
 });

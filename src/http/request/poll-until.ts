@@ -24,10 +24,10 @@ const REAL_TIME: WaitTime = {
  * @param seconds to wait at most; 0 reads once
  * @param read looks at the state; its errors pass through
  * @param done answers whether the state is settled
- * @param signal aborted when the caller hangs up (`@HangUp()`)
+ * @param signal aborted when the caller hangs up (`@ClientDisconnect()`)
  * @returns what was read last, settled or not
  */
-export async function waitUntil<T>(
+export async function pollUntil<T>(
   seconds: number,
   read: () => Promise<T>,
   done: (state: T) => boolean,

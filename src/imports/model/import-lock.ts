@@ -10,6 +10,6 @@ export async function isFirst(tx: PoolClient): Promise<boolean> {
 }
 
 /** Waits until it is so. To be called before anything else is locked. */
-export async function awaitTurn(tx: PoolClient): Promise<void> {
+export async function lockImport(tx: PoolClient): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [ORDER_LOCK]);
 }

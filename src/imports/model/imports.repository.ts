@@ -149,7 +149,7 @@ export class ImportsRepository {
     await tx.query('SET LOCAL default_statistics_target = 10');
     await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned, applied, person_id)');
     await tx.query(
-      'ANALYZE people (id, kind, external_id, state, wanted, wanted_at, lane, due_at, held_by, error_code)',
+      'ANALYZE people (id, kind, external_id, state, wanted, wanted_at, lane, due_at, paused_by_import, error_code)',
     );
     await tx.query('ANALYZE client_providers');
   }

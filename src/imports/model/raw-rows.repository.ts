@@ -7,13 +7,13 @@ import { type SealedPlace, Vault } from '../../vault/vault.js';
 type Sql = Pick<Pool | PoolClient, 'query'>;
 
 /** What a row was read as: its cells (see `read/raw-row.ts`), and an accepted one's profile. */
-export interface RowCells {
+export interface RawRows {
   raw: string;
   profile?: Profile;
 }
 
 /** Cells of consecutive rows by their row number: sealed together, since sealing each would cost more than reading it. */
-export type CellsBlock = ReadonlyMap<number, RowCells>;
+export type CellsBlock = ReadonlyMap<number, RawRows>;
 
 /** A block as it is stored. */
 export interface SealedCells {
@@ -38,7 +38,7 @@ const IS_SHOWN = `(r.outcome = 'rejected' OR $2::boolean AND r.kind = 'client' A
 
 /** The cells of an import's rows: of all until the plan is made, after it of those that are or may yet be rejected. */
 @Injectable()
-export class RowCellsRepository {
+export class RawRowsRepository {
   constructor(
     private readonly database: Database,
     private readonly vault: Vault,
@@ -54,7 +54,7 @@ export class RowCellsRepository {
   /** The block that holds a row's cells; undefined when they are no longer kept. */
   async around(importId: string, rowNo: number, sql: Sql = this.database.pool): Promise<CellsBlock | undefined> {
     const { rows } = await sql.query<SealedBlock>(
-      `SELECT first_row AS "firstRow", sealed FROM import_cells WHERE import_id = $1 AND first_row <= $2 AND last_row >= $2`,
+      `SELECT first_row AS "firstRow", sealed FROM import_raw_rows WHERE import_id = $1 AND first_row <= $2 AND last_row >= $2`,
       [importId, rowNo],
     );
     return rows[0] && this.open(importId, rows[0]);
@@ -68,7 +68,7 @@ export class RowCellsRepository {
   ): AsyncGenerator<{ rowNos: number[]; block: CellsBlock }> {
     for (let after = 0; ; ) {
       const { rows } = await tx.query<SealedBlock & { rowNos: number[] }>(
-        `SELECT c.first_row AS "firstRow", c.sealed, found.row_nos AS "rowNos" FROM import_cells c
+        `SELECT c.first_row AS "firstRow", c.sealed, found.row_nos AS "rowNos" FROM import_raw_rows c
          CROSS JOIN LATERAL (
            SELECT array_agg(r.row_no) AS row_nos FROM import_rows r WHERE ${IN_BLOCK} AND (${which})) AS found
          WHERE c.import_id = $1 AND c.first_row > $2 AND found.row_nos IS NOT NULL ORDER BY c.first_row LIMIT 1`,
@@ -89,12 +89,12 @@ export class RowCellsRepository {
   async forget(tx: PoolClient, importId: string, { mayBeRetried }: { mayBeRetried: boolean }): Promise<void> {
     // A subquery with a limit goes by the index, however little the planner knows of rows that were just written.
     await tx.query(
-      `DELETE FROM import_cells c WHERE c.import_id = $1 AND (
+      `DELETE FROM import_raw_rows c WHERE c.import_id = $1 AND (
          SELECT true FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN} ORDER BY r.row_no LIMIT 1) IS NULL`,
       [importId, mayBeRetried],
     );
     const { rows } = await tx.query<{ firstRow: number }>(
-      `SELECT first_row AS "firstRow" FROM import_cells c WHERE c.import_id = $1 AND (
+      `SELECT first_row AS "firstRow" FROM import_raw_rows c WHERE c.import_id = $1 AND (
          SELECT true FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN} IS NOT TRUE ORDER BY r.row_no LIMIT 1)`,
       [importId, mayBeRetried],
     );
@@ -105,14 +105,14 @@ export class RowCellsRepository {
     const { rows } = await tx.query<SealedBlock & { shown: number[] }>(
       `SELECT first_row AS "firstRow", sealed, ARRAY(
          SELECT r.row_no FROM import_rows r WHERE ${IN_BLOCK} AND ${IS_SHOWN}) AS shown
-       FROM import_cells c WHERE c.import_id = $1 AND c.first_row = $3`,
+       FROM import_raw_rows c WHERE c.import_id = $1 AND c.first_row = $3`,
       [importId, mayBeRetried, firstRow],
     );
     for (const { shown, ...sealed } of rows) {
       const block = this.open(importId, sealed);
       const kept = new Map(shown.flatMap((rowNo) => entryOf(block, rowNo)));
       if (kept.size === block.size) continue;
-      await tx.query('UPDATE import_cells SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
+      await tx.query('UPDATE import_raw_rows SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
         importId,
         firstRow,
         this.sealAt(importId, firstRow, kept),
@@ -125,15 +125,15 @@ export class RowCellsRepository {
   }
 
   private open(importId: string, { firstRow, sealed }: SealedBlock): CellsBlock {
-    return new Map(JSON.parse(this.vault.open(placeOf(importId, firstRow), sealed)) as [number, RowCells][]);
+    return new Map(JSON.parse(this.vault.open(placeOf(importId, firstRow), sealed)) as [number, RawRows][]);
   }
 }
 
-function entryOf(block: CellsBlock, rowNo: number): [number, RowCells][] {
+function entryOf(block: CellsBlock, rowNo: number): [number, RawRows][] {
   const cells = block.get(rowNo);
   return cells ? [[rowNo, cells]] : [];
 }
 
 function placeOf(importId: string, firstRow: number): SealedPlace {
-  return { table: 'import_cells', column: 'sealed', row: `${importId}/${firstRow}` };
+  return { table: 'import_raw_rows', column: 'sealed', row: `${importId}/${firstRow}` };
 }

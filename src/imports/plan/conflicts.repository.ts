@@ -4,9 +4,9 @@ import { namesOneOf } from '../model/names-one-of.js';
 
 /** Foresees who will wait for a human being's word, so that a plan says it beforehand. */
 @Injectable()
-export class ForecastRepository {
+export class ConflictsRepository {
   /** Marks the rows of a compared import whose person can't come through; they are applied all the same. */
-  async foresee(tx: PoolClient, importId: string): Promise<void> {
+  async predictConflicts(tx: PoolClient, importId: string): Promise<void> {
     await this.takenEmails(tx, importId);
     await this.clientsOfStuckProviders(tx, importId);
   }

@@ -36,7 +36,7 @@ export class DeletesRepository {
   }
 
   /** Leaves providers alone whom clients will still name when the plan is done. */
-  async spareNamed(tx: PoolClient, importId: string): Promise<void> {
+  async skipReferenced(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `WITH named AS (
          SELECT unnest(providers) AS external_id FROM import_rows

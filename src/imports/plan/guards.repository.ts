@@ -25,7 +25,7 @@ export class GuardsRepository {
   }
 
   /** Counts a planned import's deletes, removals and creates, and keeps them with it. */
-  async weigh(tx: PoolClient, importId: string): Promise<Guard[]> {
+  async evaluateThresholds(tx: PoolClient, importId: string): Promise<Guard[]> {
     const guards = guardsOf(await this.count(tx, importId, null), this.thresholds);
     await tx.query('UPDATE imports SET guards = $2 WHERE id = $1', [importId, JSON.stringify(guards)]);
     return guards;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { RowCellsRepository } from '../model/raw-rows.repository.js';
+import { RawRowsRepository } from '../model/raw-rows.repository.js';
 import { idsInLongCells, mentionedIds } from './mentioned-ids.js';
 
 /** A row `r` that may cover several lines: the next one of its file does not begin on the next line. */
@@ -11,7 +11,7 @@ const MAY_BE_LONG = `NOT EXISTS (SELECT 1 FROM import_rows n
 /** Whom rows of an import may have meant that do not name them. */
 @Injectable()
 export class MentionsRepository {
-  constructor(private readonly cells: RowCellsRepository) {}
+  constructor(private readonly cells: RawRowsRepository) {}
 
   /**
    * The external ids of wanted people that stand in any cell of a rejected row, which does not say reliably whom it names,

@@ -5,10 +5,10 @@ import { added } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { namesOneOf } from '../model/names-one-of.js';
-import { RowCellsRepository } from '../model/raw-rows.repository.js';
+import { RawRowsRepository } from '../model/raw-rows.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { UnchangedRowsRepository } from '../upload/unchanged-rows.repository.js';
-import { ForecastRepository } from './conflicts.repository.js';
+import { ConflictsRepository } from './conflicts.repository.js';
 import { DeletesRepository } from './deletes.repository.js';
 import { ReferencesRepository } from './references.repository.js';
 
@@ -19,9 +19,9 @@ export class PlanRepository {
     private readonly imports: ImportsRepository,
     private readonly references: ReferencesRepository,
     private readonly deletes: DeletesRepository,
-    private readonly forecast: ForecastRepository,
+    private readonly forecast: ConflictsRepository,
     private readonly unchanged: UnchangedRowsRepository,
-    private readonly cells: RowCellsRepository,
+    private readonly cells: RawRowsRepository,
   ) {}
 
   /** Plans the pending rows of an import that was read to its end; nothing of it is sent or wanted yet. */
@@ -42,8 +42,8 @@ export class PlanRepository {
     // What is planned was written just now, and rows to delete joined the others: taken for few, they would be looked
     // through for each row.
     if (compared > 0) await this.imports.analyse(tx);
-    if (record.mode === 'snapshot') await this.deletes.spareNamed(tx, record.id);
-    await this.forecast.foresee(tx, record.id);
+    if (record.mode === 'snapshot') await this.deletes.skipReferenced(tx, record.id);
+    await this.forecast.predictConflicts(tx, record.id);
     await this.cells.forget(tx, record.id, { mayBeRetried: true });
   }
 

@@ -20,7 +20,7 @@ const FORMS: ReferenceForm[] = ['Practitioner/…', 'PractitionerRole/…', 'urn
  * The facts of import $1 that hold at $2: care and roles that are not over at the newest date of the files, encounters
  * since $3, or else since $4 milliseconds before that date. Then whom keys of clients and of providers mean.
  */
-const KEYS = `told AS MATERIALIZED (SELECT * FROM import_facts WHERE import_id = $1),
+const KEYS = `told AS MATERIALIZED (SELECT * FROM import_references WHERE import_id = $1),
   as_of AS (
     SELECT coalesce(max(date), $2::timestamptz) AS at FROM (SELECT at FROM told UNION ALL SELECT ends FROM told) AS dates(date)
     WHERE date <= $2),
@@ -55,7 +55,7 @@ export class ReferencesRepository {
     if (!(await this.refers(tx, record.id))) return;
     const named = await this.nameKnownProviders(tx, record);
     await this.nameByKnownKeys(tx, record.id, named);
-    await tx.query('ANALYZE import_facts');
+    await tx.query('ANALYZE import_references');
     await tx.query(
       `WITH ${KEYS},
        named AS (
@@ -104,18 +104,18 @@ export class ReferencesRepository {
   /** Forgets who treats whom; by which keys providers are meant is remembered once the import is applied. */
   async forgetLinks(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `DELETE FROM import_facts f WHERE import_id = $1 AND (type = 'link' OR kind = 'client' OR fact_no < 0 AND NOT EXISTS (
-         SELECT 1 FROM import_facts r WHERE r.import_id = $1 AND r.type = 'role' AND r.target = f.key))`,
+      `DELETE FROM import_references f WHERE import_id = $1 AND (type = 'link' OR kind = 'client' OR reference_no < 0 AND NOT EXISTS (
+         SELECT 1 FROM import_references r WHERE r.import_id = $1 AND r.type = 'role' AND r.target = f.key))`,
       [importId],
     );
   }
 
   /** Keeps the keys by which an applied import means providers: references of later imports may use them. */
   async remember(tx: PoolClient, importId: string): Promise<void> {
-    const told = `SELECT key, target, NULL AS ends FROM import_facts
-        WHERE import_id = $1 AND type = 'alias' AND kind = 'provider' AND fact_no > 0
-      UNION SELECT r.key, a.target, r.ends FROM import_facts r
-        JOIN import_facts a ON a.import_id = $1 AND a.type = 'alias' AND a.key = r.target
+    const told = `SELECT key, target, NULL AS ends FROM import_references
+        WHERE import_id = $1 AND type = 'alias' AND kind = 'provider' AND reference_no > 0
+      UNION SELECT r.key, a.target, r.ends FROM import_references r
+        JOIN import_references a ON a.import_id = $1 AND a.type = 'alias' AND a.key = r.target
         WHERE r.import_id = $1 AND r.type = 'role'`;
     await tx.query(`DELETE FROM provider_keys WHERE key IN (SELECT key FROM (${told}) AS told)`, [importId]);
     await tx.query(
@@ -128,7 +128,7 @@ export class ReferencesRepository {
 
   /** Forgets the facts of an import. */
   async forget(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query('DELETE FROM import_facts WHERE import_id = $1', [importId]);
+    await tx.query('DELETE FROM import_references WHERE import_id = $1', [importId]);
   }
 
   private windowOf({ id, encounterSince }: Resolvable): [string, Date, Date | null, number] {
@@ -137,7 +137,7 @@ export class ReferencesRepository {
 
   private async refers(tx: PoolClient, importId: string): Promise<boolean> {
     const { rowCount } = await tx.query(
-      `SELECT 1 FROM import_facts WHERE import_id = $1 AND type IN ('link', 'role') LIMIT 1`,
+      `SELECT 1 FROM import_references WHERE import_id = $1 AND type IN ('link', 'role') LIMIT 1`,
       [importId],
     );
     return rowCount !== 0;
@@ -166,7 +166,7 @@ export class ReferencesRepository {
         knownPersonKeys('provider', id, record.idSystems).map((key) => [this.keys.of(key), id] as const),
       );
       await tx.query(
-        `INSERT INTO import_facts (import_id, fact_no, type, key, target, kind)
+        `INSERT INTO import_references (import_id, reference_no, type, key, target, kind)
          SELECT $1, -$4::int - ordinality, 'alias', key, target, 'provider'
          FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS known(key, target, ordinality)`,
         [record.id, aliases.map(([key]) => key), aliases.map(([, target]) => target), named],
@@ -181,12 +181,12 @@ export class ReferencesRepository {
   /** … or by an identifier or a role that an earlier import told, unless this one tells whom it means. */
   private async nameByKnownKeys(tx: PoolClient, importId: string, named: number): Promise<void> {
     await tx.query(
-      `INSERT INTO import_facts (import_id, fact_no, type, key, target, kind, ends)
+      `INSERT INTO import_references (import_id, reference_no, type, key, target, kind, ends)
        SELECT $1, -$2::int - row_number() OVER (), 'alias', k.key, k.external_id, 'provider', NULL
        FROM provider_keys k JOIN people p ON p.kind = 'provider' AND p.external_id = k.external_id AND p.wanted
-       WHERE k.key IN (SELECT target FROM import_facts WHERE import_id = $1 AND type IN ('link', 'role'))
+       WHERE k.key IN (SELECT target FROM import_references WHERE import_id = $1 AND type IN ('link', 'role'))
          AND (k.ends IS NULL OR k.ends > $3)
-         AND NOT EXISTS (SELECT 1 FROM import_facts f WHERE f.import_id = $1 AND f.key = k.key AND f.fact_no > 0
+         AND NOT EXISTS (SELECT 1 FROM import_references f WHERE f.import_id = $1 AND f.key = k.key AND f.reference_no > 0
            AND (f.type = 'role' OR f.type = 'alias' AND f.kind = 'provider'))`,
       [importId, named, this.clock.now()],
     );

@@ -11,7 +11,7 @@ const RANGE = 2 ** 32;
  *
  * @param rowNo from 1, below 2³²
  */
-export function fairPlace(rowNo: number): number {
+export function shuffledPlace(rowNo: number): number {
   return Math.imul(rowNo, STEP) >>> 0; // exact, where the product is beyond what a number holds
 }
 
@@ -19,7 +19,7 @@ export function fairPlace(rowNo: number): number {
  * The row numbers from 1 to the last in that order, without sorting them: of the multiples of one step, placed on a
  * circle, the next one is found by one of three differences (the three-gap theorem, V. T. Sós 1958).
  */
-export function* fairRows(last: number): Generator<number> {
+export function* shuffledRows(last: number): Generator<number> {
   const { first, final } = ends(last);
   let row = 0;
   for (let count = 0; count < last; count++) {
@@ -34,7 +34,7 @@ export function* fairRows(last: number): Generator<number> {
 function ends(last: number): { first: number; final: number } {
   let [first, lowest, final, highest] = [0, RANGE, 0, -1];
   for (let row = 1; row <= last; row++) {
-    const place = fairPlace(row);
+    const place = shuffledPlace(row);
     if (place < lowest) [first, lowest] = [row, place];
     if (place > highest) [final, highest] = [row, place];
   }

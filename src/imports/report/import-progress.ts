@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { waitUntil } from '../../http/request/poll-until.js';
+import { pollUntil } from '../../http/request/poll-until.js';
 import type { ImportView } from './import-view.js';
 import { ImportsService } from './imports.service.js';
 
@@ -20,7 +20,7 @@ export class ImportProgress {
   /** Shows an import once it needs nobody or somebody. @param seconds to wait at most @throws {Problem} 404 */
   async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportView> {
     // Counting many rows again and again would slow down the work that is waited for.
-    if (seconds > 0) await waitUntil(seconds, () => this.imports.find(id), isAtRest, signal);
+    if (seconds > 0) await pollUntil(seconds, () => this.imports.find(id), isAtRest, signal);
     return this.imports.show(id);
   }
 

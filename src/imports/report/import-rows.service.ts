@@ -5,7 +5,7 @@ import { messageFor } from '../../people/model/person-messages.js';
 import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { RowOutcome } from '../model/import-types.js';
 import { type ImportRowRecord, ImportsRepository } from '../model/imports.repository.js';
-import { type CellsBlock, RowCellsRepository } from '../model/raw-rows.repository.js';
+import { type CellsBlock, RawRowsRepository } from '../model/raw-rows.repository.js';
 import { CSV_COLUMNS } from '../parse/row/import-row.js';
 import { parseRaw, rawCells } from '../parse/row/raw-row.js';
 import type { ImportRowsQuery } from './imports.dto.js';
@@ -39,7 +39,7 @@ export class ImportRowsService {
     private readonly imports: ImportsService,
     private readonly repository: ImportsRepository,
     private readonly files: ImportFiles,
-    private readonly cells: RowCellsRepository,
+    private readonly cells: RawRowsRepository,
   ) {}
 
   /** One page of rows in the order of the files. @throws {Problem} 404 */

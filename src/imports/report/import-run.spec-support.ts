@@ -1,7 +1,7 @@
 import { type CallLimit, type CallWindow, earliest, nextBulkAt } from '../../platform/rate-limit/pacing.js';
 import { achievedPaceMs } from '../../platform/rate-limit/throughput.js';
 import { type CheckedPeople, COUNT_EVERY_MS, etaSeconds } from '../model/import-eta.js';
-import { fairPlace } from '../plan/shuffled-order.js';
+import { shuffledPlace } from '../plan/shuffled-order.js';
 
 /** Somebody to be mirrored: what is known beforehand, and what only the check tells. */
 export interface Somebody {
@@ -88,7 +88,7 @@ class Replay {
     this.parts = run.people.map((person, at) => ({
       ...person,
       done: 0,
-      place: fairPlace(at + 1),
+      place: shuffledPlace(at + 1),
       isDue: person.kind === 'provider',
       underWay: false,
     }));
@@ -160,10 +160,10 @@ class Replay {
     if (part.done < callsOf(part)) return;
     this.open.delete(part);
     this.due.splice(this.due.indexOf(part), 1);
-    if (part.kind === 'provider') this.wakeClients();
+    if (part.kind === 'provider') this.requeueClients();
   }
 
-  private wakeClients(): void {
+  private requeueClients(): void {
     for (const part of this.open) {
       if (part.isDue || part.providers.some((at) => this.open.has(this.parts[at] as Part))) continue;
       part.isDue = true;

@@ -12,7 +12,7 @@ import { UnreadableFile } from '../parse/text/unreadable-file.js';
 import { ImportSteps, INTERRUPTED } from '../run/import-steps.service.js';
 import { StagingRepository } from '../upload/staging.repository.js';
 import { StagingWriter } from '../upload/staging-writer.js';
-import { UploadRoom } from '../upload/upload-connections.js';
+import { UploadConnectionPool } from '../upload/upload-connections.js';
 import { readingOf, type UploadedFile } from '../upload/upload-parts.js';
 
 /** Milliseconds between two signs of life of a reader. */
@@ -43,7 +43,7 @@ export class ImportUploads {
     private readonly imports: ImportsRepository,
     private readonly staging: StagingRepository,
     private readonly files: ImportFiles,
-    private readonly uploads: UploadRoom,
+    private readonly uploads: UploadConnectionPool,
     private readonly steps: ImportSteps,
   ) {}
 
@@ -70,7 +70,7 @@ export class ImportUploads {
       await this.database.transaction((tx) => this.imports.failReading(tx, id, why), 'bulk');
       throw error;
     }
-    this.steps.ring();
+    this.steps.notify();
   }
 
   private async endedMeanwhile(id: string): Promise<Problem> {

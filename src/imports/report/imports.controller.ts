@@ -9,7 +9,7 @@ import { Caller, type Principal } from '../../access/identity/caller.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Env } from '../../config/env.js';
 import { RawContent } from '../../http/body/raw-content.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { TakesStream } from '../../http/request/route-options.js';
@@ -52,7 +52,7 @@ export class ImportsController {
     @RawContent() body: Readable,
     @Caller() caller: Principal,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ImportView> {
@@ -83,7 +83,11 @@ export class ImportsController {
   @Get(':id')
   @ApiOperation({ summary: 'One import: where it stands and what became of its rows' })
   @ApiOkResponse({ type: ImportView })
-  async get(@UuidParam() id: string, @PreferWait() wait: number, @HangUp() signal: AbortSignal): Promise<ImportView> {
+  async get(
+    @UuidParam() id: string,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ImportView> {
     return this.progress.awaitRest(id, wait, signal);
   }
 
@@ -108,7 +112,7 @@ export class ImportsController {
   @ApiOperation({ summary: 'The progress of an import as server-sent events' })
   async events(
     @UuidParam() id: string,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {

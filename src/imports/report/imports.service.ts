@@ -4,12 +4,12 @@ import { Audit } from '../../access/audit/audit.js';
 import type { Principal } from '../../access/identity/caller.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
-import { CallLogRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { ImportFiles } from '../model/import-files.js';
 import { type Guard, standing } from '../model/import-guards.js';
-import { awaitTurn } from '../model/import-lock.js';
+import { lockImport } from '../model/import-lock.js';
 import type { ImportRecord, ImportState } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { ImportSteps } from '../run/import-steps.service.js';
@@ -31,9 +31,9 @@ export class ImportsService {
     private readonly files: ImportFiles,
     private readonly steps: ImportSteps,
     private readonly retrying: RetryRepository,
-    private readonly calls: CallLogRepository,
+    private readonly calls: RateLimiterRepository,
     private readonly outlook: ImportOutlook,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
 
@@ -74,7 +74,7 @@ export class ImportsService {
       await this.passGuards(tx, id, guards, overrides, by);
       await this.imports.enter(tx, id, 'running', true);
     };
-    return this.steer(id, ['running', 'completed'], work, awaitTurn);
+    return this.steer(id, ['running', 'completed'], work, lockImport);
   }
 
   /** Calls under way finish, nothing else of this import starts. */
@@ -139,8 +139,8 @@ export class ImportsService {
       }
       await work(tx, record);
     }, 'bulk');
-    this.steps.ring();
-    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-steered');
+    this.steps.notify();
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-steered');
     return this.show(id);
   }
 

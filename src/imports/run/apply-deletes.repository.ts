@@ -22,9 +22,9 @@ export class ApplyDeletesRepository {
       [importId, batch],
     );
     await tx.query(
-      `UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, strikes = 0,
+      `UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, failures = 0,
          checked_absent_at = NULL, wanted_at = clock_timestamp(),
-         held_by = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN $1::uuid END,
+         paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN $1::uuid END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL,
          updated_at = clock_timestamp(), due_at = clock_timestamp() + gone.row_no * interval '1 microsecond'
        FROM unnest($2::uuid[], $3::int[]) AS gone(id, row_no) WHERE p.id = gone.id AND p.id = ANY ($2::uuid[])`,

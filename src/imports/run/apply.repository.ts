@@ -13,7 +13,7 @@ const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELS
 
 /**
  * Turns the rows of a plan into wishes, a batch at a time: whoever is changed at a screen meanwhile waits for a batch
- * and not for the import. People are held back (`held_by`) until all of it is wanted, so that the mirror sees the whole
+ * and not for the import. People are held back (`paused_by_import`) until all of it is wanted, so that the mirror sees the whole
  * import or nothing of it. Every statement goes by the row numbers and ids of the batch, never by what the planner
  * believes of tables that were filled a moment ago.
  */
@@ -73,7 +73,7 @@ export class ApplyRepository {
       [importId, rowNos],
     );
     const { rowCount } = await tx.query(
-      'UPDATE people SET held_by = NULL WHERE id = ANY ($2::uuid[]) AND held_by = $1',
+      'UPDATE people SET paused_by_import = NULL WHERE id = ANY ($2::uuid[]) AND paused_by_import = $1',
       [importId, rows.map(({ id }) => id)],
     );
     return rowCount ?? 0;
@@ -140,22 +140,22 @@ export class ApplyRepository {
 
   /**
    * The moments, to the microsecond, are those of the insertions: people go in the order in which they are inserted here,
-   * and clients who wait meanwhile come back into it (`WakesRepository.clientsOf`). Whoever is being served at a screen
+   * and clients who wait meanwhile come back into it (`DependentsRepository.clientsOf`). Whoever is being served at a screen
    * is not held back, and nobody is touched who came since the others were locked.
    */
   private async wantPeople(tx: PoolClient, importId: string, batch: number[], locked: string[]): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
-         wanted_at, due_at, held_by)
+         wanted_at, due_at, paused_by_import)
        SELECT gen_random_uuid(), kind, external_id, profile, profile_hash, email_fingerprint, 'bulk', 'pending',
          clock_timestamp(), clock_timestamp(), $1
        FROM (SELECT r.* FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${CHANGES}
          ORDER BY array_position($2::int[], r.row_no)) AS r
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, wanted_at = excluded.wanted_at,
+         fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, wanted_at = excluded.wanted_at,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
-         held_by = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN excluded.held_by END,
+         paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN excluded.paused_by_import END,
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END,

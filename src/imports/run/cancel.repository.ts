@@ -16,7 +16,7 @@ interface Idle {
 const IDLE = `unnest($2::uuid[], $3::int[]) AS idle(id, row_no) JOIN import_rows r ON r.import_id = $1 AND r.row_no = idle.row_no`;
 
 /** Those of them whom this round has not let go. */
-const HELD = 'p.id = idle.id AND p.held_by = $1';
+const HELD = 'p.id = idle.id AND p.paused_by_import = $1';
 
 /** Nobody else can be held back by an import: found by its rows, since most people are not. */
 const OF_IMPORT = 'id IN (SELECT person_id FROM import_rows WHERE import_id = $1)';
@@ -32,16 +32,18 @@ export class CancelRepository {
   /** Holds back whom an earlier round let go on; interactive work is left alone. */
   private async hold(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `UPDATE people p SET held_by = $1 FROM import_rows r
+      `UPDATE people p SET paused_by_import = $1 FROM import_rows r
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND p.id = r.person_id AND p.wanted_at = r.person_wanted_at
-         AND r.applied AND p.lane = 'bulk' AND p.held_by IS NULL`,
+         AND r.applied AND p.lane = 'bulk' AND p.paused_by_import IS NULL`,
       [importId],
     );
   }
 
   /** Lets whoever is held by it go on: it has ended. */
   async release(tx: PoolClient, importId: string): Promise<void> {
-    await tx.query(`UPDATE people SET held_by = NULL WHERE held_by = $1 AND ${OF_IMPORT}`, [importId]);
+    await tx.query(`UPDATE people SET paused_by_import = NULL WHERE paused_by_import = $1 AND ${OF_IMPORT}`, [
+      importId,
+    ]);
   }
 
   /** Whoever is still held goes on, and nothing is kept that only a plan would need: the import has ended for good. */
@@ -55,13 +57,13 @@ export class CancelRepository {
    * is new is forgotten. A call under way is waited for, and a call without an answer is settled first: those rows stay
    * pending until the next round.
    */
-  async takeBack(tx: PoolClient, importId: string): Promise<void> {
+  async rollBack(tx: PoolClient, importId: string): Promise<void> {
     await this.hold(tx, importId);
     const idle = await this.lockIdle(tx, importId);
-    await this.giveBack(tx, importId, idle);
+    await this.restorePrevious(tx, importId, idle);
     await this.keepLists(tx, importId, idle);
     for (const kind of ['client', 'provider']) await this.forgetNew(tx, importId, idle, kind);
-    await this.letOn(tx, importId, idle);
+    await this.releaseFinished(tx, importId, idle);
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', profile = NULL, was = NULL,
          hint = 'The import was cancelled, or failed, before this row was done.'
@@ -82,7 +84,7 @@ export class CancelRepository {
   private async lockIdle(tx: PoolClient, importId: string): Promise<Idle> {
     const { rows } = await tx.query<{ id: string; rowNo: number }>(
       `SELECT p.id, r.row_no AS "rowNo" FROM import_rows r JOIN people p ON p.id = r.person_id AND p.wanted_at = r.person_wanted_at
-       WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.held_by = $1 AND p.state <> 'deleted'
+       WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied AND p.paused_by_import = $1 AND p.state <> 'deleted'
          AND p.attempt_call_id IS NULL AND NOT ${IS_LEASED}
        ORDER BY p.id FOR UPDATE OF p`,
       [importId],
@@ -94,24 +96,24 @@ export class CancelRepository {
    * Whoever has a call to settle, or is needed by somebody else, goes on; what is under way stays held for the next
    * round, and with it the providers whom it alone names.
    */
-  private async letOn(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
+  private async releaseFinished(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     await tx.query(
-      `UPDATE people SET held_by = NULL WHERE held_by = $1 AND ${OF_IMPORT} AND attempt_call_id IS NOT NULL
+      `UPDATE people SET paused_by_import = NULL WHERE paused_by_import = $1 AND ${OF_IMPORT} AND attempt_call_id IS NOT NULL
          AND NOT ${IS_LEASED}`,
       [importId],
     );
     await tx.query(
-      `UPDATE people p SET held_by = NULL FROM ${IDLE} WHERE ${HELD} AND NOT EXISTS (
+      `UPDATE people p SET paused_by_import = NULL FROM ${IDLE} WHERE ${HELD} AND NOT EXISTS (
          SELECT 1 FROM client_providers cp JOIN people c ON c.id = cp.client_id
-         WHERE cp.provider_id = p.id AND c.held_by = $1)`,
+         WHERE cp.provider_id = p.id AND c.paused_by_import = $1)`,
       [importId, idle.people, idle.rows],
     );
   }
 
   /** The changed wish is another than the row's, so that these rows are skipped afterwards. */
-  private async giveBack(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
+  private async restorePrevious(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE people p SET held_by = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
+      `UPDATE people p SET paused_by_import = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
          profile_hash = decode(r.was->>'profileHash', 'base64'),
          email_fingerprint = decode(r.was->>'emailFingerprint', 'base64'),
          fault = r.was->>'fault', review = r.was->>'review', checked_absent_at = NULL,
@@ -137,7 +139,7 @@ export class CancelRepository {
   /** A client whom the import created keeps the list that the platform has: the rest of it was not sent. */
   private async keepLists(tx: PoolClient, importId: string, idle: Idle): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE people p SET held_by = NULL, step = NULL, due_at = clock_timestamp() FROM ${IDLE}
+      `UPDATE people p SET paused_by_import = NULL, step = NULL, due_at = clock_timestamp() FROM ${IDLE}
        WHERE ${HELD} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
       [importId, idle.people, idle.rows],
     );

@@ -3,17 +3,17 @@ import { DatabaseError, type PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { BATCH_ROWS } from '../model/batch-rows.js';
 import { MOST_ATTEMPTS, nextAttemptInMs } from '../model/import-attempts.js';
 import { standing } from '../model/import-guards.js';
-import { awaitTurn, isFirst } from '../model/import-lock.js';
+import { isFirst, lockImport } from '../model/import-lock.js';
 import type { ImportRecord } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { GuardsRepository } from '../plan/guards.repository.js';
 import { PlanRepository } from '../plan/plan.repository.js';
 import { ReferencesRepository } from '../plan/references.repository.js';
-import { fairRows } from '../plan/shuffled-order.js';
+import { shuffledRows } from '../plan/shuffled-order.js';
 import { APPLY_PHASES, ApplyRepository } from './apply.repository.js';
 import { PreparationRepository } from './preparation.repository.js';
 
@@ -49,7 +49,7 @@ export class ImportPreparation {
     private readonly guards: GuardsRepository,
     private readonly applying: ApplyRepository,
     private readonly references: ReferencesRepository,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   /** Plans and applies whatever waits for it; of several calls at once one does the work. */
@@ -92,7 +92,7 @@ export class ImportPreparation {
       if (!(await isFirst(tx))) throw new Overtaken();
       await this.imports.analyse(tx);
       await this.plans.plan(tx, record);
-      const guards = await this.guards.weigh(tx, record.id);
+      const guards = await this.guards.evaluateThresholds(tx, record.id);
       const mayApply = !record.dryRun && record.mode !== 'snapshot' && standing(guards, []).length === 0;
       if (!(await this.preparing.planned(tx, record.id, mayApply))) throw new Overtaken();
       return mayApply;
@@ -117,7 +117,7 @@ export class ImportPreparation {
       await this.preparing.applied(tx, importId);
       if (holdsPeople) await this.imports.analyse(tx);
     }, 'bulk');
-    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-applied');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-applied');
   }
 
   private async inBatches(
@@ -125,11 +125,11 @@ export class ImportPreparation {
     lastRow: number,
     work: (tx: PoolClient, rowNos: number[]) => Promise<number>,
   ): Promise<void> {
-    const rows = fairRows(lastRow);
+    const rows = shuffledRows(lastRow);
     for (let done = 0; done < lastRow; done += BATCH_ROWS) {
       const batch = Array.from({ length: Math.min(BATCH_ROWS, lastRow - done) }, () => rows.next().value as number);
       await this.database.transaction(async (tx) => {
-        await awaitTurn(tx);
+        await lockImport(tx);
         if (!(await this.preparing.lockApplying(tx, importId))) throw new Overtaken();
         if ((await work(tx, batch)) > 0) await this.preparing.gotOn(tx, importId);
       }, 'bulk');

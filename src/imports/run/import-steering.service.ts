@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { BATCH_ROWS } from '../model/batch-rows.js';
 import { ApplyRepository } from './apply.repository.js';
 import { SteeringRepository } from './steering.repository.js';
@@ -19,7 +19,7 @@ export class ImportSteering {
     private readonly database: Database,
     private readonly steering: SteeringRepository,
     private readonly applying: ApplyRepository,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   /** Goes on with every import that was steered; of several calls at once one does the work. */
@@ -49,7 +49,7 @@ export class ImportSteering {
       await this.steering.followed(tx, id, left > BATCH_ROWS ? done + BATCH_ROWS : null);
       return { more: left > BATCH_ROWS, letGo };
     }, 'bulk');
-    if (letGo > 0) this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'import-resumed');
+    if (letGo > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-resumed');
     return more;
   }
 }

@@ -3,17 +3,17 @@ import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Sweep } from '../../queue/notifier/poller.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { Poller } from '../../queue/notifier/poller.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { COUNT_EVERY_MS } from '../model/import-eta.js';
 import { isFirst } from '../model/import-lock.js';
 import type { ImportRecord, ImportState } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
-import { RowCellsRepository } from '../model/raw-rows.repository.js';
+import { RawRowsRepository } from '../model/raw-rows.repository.js';
 import { CancelRepository } from './cancel.repository.js';
 import { ImportPreparation } from './import-preparation.service.js';
 import { ImportSteering } from './import-steering.service.js';
-import { TallyRepository } from './outcomes.repository.js';
+import { OutcomesRepository } from './outcomes.repository.js';
 
 /** Milliseconds without a sign of life after which an upload counts as broken off. */
 const SILENT_MS = 60_000;
@@ -46,23 +46,23 @@ export class ImportSteps implements OnModuleInit {
     private readonly imports: ImportsRepository,
     private readonly preparation: ImportPreparation,
     private readonly steering: ImportSteering,
-    private readonly tallies: TallyRepository,
+    private readonly tallies: OutcomesRepository,
     private readonly cancelling: CancelRepository,
-    private readonly cells: RowCellsRepository,
-    private readonly doorbell: Doorbell,
-    private readonly sweep: Sweep,
+    private readonly cells: RawRowsRepository,
+    private readonly notifier: QueueNotifier,
+    private readonly poller: Poller,
     private readonly clock: Clock,
   ) {}
 
   onModuleInit(): void {
-    this.sweep.every(COUNT_EVERY_MS, 'imports', () => this.prepareAll());
-    this.sweep.every(COUNT_EVERY_MS, 'steered imports', () => this.steering.followAll());
-    this.sweep.every(COUNT_EVERY_MS, 'import outcomes', () => this.countAll());
-    this.sweep.every(LISTEN_MS, 'broken uploads', () => this.giveUpSilent());
+    this.poller.every(COUNT_EVERY_MS, 'imports', () => this.prepareAll());
+    this.poller.every(COUNT_EVERY_MS, 'steered imports', () => this.steering.followAll());
+    this.poller.every(COUNT_EVERY_MS, 'import outcomes', () => this.countAll());
+    this.poller.every(LISTEN_MS, 'broken uploads', () => this.failStale());
   }
 
   /** Gives up imports whose reader died with its process. */
-  private async giveUpSilent(): Promise<void> {
+  private async failStale(): Promise<void> {
     for (const id of await this.imports.silent(SILENT_MS)) {
       await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED), 'bulk');
     }
@@ -101,11 +101,11 @@ export class ImportSteps implements OnModuleInit {
       const record = await this.imports.lockUnderWay(tx, importId);
       if (!record || isTakenBack(record.state) !== isTakenBack(seen)) return false;
       if (record.applyWanted && record.state === 'running') return false; // nobody goes yet
-      const wasPending = await this.tallies.tally(tx, record.id);
+      const wasPending = await this.tallies.resolveOutcomes(tx, record.id);
       const isToTakeBack = isTakenBack(record.state) && wasPending > 0 && record.steeredTo === null;
       // One that is applied at this moment may name a provider who would be taken back.
-      if (isToTakeBack && (await isFirst(tx))) await this.cancelling.takeBack(tx, record.id);
-      const pending = isToTakeBack ? await this.tallies.tally(tx, record.id) : wasPending;
+      if (isToTakeBack && (await isFirst(tx))) await this.cancelling.rollBack(tx, record.id);
+      const pending = isToTakeBack ? await this.tallies.resolveOutcomes(tx, record.id) : wasPending;
       if (pending > 0 || record.applyWanted || record.steeredTo !== null) return pending === wasPending;
       await this.finish(tx, record);
       return false;
@@ -121,8 +121,8 @@ export class ImportSteps implements OnModuleInit {
     this.log.log({ msg: 'import finished', import: id, state });
   }
 
-  /** Rings for the imports' own queue. */
-  ring(): void {
-    this.doorbell.ring(IMPORT_QUEUE, 'import-staged');
+  /** Notifies for the imports' own queue. */
+  notify(): void {
+    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
   }
 }

@@ -15,9 +15,9 @@ const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.
 
 /** Gives rows the outcome that their person came to. */
 @Injectable()
-export class TallyRepository {
+export class OutcomesRepository {
   /** @returns how many rows of the import are still pending */
-  async tally(tx: PoolClient, importId: string): Promise<number> {
+  async resolveOutcomes(tx: PoolClient, importId: string): Promise<number> {
     await tx.query(
       `WITH come AS (
          SELECT r.row_no, p.error_code, p.state,

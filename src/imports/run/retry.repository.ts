@@ -16,7 +16,7 @@ export class RetryRepository {
   /**
    * Plans skipped rows anew, to be applied, with the lists as they are now where the files left or added to them, and
    * lets the people of failed rows and of those in review go on. A client whose provider is gone meanwhile is rejected,
-   * with its original cells (`RowCellsRepository.forget`).
+   * with its original cells (`RawRowsRepository.forget`).
    *
    * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
    */
@@ -37,7 +37,7 @@ export class RetryRepository {
       skipped.map(({ rowNo }) => rowNo),
     );
     await tx.query(
-      `UPDATE people p SET fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, checked_absent_at = NULL, held_by = NULL,
+      `UPDATE people p SET fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, checked_absent_at = NULL, paused_by_import = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,

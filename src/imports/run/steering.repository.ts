@@ -47,10 +47,10 @@ export class SteeringRepository {
     );
     const open = rows.filter(({ isOpen }) => isOpen);
     await tx.query(
-      `UPDATE people SET held_by = $1 WHERE id = ANY (ARRAY(
+      `UPDATE people SET paused_by_import = $1 WHERE id = ANY (ARRAY(
          SELECT p.id FROM unnest($2::uuid[], $3::timestamptz[]) AS wish(id, at)
          JOIN people p ON p.id = wish.id AND p.wanted_at = wish.at
-         WHERE p.lane = 'bulk' AND p.held_by IS NULL ORDER BY p.id FOR NO KEY UPDATE OF p))`,
+         WHERE p.lane = 'bulk' AND p.paused_by_import IS NULL ORDER BY p.id FOR NO KEY UPDATE OF p))`,
       [importId, open.map(({ id }) => id), open.map(({ at }) => at)],
     );
   }

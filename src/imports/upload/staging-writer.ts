@@ -29,7 +29,7 @@ export class StagingWriter {
   private facts: StagedFact[] = [];
   private characters = 0;
   private rowNo = 0;
-  private factNo = 0;
+  private referenceNo = 0;
 
   /** @param tx whose transaction the caller owns; nobody else uses the connection until `flush` */
   constructor(
@@ -56,9 +56,9 @@ export class StagingWriter {
 
   /** Adds what a resource says beside the people. */
   async fact(fact: ReferenceFact): Promise<void> {
-    this.factNo += 1;
-    if (this.factNo > this.mostRows * FACTS_A_ROW) throw tooMany(this.mostRows * FACTS_A_ROW, 'references');
-    this.facts.push({ ...fact, factNo: this.factNo });
+    this.referenceNo += 1;
+    if (this.referenceNo > this.mostRows * FACTS_A_ROW) throw tooMany(this.mostRows * FACTS_A_ROW, 'references');
+    this.facts.push({ ...fact, referenceNo: this.referenceNo });
     if (this.facts.length === BATCH_ITEMS) await this.handOver();
   }
 

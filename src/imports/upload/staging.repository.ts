@@ -4,14 +4,14 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { PersonKind } from '../../people/model/person.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { type CopyValue, copyLine } from '../model/copy-text.js';
-import { type RowCells, RowCellsRepository, type SealedCells } from '../model/raw-rows.repository.js';
+import { type RawRows, RawRowsRepository, type SealedCells } from '../model/raw-rows.repository.js';
 import { ReferenceKeys } from '../model/reference-keys.js';
 import type { AcceptedRow, ImportedPerson, ReferenceFact, RejectedRow } from '../parse/row/import-row.js';
 import { type KnownCandidate, UnchangedRowsRepository } from './unchanged-rows.repository.js';
 
 const ROW_COLUMNS =
   'import_id, row_no, file, line, kind, external_id, profile, profile_hash, email_fingerprint, providers, outcome, planned, code, field, hint';
-const FACT_COLUMNS = 'import_id, fact_no, type, key, target, kind, rank, at, position, ends, form';
+const FACT_COLUMNS = 'import_id, reference_no, type, key, target, kind, rank, at, position, ends, form';
 
 /** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
 interface RowPlace {
@@ -30,7 +30,7 @@ export type StagedAccepted = RowPlace & {
 /** A row on its way into the database; a rejected one with the kind that it, or else its file, is of. */
 export type StagedRow = StagedAccepted | (RowPlace & { row: RejectedRow; kind: PersonKind | null });
 
-export type StagedFact = ReferenceFact & { factNo: number };
+export type StagedFact = ReferenceFact & { referenceNo: number };
 
 /** Writes what was read of an import, a batch at a time. */
 @Injectable()
@@ -38,7 +38,7 @@ export class StagingRepository {
   constructor(
     private readonly seal: ProfileSeal,
     private readonly keys: ReferenceKeys,
-    private readonly cells: RowCellsRepository,
+    private readonly cells: RawRowsRepository,
     private readonly unchanged: UnchangedRowsRepository,
   ) {}
 
@@ -62,8 +62,8 @@ export class StagingRepository {
 
   /** Stores what resources say beside the people. */
   async storeFacts(tx: PoolClient, importId: string, facts: readonly StagedFact[]): Promise<void> {
-    const lines = facts.map((fact) => copyLine([importId, fact.factNo, fact.type, ...this.factFields(fact)]));
-    await copy(tx, `COPY import_facts (${FACT_COLUMNS}) FROM STDIN`, lines);
+    const lines = facts.map((fact) => copyLine([importId, fact.referenceNo, fact.type, ...this.factFields(fact)]));
+    await copy(tx, `COPY import_references (${FACT_COLUMNS}) FROM STDIN`, lines);
   }
 
   /** A person's profile is sealed for its later place among the people. */
@@ -113,7 +113,7 @@ function profileOf({ email, firstName, lastName }: ImportedPerson): Profile {
   return { email: email ?? null, firstName, lastName };
 }
 
-function cellsOf(staged: StagedRow): RowCells {
+function cellsOf(staged: StagedRow): RawRows {
   const { raw } = staged.row;
   return isAccepted(staged) ? { raw, profile: profileOf(staged.row.person) } : { raw };
 }

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../../people/model/person.js';
 import { ProfileSeal } from '../../people/model/profile.js';
 import { arrayLiteral } from '../model/copy-text.js';
-import { type CellsBlock, RowCellsRepository, type SealedCells } from '../model/raw-rows.repository.js';
+import { type CellsBlock, RawRowsRepository, type SealedCells } from '../model/raw-rows.repository.js';
 
 /** A row whose person may be known as it says. */
 export interface KnownCandidate {
@@ -24,7 +24,7 @@ export interface KnownCandidate {
 @Injectable()
 export class UnchangedRowsRepository {
   constructor(
-    private readonly cells: RowCellsRepository,
+    private readonly cells: RawRowsRepository,
     private readonly seal: ProfileSeal,
   ) {}
 
@@ -40,7 +40,7 @@ export class UnchangedRowsRepository {
     { firstRow, lastRow, sealed }: SealedCells,
   ): Promise<Set<number>> {
     const { rows } = await tx.query<{ row_no: number }>(
-      `WITH block AS (INSERT INTO import_cells (import_id, first_row, last_row, sealed) VALUES ($1, $9, $10, $11))
+      `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $9, $10, $11))
        INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
          person_id, person_wanted_at)
        SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',

@@ -17,7 +17,7 @@ const TRY_AGAIN_SECONDS = 30;
  * the database. An upload is one transaction and is never run again: its bytes come once.
  */
 @Injectable()
-export class UploadRoom implements OnApplicationShutdown {
+export class UploadConnectionPool implements OnApplicationShutdown {
   private readonly pool: pg.Pool;
   private taken = 0;
 
@@ -32,7 +32,9 @@ export class UploadRoom implements OnApplicationShutdown {
       options: SESSION_OPTIONS,
       application_name: 'notebridge-uploads',
     });
-    this.pool.on('error', (error) => new Logger(UploadRoom.name).warn(`an idle connection was lost: ${error.name}`));
+    this.pool.on('error', (error) =>
+      new Logger(UploadConnectionPool.name).warn(`an idle connection was lost: ${error.name}`),
+    );
     // One that dies while its sender is slow fails the next statement; without a listener it would end the process too.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
   }

@@ -17,7 +17,7 @@ const NO_ATTEMPT = `attempt_look_up_at = NULL, attempt_call_id = NULL, attempt_o
 
 /** The wanted side of people: what the EHR last said. What is known of the platform is never written here. */
 @Injectable()
-export class WishesRepository {
+export class DesiredStateRepository {
   constructor(private readonly seal: ProfileSeal) {}
 
   /**
@@ -31,8 +31,8 @@ export class WishesRepository {
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
-         profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint, lane = 'interactive', held_by = NULL,
-         fault = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, wanted_at = clock_timestamp(),
+         profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint, lane = 'interactive', paused_by_import = NULL,
+         fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, wanted_at = clock_timestamp(),
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END
@@ -54,8 +54,8 @@ export class WishesRepository {
   /** Wants a person to be gone. */
   async wantAbsence(tx: PoolClient, id: string): Promise<void> {
     await tx.query(
-      `UPDATE people SET wanted = false, lane = 'interactive', held_by = NULL, fault = NULL, review = NULL,
-         retry_at = NULL, strikes = 0, lost_creates = 0, checked_absent_at = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
+      `UPDATE people SET wanted = false, lane = 'interactive', paused_by_import = NULL, fault = NULL, review = NULL,
+         retry_at = NULL, failures = 0, lost_creates = 0, checked_absent_at = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
       [id],
     );
   }
@@ -107,7 +107,7 @@ export class WishesRepository {
       delete: 'role_known = true',
     };
     await tx.query(
-      `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, strikes = 0, lost_creates = 0, lane = 'interactive', held_by = NULL WHERE id = $1`,
+      `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, failures = 0, lost_creates = 0, lane = 'interactive', paused_by_import = NULL WHERE id = $1`,
       [id],
     );
   }
@@ -136,7 +136,7 @@ export class WishesRepository {
       `UPDATE people SET platform_user_id = $2, origin = $3, role_known = true,
          applied_profile = CASE WHEN attempt_operation LIKE 'create%' THEN attempt_profile END,
          given_primary = CASE WHEN attempt_operation LIKE 'create%' THEN given_primary END, providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
-         retry_at = NULL, strikes = 0, lost_creates = 0
+         retry_at = NULL, failures = 0, lost_creates = 0
        WHERE id = $1`,
       [id, platformUserId, origin],
     );

@@ -3,18 +3,18 @@ import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
-import { waitUntil } from '../../http/request/poll-until.js';
+import { pollUntil } from '../../http/request/poll-until.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { becameListable, type PersonKind, type PersonState } from '../model/person.js';
 import type { PersonRow } from '../model/person-row.js';
 import { type PersonView, showPerson } from '../model/person-view.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { type ResolveAction, type ResolveRefusal, resolveRefusal } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
-import { WakesRepository } from '../store/dependents.repository.js';
+import { DependentsRepository } from '../store/dependents.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
-import { WishesRepository } from './desired-state.repository.js';
+import { DesiredStateRepository } from './desired-state.repository.js';
 
 /** States in which nothing more happens by itself. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
@@ -32,17 +32,17 @@ export class PeopleService {
   constructor(
     private readonly database: Database,
     private readonly people: PeopleRepository,
-    private readonly wakes: WakesRepository,
-    private readonly wishes: WishesRepository,
+    private readonly dependents: DependentsRepository,
+    private readonly desired: DesiredStateRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   /** Wants a provider with this profile. */
   async putProvider(externalId: string, profile: Profile): Promise<PersonView> {
     const key: PersonKey = { kind: 'provider', externalId };
-    return this.change(key, async (tx) => this.wishes.wantPerson(tx, key, profile));
+    return this.change(key, async (tx) => this.desired.wantPerson(tx, key, profile));
   }
 
   /**
@@ -54,8 +54,8 @@ export class PeopleService {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
-      const id = await this.wishes.wantPerson(tx, key, profile);
-      await this.wishes.wantProviders(tx, id, providerIds);
+      const id = await this.desired.wantPerson(tx, key, profile);
+      await this.desired.wantProviders(tx, id, providerIds);
       return id;
     });
   }
@@ -67,9 +67,9 @@ export class PeopleService {
       const providerIds = await this.providerIds(tx, providers);
       const row = await this.mustFind(tx, key);
       if (!row.person.wanted) throw notFound('client');
-      await this.wishes.wantProviders(tx, row.id, providerIds);
+      await this.desired.wantProviders(tx, row.id, providerIds);
       await tx.query(
-        `UPDATE people SET lane = 'interactive', held_by = NULL, fault = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
+        `UPDATE people SET lane = 'interactive', paused_by_import = NULL, fault = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
         [row.id],
       );
       return row.id;
@@ -80,12 +80,12 @@ export class PeopleService {
   async remove(key: PersonKey): Promise<PersonView> {
     return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
-      const clients = key.kind === 'provider' ? await this.wishes.countClientsOf(tx, row.id) : 0;
+      const clients = key.kind === 'provider' ? await this.desired.countClientsOf(tx, row.id) : 0;
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
         throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
       }
-      await this.wishes.wantAbsence(tx, row.id);
+      await this.desired.wantAbsence(tx, row.id);
       return row.id;
     });
   }
@@ -97,7 +97,7 @@ export class PeopleService {
       if (!row) throw notFound(key.kind);
       return this.view(row);
     };
-    return waitUntil(seconds, read, (view) => SETTLED.includes(view.sync.state), signal);
+    return pollUntil(seconds, read, (view) => SETTLED.includes(view.sync.state), signal);
   }
 
   /**
@@ -124,7 +124,7 @@ export class PeopleService {
       const row = await this.mustFind(tx, key);
       const refusal = resolveRefusal(action, row.state, row.person);
       if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state: row.state } });
-      if (action !== 'link') await this.wishes.resolve(tx, row.id, action);
+      if (action !== 'link') await this.desired.resolve(tx, row.id, action);
       else if (!platformUserId) {
         throw new Problem(422, 'platform-user-id-needed', 'To link, name the user of the platform in platformUserId.', {
           pointer: '/platformUserId',
@@ -132,7 +132,7 @@ export class PeopleService {
       } else if (await this.people.isHeldByAnother(tx, row.id, platformUserId)) {
         const detail = 'This user of the platform is linked to another person; find out which of the two it is.';
         throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
-      } else await this.wishes.link(tx, row.id, platformUserId, 'resolved');
+      } else await this.desired.link(tx, row.id, platformUserId, 'resolved');
       return row.id;
     });
   }
@@ -163,25 +163,26 @@ export class PeopleService {
     return this.views(rows.map((row) => row.id));
   }
 
-  /** Changes what is wanted or known of one person, decides anew, and rings. */
+  /** Changes what is wanted or known of one person, decides anew, and notifies. */
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonView> {
     const view = await this.database.transaction(async (tx) => {
       const before = await this.people.find(tx, key.kind, key.externalId);
       const id = await work(tx);
       const row = await this.people.redecide(tx, id);
-      if (row.kind === 'client') await this.wakes.hurryProvidersOf(tx, id);
-      if (row.kind === 'provider' && becameListable(before?.person, row.person)) await this.wakes.clientsOf(tx, id);
+      if (row.kind === 'client') await this.dependents.hurryProvidersOf(tx, id);
+      if (row.kind === 'provider' && becameListable(before?.person, row.person))
+        await this.dependents.clientsOf(tx, id);
       const decided = await this.people.load(tx, id);
       if (!decided) throw new Error('A person vanished while it was being changed.');
       return this.view(decided);
     });
-    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'person-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
     return view;
   }
 
   private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
     const named = new Map(
-      (await this.wishes.nameProviders(tx, externalIds)).map((provider) => [provider.externalId, provider.id]),
+      (await this.desired.nameProviders(tx, externalIds)).map((provider) => [provider.externalId, provider.id]),
     );
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Feed } from '../../feed/feed.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   type EventHandler,
   type Handled,
@@ -10,10 +10,10 @@ import {
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
 import type { PersonRow } from '../model/person-row.js';
-import { WakesRepository } from '../store/dependents.repository.js';
+import { DependentsRepository } from '../store/dependents.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
-import { WishesRepository } from './desired-state.repository.js';
+import { DesiredStateRepository } from './desired-state.repository.js';
 
 /**
  * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
@@ -25,11 +25,11 @@ import { WishesRepository } from './desired-state.repository.js';
 export class UserCreatedHandler implements EventHandler {
   constructor(
     private readonly people: PeopleRepository,
-    private readonly wakes: WakesRepository,
-    private readonly wishes: WishesRepository,
+    private readonly dependents: DependentsRepository,
+    private readonly desired: DesiredStateRepository,
     private readonly users: PlatformUsersRepository,
     private readonly feed: Feed,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
@@ -49,9 +49,9 @@ export class UserCreatedHandler implements EventHandler {
     const row = kind && externalUserId !== null ? await this.people.find(tx, kind, externalUserId, true) : undefined;
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
     if (!isOpen) return this.users.keep(tx, user);
-    await this.wishes.link(tx, row.id, platformUserId, 'event');
+    await this.desired.link(tx, row.id, platformUserId, 'event');
     await this.people.redecide(tx, row.id);
-    if (kind === 'provider') await this.wakes.clientsOf(tx, row.id);
+    if (kind === 'provider') await this.dependents.clientsOf(tx, row.id);
   }
 
   private async tell(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
@@ -62,16 +62,16 @@ export class UserCreatedHandler implements EventHandler {
 
   private async judgeRole(tx: PoolClient, { id, kind, person }: PersonRow, user: UnknownPlatformUser): Promise<void> {
     if (person.roleKnown) return;
-    if (kindOfRole(user.role) === kind) await this.wishes.confirmRole(tx, id);
+    if (kindOfRole(user.role) === kind) await this.desired.confirmRole(tx, id);
     else {
       await this.users.keep(tx, user);
-      await this.wishes.unlink(tx, id);
+      await this.desired.unlink(tx, id);
     }
     await this.people.redecide(tx, id);
-    if (kind === 'provider') await this.wakes.clientsOf(tx, id);
+    if (kind === 'provider') await this.dependents.clientsOf(tx, id);
   }
 
   afterCommit(): void {
-    this.doorbell.ring(USER_MANAGEMENT_QUEUE, 'user-created');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'user-created');
   }
 }

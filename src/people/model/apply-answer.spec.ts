@@ -90,13 +90,13 @@ describe('what an answer settles', () => {
   });
 
   test('a success ends the back-off, a refusal for all does not count as a fault of the person', () => {
-    const tired = { ...mirrored, strikes: 3, retryAt };
+    const tired = { ...mirrored, failures: 3, retryAt };
     expect(answered(granted(tired, setList), setList, { kind: 'applied' })).toMatchObject({
-      strikes: 0,
+      failures: 0,
       retryAt: null,
     });
-    expect(answered(tired, check, { kind: 'refused-for-all' })).toMatchObject({ strikes: 3, fault: null });
-    expect(answered(tired, check, { kind: 'unreachable' })).toMatchObject({ strikes: 4, retryAt });
+    expect(answered(tired, check, { kind: 'refused-for-all' })).toMatchObject({ failures: 3, fault: null });
+    expect(answered(tired, check, { kind: 'unreachable' })).toMatchObject({ failures: 4, retryAt });
   });
 });
 
@@ -116,7 +116,7 @@ describe('when the outcome is not known', () => {
 
   test('a list stays unknown and is tried again', () => {
     const after = answered(granted(mirrored, setList), setList, unknown);
-    expect(after).toMatchObject({ appliedProviders: null, retryAt, strikes: 1 });
+    expect(after).toMatchObject({ appliedProviders: null, retryAt, failures: 1 });
     expect(after.attempt).toMatchObject({ operation: 'setClientProviders', lookUpAt });
   });
 
@@ -232,7 +232,7 @@ test('a create that never gets through is tried ever more rarely, although the c
     person = answered(person, check, { kind: 'absent' });
     expect(person.retryAt).toBeNull();
     person = answered(granted(person, create), create, { kind: 'unreachable' });
-    expect(person).toMatchObject({ strikes: tries, retryAt, attempt: null });
+    expect(person).toMatchObject({ failures: tries, retryAt, attempt: null });
   }
-  expect(answered(person, create, { kind: 'created', userId: 'u9', heldByAnother: false }).strikes).toBe(0);
+  expect(answered(person, create, { kind: 'created', userId: 'u9', heldByAnother: false }).failures).toBe(0);
 });

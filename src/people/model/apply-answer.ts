@@ -76,15 +76,15 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
 
 function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
-  const calm: Person = { ...known, strikes: 0, retryAt: null };
+  const calm: Person = { ...known, failures: 0, retryAt: null };
   // That the platform answers is all that was asked; whatever it says is no word on this client.
   if (step.subject === 'primary' && SAYS_SOMETHING.includes(answer.kind)) return calm;
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
       // The faults of a create before it are not over yet: else it would be made again without a pause.
-      const { strikes } = person;
-      const absent: Person = { ...calm, strikes, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+      const { failures } = person;
+      const absent: Person = { ...calm, failures, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
       return step.subject === 'attempted' && person.wanted ? heldBack(absent, call) : absent;
     }
     case 'exists':
@@ -122,7 +122,7 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
     case 'not-sent':
       return known;
     case 'unreachable':
-      return { ...known, strikes: person.strikes + 1, retryAt: call.retryAt };
+      return { ...known, failures: person.failures + 1, retryAt: call.retryAt };
     case 'unknown':
       return unknown(person, step, call);
   }
@@ -161,7 +161,7 @@ function settled(person: Person, callId: string): Person {
 }
 
 function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpAt }: AnsweredCall): Person {
-  const struck: Person = { ...person, strikes: person.strikes + 1, retryAt };
+  const struck: Person = { ...person, failures: person.failures + 1, retryAt };
   if (!person.attempt || step.operation === 'checkUser') return struck;
   if (step.operation === 'setClientProviders' || step.operation === 'deleteUser') {
     return { ...struck, attempt: { ...person.attempt, lookUpAt } };

@@ -1,6 +1,6 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
-import type { Attempt, Operation, Person, Surroundings } from './person.js';
+import type { Attempt, DecisionContext, Operation, Person } from './person.js';
 
 const now = new Date('2026-11-21T05:00:00Z');
 const later = new Date(now.getTime() + 60_000);
@@ -15,7 +15,7 @@ const attempt = (operation: Operation, more: Partial<Attempt> = {}): Attempt => 
   lookUpAt: later,
   ...more,
 });
-const around = (more: Partial<Surroundings> = {}): Surroundings => ({
+const around = (more: Partial<DecisionContext> = {}): DecisionContext => ({
   now,
   claim: 'held',
   providers: [],
@@ -72,7 +72,7 @@ describe('on the way to the platform', () => {
   });
 
   test('after a transient fault the same call may leave, but not before its time', () => {
-    expect(nextStep(provider({ retryAt: later, strikes: 1 }), around())).toMatchObject({ notBefore: later });
+    expect(nextStep(provider({ retryAt: later, failures: 1 }), around())).toMatchObject({ notBefore: later });
   });
 
   test('a fault stops everything until somebody changes something', () => {

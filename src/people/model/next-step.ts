@@ -1,4 +1,4 @@
-import type { Operation, Person, PersonState, Review, Surroundings } from './person.js';
+import type { DecisionContext, Operation, Person, PersonState, Review } from './person.js';
 
 /** The one platform call that comes next, and when it may leave. */
 export interface CallStep {
@@ -41,12 +41,12 @@ export const CHECK_FRESH_MS = 10 * 60_000;
  * Pure: the same person and surroundings give the same step. Whoever takes the step merges its outcome with
  * `applyGrant` and `applyAnswer`, and asks again.
  */
-export function nextStep(person: Person, around: Surroundings): Step {
+export function nextStep(person: Person, around: DecisionContext): Step {
   if (person.fault) return rest('failed', person.fault);
   return person.wanted ? towardsPresence(person, around) : towardsAbsence(person, around);
 }
 
-function towardsPresence(person: Person, around: Surroundings): Step {
+function towardsPresence(person: Person, around: DecisionContext): Step {
   if (person.review) return review(person.review);
   if (person.platformUserId !== null) return mirrored(person, around);
   if (person.attempt) return settleAttempt(person, around, 'pending', 'create-unknown');
@@ -64,7 +64,7 @@ function towardsPresence(person: Person, around: Surroundings): Step {
   return call(person, 'createClient', 'pending', { providerUserIds: wantedList(around).slice(0, 1) });
 }
 
-function mirrored(person: Person, around: Surroundings): Step {
+function mirrored(person: Person, around: DecisionContext): Step {
   // A delete that may have been done is seen through: only then is it known that the person must be made anew.
   if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
   if (person.kind === 'provider') return rest('synced', null);
@@ -78,7 +78,7 @@ function mirrored(person: Person, around: Surroundings): Step {
   return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
 }
 
-function towardsAbsence(person: Person, around: Surroundings): Step {
+function towardsAbsence(person: Person, around: DecisionContext): Step {
   if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
     if (isFoundByEmailAlone(person)) return review('delete-linked');
@@ -94,18 +94,18 @@ export function isFoundByEmailAlone(person: Person): boolean {
   return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
 }
 
-function settleAttempt(person: Person, around: Surroundings, state: PersonState, code: Review): Step {
+function settleAttempt(person: Person, around: DecisionContext, state: PersonState, code: Review): Step {
   const { attempt } = person;
   if (attempt && around.now < attempt.lookUpAt) return rest(state, 'outcome-unknown', attempt.lookUpAt);
   if (!attempt || attempt.email === null) return review(code);
   return call(person, 'checkUser', state, { subject: 'attempted' });
 }
 
-function awaitsProvider(person: Person, around: Surroundings): boolean {
+function awaitsProvider(person: Person, around: DecisionContext): boolean {
   return person.kind === 'client' && around.providers.some((provider) => provider.platformUserId === null);
 }
 
-function wantedList(around: Surroundings): string[] {
+function wantedList(around: DecisionContext): string[] {
   return around.providers.flatMap((provider) => provider.platformUserId ?? []);
 }
 

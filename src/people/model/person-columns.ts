@@ -19,7 +19,7 @@ export interface KnownColumns {
   review: Person['review'];
   refused_operation: Operation | null;
   refused_at: Date | null;
-  strikes: number;
+  failures: number;
   retry_at: Date | null;
 }
 
@@ -46,7 +46,7 @@ export function toColumns(known: Known, listed: string[]): KnownColumns {
     review: known.review,
     refused_operation: known.refusal?.operation ?? null,
     refused_at: known.refusal?.at ?? null,
-    strikes: known.strikes,
+    failures: known.failures,
     retry_at: known.retryAt,
   };
 }
@@ -66,7 +66,7 @@ export function fromColumns(columns: KnownColumns): Known {
     review: columns.review,
     refusal: refusalOf(columns),
     retryAt: columns.retry_at,
-    strikes: columns.strikes,
+    failures: columns.failures,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { newestOutcomes, UNANSWERED } from '../../platform/rate-limit/rate-limiter.repository.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
-import type { Person, PersonKind, PersonState, Surroundings, WantedProvider } from './person.js';
+import type { DecisionContext, Person, PersonKind, PersonState, WantedProvider } from './person.js';
 import { fromColumns, type KnownColumns } from './person-columns.js';
 
 /** A person's row with everything that its next step depends on. */
@@ -15,7 +15,7 @@ export interface PersonRow {
   errorCode: string | null;
   updatedAt: Date;
   person: Person;
-  around: Surroundings;
+  around: DecisionContext;
   /** A client's list on the platform as last known, also while a change of it is under way. */
   listed: string[];
   wantedAt: Date;

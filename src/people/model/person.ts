@@ -73,7 +73,7 @@ export interface Person {
   /** Not before this moment, after a transient fault. */
   retryAt: Date | null;
   /** Transient faults in a row. */
-  strikes: number;
+  failures: number;
 }
 
 /** A wanted provider of a client, in order; the first is the primary. */
@@ -84,7 +84,7 @@ export interface WantedProvider {
 }
 
 /** What a person's next step depends on beside the person. */
-export interface Surroundings {
+export interface DecisionContext {
   now: Date;
   /** Whether this person may speak to the platform about its email. */
   claim: 'held' | 'free' | 'taken';

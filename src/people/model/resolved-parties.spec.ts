@@ -1,4 +1,4 @@
-import { type NamedPerson, participants } from './resolved-parties.js';
+import { type NamedPerson, parties } from './resolved-parties.js';
 
 const provider: NamedPerson = {
   id: 'a',
@@ -18,9 +18,9 @@ const client: NamedPerson = {
   platformUserId: 'C1',
   appliedProviders: ['P1'],
 };
-const problem = (change: Partial<Parameters<typeof participants>[0]>) => {
+const problem = (change: Partial<Parameters<typeof parties>[0]>) => {
   try {
-    participants({ provider, client, treats: true, ...change });
+    parties({ provider, client, treats: true, ...change });
   } catch (refusal) {
     return refusal;
   }
@@ -28,14 +28,14 @@ const problem = (change: Partial<Parameters<typeof participants>[0]>) => {
 };
 
 it('a mirrored provider and the client that it treats are given with their ids on the platform', () => {
-  expect(participants({ provider, client, treats: true })).toEqual({
+  expect(parties({ provider, client, treats: true })).toEqual({
     provider: { id: 'a', externalId: 'p-1', platformUserId: 'P1' },
     client: { id: 'b', externalId: 'c-1', platformUserId: 'C1' },
   });
 });
 
 it('no client may be named', () => {
-  expect(participants({ provider, client: null, treats: false }).client).toBeNull();
+  expect(parties({ provider, client: null, treats: false }).client).toBeNull();
 });
 
 it.each([

@@ -32,7 +32,7 @@ export interface Participant {
 }
 
 /** A provider, and the client that it treats if the request names one. */
-export interface Participants {
+export interface ResolvedParties {
   provider: Participant;
   client: Participant | null;
 }
@@ -43,7 +43,7 @@ export interface Participants {
  * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
  *   `client-not-mirrored` with the person's `sync` state
  */
-export function participants({ provider, client, treats }: Found): Participants {
+export function parties({ provider, client, treats }: Found): ResolvedParties {
   const knownProvider = known(provider, 'provider');
   const knownClient = client === null ? null : known(client, 'client');
   if (knownClient && !treats) {

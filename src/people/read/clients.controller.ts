@@ -2,7 +2,7 @@ import { Body, Controller, Put, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { BodyLimit } from '../../http/request/route-options.js';
 import { PeopleService } from '../desired/people.service.js';
@@ -30,7 +30,7 @@ export class ClientsController extends PersonController {
     @ExternalIdParam() externalId: string,
     @Body() dto: ClientDto,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonView> {
     const { email, firstName, lastName, providers } = dto;
@@ -48,7 +48,7 @@ export class ClientsController extends PersonController {
     @ExternalIdParam() externalId: string,
     @Body() dto: ClientProvidersDto,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonView> {
     const view = await this.people.putClientProviders(externalId, dto.providers);

@@ -3,7 +3,7 @@ import { ApiAcceptedResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagge
 import type { FastifyReply } from 'fastify';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import type { Page } from '../../http/request/page.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import type { PeopleService } from '../desired/people.service.js';
@@ -28,7 +28,7 @@ export abstract class PersonController {
   async get(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<PersonView> {
     return this.people.show({ kind: this.kind, externalId }, wait, signal);
   }
@@ -49,7 +49,7 @@ export abstract class PersonController {
   async remove(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonView> {
     const view = await this.people.remove({ kind: this.kind, externalId });
@@ -65,7 +65,7 @@ export abstract class PersonController {
     @ExternalIdParam() externalId: string,
     @Body() dto: ResolveDto,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<PersonView> {
     const view = await this.people.resolve({ kind: this.kind, externalId }, dto.action, dto.platformUserId);
     return this.people.awaitSettled(view, wait, signal);

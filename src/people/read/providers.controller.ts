@@ -2,7 +2,7 @@ import { Body, Controller, Put, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { PeopleService } from '../desired/people.service.js';
 import { PersonView } from '../model/person-view.js';
@@ -28,7 +28,7 @@ export class ProvidersController extends PersonController {
     @ExternalIdParam() externalId: string,
     @Body() dto: ProviderDto,
     @PreferWait() wait: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonView> {
     const { email, firstName, lastName } = dto;

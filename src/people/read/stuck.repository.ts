@@ -33,7 +33,7 @@ const PATIENCE: [PersonState, number][] = [
 /** The kinds and states are named so that the index of both finds the few people who have not got on. */
 const STUCK = `FROM people p JOIN unnest($1::person_state[], $2::int[]) AS patience(state, seconds) ON patience.state = p.state
   WHERE p.kind IN ('provider', 'client') AND p.state = ANY ($1::person_state[])
-    AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second' AND p.held_by IS NULL`;
+    AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second' AND p.paused_by_import IS NULL`;
 
 /** People who do not get on: counted for the metrics, listed for whoever looks into it. */
 @Injectable()
@@ -46,7 +46,7 @@ export class StuckRepository {
   async count(): Promise<PeopleCount[]> {
     const { rows } = await this.database.pool.query<PeopleCount>(
       `SELECT p.kind, p.state, count(*)::int AS people,
-         count(*) FILTER (WHERE p.held_by IS NULL AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second')::int AS stuck
+         count(*) FILTER (WHERE p.paused_by_import IS NULL AND p.updated_at < clock_timestamp() - patience.seconds * interval '1 second')::int AS stuck
        FROM people p LEFT JOIN unnest($1::person_state[], $2::int[]) AS patience(state, seconds) ON patience.state = p.state
        GROUP BY p.kind, p.state`,
       this.patience,

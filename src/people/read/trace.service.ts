@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { nextStep, type Step } from '../model/next-step.js';
-import type { Person, Surroundings } from '../model/person.js';
+import type { DecisionContext, Person } from '../model/person.js';
 import { messageFor } from '../model/person-messages.js';
 import type { PersonKey } from '../model/profile.js';
 import { PeopleRepository } from '../store/people.repository.js';
@@ -28,8 +28,8 @@ export interface Trace {
     unsettledCreate: { hasEmail: boolean; lookUpAt: string } | null;
     checkedAbsentAt: string | null;
     appliedProviders: string[] | null;
-    emailClaim: Surroundings['claim'] | null;
-    strikes: number;
+    emailClaim: DecisionContext['claim'] | null;
+    failures: number;
   };
   nextStep: { what: string; why: string; notBefore: string | null };
   history: TracedCall[];
@@ -76,7 +76,7 @@ export class TraceService {
         checkedAbsentAt: person.checkedAbsentAt?.toISOString() ?? null,
         appliedProviders: person.appliedProviders,
         emailClaim: person.email === null ? null : around.claim,
-        strikes: person.strikes,
+        failures: person.failures,
       },
       nextStep: explain(nextStep(person, around), person),
       history,

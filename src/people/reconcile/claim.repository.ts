@@ -6,7 +6,7 @@ import { Database } from '../../database/database.js';
 import type { CallWindow, Lane } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
-  CallLogRepository,
+  RateLimiterRepository,
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
@@ -29,14 +29,14 @@ export interface Turn {
 }
 
 /** What came of asking for a turn. */
-export interface TurnOffer {
+export interface ClaimOutcome {
   turn: Turn | null;
   /** Nobody could be had: who is due all the same is locked by somebody else. */
   nobody: boolean;
 }
 
 /** The commit of a turn was not confirmed: whether it stands is not known, so its call must not be sent. */
-export class DoubtfulTurn extends Error {
+export class UnconfirmedCommit extends Error {
   /** @param fault what the commit, or a statement before it, threw */
   constructor(
     readonly turn: Turn,
@@ -54,7 +54,7 @@ const DECISIONS_PER_TURN = 50;
  * commits slot, intent and lease together. When it can't commit, nothing is sent.
  */
 @Injectable()
-export class TurnRepository {
+export class ClaimRepository {
   /** Milliseconds within which a call leaves and is answered or given up. */
   private readonly callMs: number;
   private readonly unknownAfterMs: number;
@@ -63,7 +63,7 @@ export class TurnRepository {
     env: Env,
     private readonly clock: Clock,
     private readonly database: Database,
-    private readonly calls: CallLogRepository,
+    private readonly calls: RateLimiterRepository,
     private readonly people: PeopleRepository,
     private readonly circuits: CircuitRepository,
     private readonly due: DuePeopleRepository,
@@ -73,8 +73,8 @@ export class TurnRepository {
     this.unknownAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
-  /** Asks for a turn. @throws {DoubtfulTurn}, or the database's error; then nothing was granted */
-  async next(): Promise<TurnOffer> {
+  /** Asks for a turn. @throws {UnconfirmedCommit}, or the database's error; then nothing was granted */
+  async next(): Promise<ClaimOutcome> {
     if (!this.due.mayLease()) return { turn: null, nobody: true };
     let offered: Turn | null = null;
     const offer = this.database.transaction(async (tx) => {
@@ -86,11 +86,11 @@ export class TurnRepository {
       return granted;
     });
     return offer.catch((error: unknown) => {
-      throw offered ? new DoubtfulTurn(offered, error) : error;
+      throw offered ? new UnconfirmedCommit(offered, error) : error;
     });
   }
 
-  private async offer(tx: PoolClient): Promise<TurnOffer> {
+  private async offer(tx: PoolClient): Promise<ClaimOutcome> {
     const window = await this.calls.lockWindow(tx);
     const open = await this.circuits.open(tx, window.now);
     for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {

@@ -18,6 +18,6 @@ export function newcomer(kind: PersonKind): Person {
     review: null,
     refusal: null,
     retryAt: null,
-    strikes: 0,
+    failures: 0,
   };
 }

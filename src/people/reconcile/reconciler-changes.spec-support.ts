@@ -5,7 +5,7 @@ import { MirrorWitness } from './reconciler-witness.spec-support.js';
 const OWN_EMAIL_HELPS = ['email-taken', 'platform-user-taken', 'role-mismatch'];
 
 /** What others say to the mirror: the EHR, a human being, and the platform by its events. */
-export abstract class MirrorWishes {
+export abstract class ReconcilerChanges {
   readonly tables = new MirrorTables();
   /** Whether a human being linked somebody: then two people may mean one user. */
   linkedByHand = false;

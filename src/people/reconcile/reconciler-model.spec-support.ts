@@ -2,7 +2,7 @@ import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
 import type { CallStep } from '../model/next-step.js';
 import { listableUser, type Person } from '../model/person.js';
 import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
-import { MirrorWishes } from './reconciler-changes.spec-support.js';
+import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
 import { isCreate, type MirrorTables, type Row } from './reconciler-tables.spec-support.js';
 import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
 
@@ -29,7 +29,7 @@ interface Flight {
 }
 
 /** The mirror between an EHR and a platform, in memory, one step of one worker at a time. */
-export class MirrorModel extends MirrorWishes {
+export class MirrorModel extends ReconcilerChanges {
   readonly flights: Flight[] = [];
   calls = 0;
   /** Where the service believes the platform to be, and where it saw user management work. */
@@ -162,7 +162,7 @@ export class MirrorModel extends MirrorWishes {
     flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : nothingThere(step.operation);
   }
 
-  /** `SettleRepository.settle` */
+  /** `CallResultsRepository.settle` */
   private land(flight: Flight): void {
     this.flights.splice(this.flights.indexOf(flight), 1);
     if (flight.reply === null) this.reach(flight);
@@ -193,10 +193,10 @@ export class MirrorModel extends MirrorWishes {
     }
     row.code = null;
     this.tables.decide(row, listedBefore);
-    if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.wakeClientsOf(row);
+    if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.requeueClientsOf(row);
   }
 
-  /** `SettleRepository.judge` */
+  /** `CallResultsRepository.judge` */
   private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
     const { operation } = step;
     if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);

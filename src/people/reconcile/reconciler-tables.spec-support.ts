@@ -1,13 +1,13 @@
 import type { Answer } from '../model/apply-answer.js';
 import { type CallStep, nextStep, type Step } from '../model/next-step.js';
 import {
+  type DecisionContext,
   listableUser,
   type Operation,
   type Person,
   type PersonKind,
   type PersonState,
   type Refusal,
-  type Surroundings,
 } from '../model/person.js';
 import { fromColumns, type KnownColumns, toColumns } from '../model/person-columns.js';
 import type { ResolveAction } from '../model/resolve-rule.js';
@@ -75,7 +75,7 @@ export class MirrorTables {
   private lostCreates: Row[] = [];
   now = Date.UTC(2026, 0, 1);
 
-  /** `WishesRepository.wantPerson` */
+  /** `DesiredStateRepository.wantPerson` */
   wantPerson(id: string, kind: PersonKind, email: string | null): Row {
     const row = this.people.get(id) ?? new Row(id, kind, this.now);
     const changed = row.person.email !== email;
@@ -85,7 +85,7 @@ export class MirrorTables {
       email,
       fault: null,
       retryAt: null,
-      strikes: 0,
+      failures: 0,
       review: changed ? null : row.person.review,
       checkedAbsentAt: changed ? null : row.person.checkedAbsentAt,
     };
@@ -94,17 +94,17 @@ export class MirrorTables {
     return row;
   }
 
-  /** `WishesRepository.wantAbsence` */
+  /** `DesiredStateRepository.wantAbsence` */
   wantAbsence(row: Row): void {
-    const calm = { fault: null, review: null, retryAt: null, strikes: 0, checkedAbsentAt: null };
+    const calm = { fault: null, review: null, retryAt: null, failures: 0, checkedAbsentAt: null };
     row.person = { ...row.person, wanted: false, ...calm };
     row.wantedAt = this.now;
   }
 
-  /** `WishesRepository.resolve` and `link` */
+  /** `DesiredStateRepository.resolve` and `link` */
   resolve(row: Row, action: ResolveAction, platformUserId: string | null = null): void {
     const { person } = row;
-    const calm: Person = { ...person, review: null, retryAt: null, strikes: 0 };
+    const calm: Person = { ...person, review: null, retryAt: null, failures: 0 };
     const fresh: Person = { ...calm, attempt: null, appliedProviders: null, checkedAbsentAt: null, fault: null };
     if (action === 'create' || action === 'link') {
       row.person = { ...fresh, platformUserId, roleKnown: true };
@@ -117,7 +117,7 @@ export class MirrorTables {
     }
   }
 
-  /** `WishesRepository.unlink` */
+  /** `DesiredStateRepository.unlink` */
   unlink(row: Row): void {
     const nothing = { platformUserId: null, attempt: null, appliedProviders: null, checkedAbsentAt: null };
     row.person = { ...row.person, ...nothing, roleKnown: true, fault: null, review: 'role-mismatch' };
@@ -126,7 +126,7 @@ export class MirrorTables {
   /** What `PeopleService.change` does after a wish or a human being's word. */
   afterChange(row: Row): void {
     this.decide(row);
-    if (row.kind === 'provider') this.wakeClientsOf(row);
+    if (row.kind === 'provider') this.requeueClientsOf(row);
   }
 
   /** `PeopleRepository.saveKnown` */
@@ -149,12 +149,12 @@ export class MirrorTables {
     row.dueAt = until?.getTime() ?? null;
     if (step.state === 'deleted') this.releaseClaims(row, []);
     else if (row.person.platformUserId === null) this.releaseClaims(row, wantedOrAttempted(row.person));
-    if (row.kind === 'client') this.wakeDeletedProviders([...listedBefore, ...row.listed]);
+    if (row.kind === 'client') this.requeueClientsOfDeleted([...listedBefore, ...row.listed]);
     return step;
   }
 
   /** The columns that `SELECT` of the repository computes. */
-  around(row: Row): Surroundings {
+  around(row: Row): DecisionContext {
     const holder = row.person.email === null ? undefined : this.claims.get(row.person.email);
     const mapped = row.kind === 'provider' && !row.person.wanted ? row.person.platformUserId : null;
     return {
@@ -174,7 +174,7 @@ export class MirrorTables {
     return this.all('client').filter((client) => client.person.wanted && client.wantedProviders.includes(id));
   }
 
-  wakeClientsOf(provider: Row): void {
+  requeueClientsOf(provider: Row): void {
     for (const client of this.all('client')) {
       const isBehind = client.state === 'synced' && !client.listed.includes(provider.person.platformUserId ?? '');
       const isNamed = client.wantedProviders.includes(provider.id);
@@ -255,7 +255,7 @@ export class MirrorTables {
     }
   }
 
-  private wakeDeletedProviders(platformUserIds: string[]): void {
+  private requeueClientsOfDeleted(platformUserIds: string[]): void {
     for (const provider of this.all('provider')) {
       const listed = platformUserIds.includes(provider.person.platformUserId ?? '');
       if (listed && provider.state === 'deleting' && provider.dueAt === null) wake(provider, this.now);

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
-import { CallLogRepository, type CallOutcome } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { type CallOutcome, RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { GIVE_BACK, isHeld, type Lease } from '../../queue/due-rows/lease.js';
 import { type Answer, applyAnswer } from '../model/apply-answer.js';
@@ -12,7 +12,7 @@ import { becameListable, type Operation, type Person } from '../model/person.js'
 import type { PersonRow } from '../model/person-row.js';
 import { ProfileSeal } from '../model/profile.js';
 import { CircuitRepository, type StopCode } from '../store/circuit.repository.js';
-import { WakesRepository } from '../store/dependents.repository.js';
+import { DependentsRepository } from '../store/dependents.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import { PlatformAddressRepository } from '../store/platform-address.repository.js';
 import { PlatformUsersRepository, ROLES } from '../store/platform-users.repository.js';
@@ -45,13 +45,13 @@ const CREATE_AGAIN = { baseMs: 2_000, maxMs: 3_600_000 };
 
 /** Stores what a call came to, in one transaction: the log's row, the person, and whoever depended on it. */
 @Injectable()
-export class SettleRepository {
+export class CallResultsRepository {
   constructor(
     private readonly env: Env,
     private readonly database: Database,
-    private readonly calls: CallLogRepository,
+    private readonly calls: RateLimiterRepository,
     private readonly people: PeopleRepository,
-    private readonly wakes: WakesRepository,
+    private readonly dependents: DependentsRepository,
     private readonly circuits: CircuitRepository,
     private readonly addresses: PlatformAddressRepository,
     private readonly users: PlatformUsersRepository,
@@ -85,13 +85,13 @@ export class SettleRepository {
       if (!settled) return { state: 'gone', code: null };
       // Providers that wait to be deleted are on the list as it was before.
       const step = await this.people.decide(tx, { ...settled, listed: [...row.listed, ...settled.listed] });
-      if (row.kind === 'provider' && becameListable(row.person, person)) await this.wakes.clientsOf(tx, row.id);
+      if (row.kind === 'provider' && becameListable(row.person, person)) await this.dependents.clientsOf(tx, row.id);
       return { state: settled.state, code: step.do === 'rest' ? step.code : errorCode };
     });
   }
 
   /** Takes back a turn whose commit was not confirmed, should it stand: nothing was sent. @param result that says so */
-  async takeBack(turn: Turn, result: CallResult): Promise<void> {
+  async rollBack(turn: Turn, result: CallResult): Promise<void> {
     // The lock waits for a commit that is still under way on a lost connection.
     const { key, owner, no } = turn.lease;
     const { rows } = await this.database.pool.query<{ ours: boolean }>(
@@ -145,7 +145,7 @@ export class SettleRepository {
 
   private merge(turn: Turn, row: PersonRow, answer: Answer): Person {
     const now = row.around.now;
-    const retryMs = backoffMs(row.person.strikes + 1, this.random.fraction(), RETRY);
+    const retryMs = backoffMs(row.person.failures + 1, this.random.fraction(), RETRY);
     return applyAnswer(row.person, turn.step, answer, {
       callId: turn.grant.id,
       outdated: row.wantedAt >= turn.grant.grantedAt,

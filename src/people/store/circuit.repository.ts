@@ -72,21 +72,21 @@ export class CircuitRepository {
    * @returns whose refusal it is
    */
   async refused(tx: PoolClient, { operation, grant, code, before }: RefusedCall): Promise<'own' | 'everyone'> {
-    const { rows } = await tx.query<{ strikes: number; closed_at: Date | null; opened_at: Date | null }>(
-      'SELECT strikes, closed_at, opened_at FROM circuits WHERE operation = $1 FOR UPDATE',
+    const { rows } = await tx.query<{ failures: number; closed_at: Date | null; opened_at: Date | null }>(
+      'SELECT failures, closed_at, opened_at FROM circuits WHERE operation = $1 FOR UPDATE',
       [operation],
     );
     const circuit = rows[0];
     if (circuit?.closed_at && before?.operation === operation && circuit.closed_at > before.at) return 'own';
     // Calls that were under way when the circuit opened tell nothing new.
     if (circuit?.opened_at && grant.grantedAt < circuit.opened_at) return 'everyone';
-    const strikes = (circuit?.opened_at ? circuit.strikes : 0) + 1;
+    const failures = (circuit?.opened_at ? circuit.failures : 0) + 1;
     await tx.query(
-      `INSERT INTO circuits (operation, opened_at, probe_at, strikes, code)
+      `INSERT INTO circuits (operation, opened_at, probe_at, failures, code)
        VALUES ($1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
        ON CONFLICT (operation) DO UPDATE SET opened_at = coalesce(circuits.opened_at, excluded.opened_at),
-         probe_at = excluded.probe_at, strikes = excluded.strikes, code = excluded.code`,
-      [operation, backoffMs(strikes, this.random.fraction(), PROBE), strikes, code],
+         probe_at = excluded.probe_at, failures = excluded.failures, code = excluded.code`,
+      [operation, backoffMs(failures, this.random.fraction(), PROBE), failures, code],
     );
     return 'everyone';
   }
@@ -99,7 +99,7 @@ export class CircuitRepository {
   /** Closes an operation's circuit after an answer that was no refusal. */
   async succeeded(tx: PoolClient, operation: string): Promise<void> {
     await tx.query(
-      'UPDATE circuits SET opened_at = NULL, strikes = 0, closed_at = clock_timestamp() WHERE operation = $1 AND opened_at IS NOT NULL',
+      'UPDATE circuits SET opened_at = NULL, failures = 0, closed_at = clock_timestamp() WHERE operation = $1 AND opened_at IS NOT NULL',
       [operation],
     );
   }

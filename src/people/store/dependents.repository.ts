@@ -17,7 +17,7 @@ const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q 
 
 /** Wakes people whose next step may have changed because somebody else did: they are decided on anew at their turn. */
 @Injectable()
-export class WakesRepository {
+export class DependentsRepository {
   /** Where the next round for whoever was overlooked goes on, by external id. */
   private lookedUpTo = '';
 
@@ -25,11 +25,11 @@ export class WakesRepository {
 
   /**
    * Notes that the clients of a provider, who can be named from now on, are to be woken: there may be hundreds of
-   * thousands, and the provider's own transaction is not to wait for them (`wakeSome`).
+   * thousands, and the provider's own transaction is not to wait for them (`requeueSome`).
    */
   async clientsOf(tx: PoolClient, providerId: string): Promise<void> {
     await tx.query(
-      `INSERT INTO client_wakes (provider_id) VALUES ($1)
+      `INSERT INTO dependent_requeues (provider_id) VALUES ($1)
        ON CONFLICT (provider_id) DO UPDATE SET after_client = NULL, since = clock_timestamp()`,
       [providerId],
     );
@@ -41,17 +41,21 @@ export class WakesRepository {
    *
    * @returns how many were woken; undefined when no provider is noted, or another process is at work on those that are
    */
-  async wakeSome(): Promise<number | undefined> {
+  async requeueSome(): Promise<number | undefined> {
     return this.database.transaction(async (tx) => {
       const { rows } = await tx.query<{ providerId: string; afterClient: string | null }>(
-        `SELECT provider_id AS "providerId", after_client AS "afterClient" FROM client_wakes
+        `SELECT provider_id AS "providerId", after_client AS "afterClient" FROM dependent_requeues
          ORDER BY since LIMIT 1 FOR UPDATE SKIP LOCKED`,
       );
       const [noted] = rows;
       if (!noted) return undefined;
-      const { looked, last, woken } = await this.wakeBatch(tx, noted.providerId, noted.afterClient ?? NO_ID);
-      if (looked < BATCH) await tx.query('DELETE FROM client_wakes WHERE provider_id = $1', [noted.providerId]);
-      else await tx.query('UPDATE client_wakes SET after_client = $2 WHERE provider_id = $1', [noted.providerId, last]);
+      const { looked, last, woken } = await this.requeueBatch(tx, noted.providerId, noted.afterClient ?? NO_ID);
+      if (looked < BATCH) await tx.query('DELETE FROM dependent_requeues WHERE provider_id = $1', [noted.providerId]);
+      else
+        await tx.query('UPDATE dependent_requeues SET after_client = $2 WHERE provider_id = $1', [
+          noted.providerId,
+          last,
+        ]);
       return woken;
     });
   }
@@ -60,7 +64,7 @@ export class WakesRepository {
    * Who waited goes where it would have gone without waiting, else an import's clients would go provider by provider;
    * its lane stays. Those that are pending are woken, too: one of them may be about to wait, in a commit that overlaps.
    */
-  private async wakeBatch(
+  private async requeueBatch(
     tx: PoolClient,
     providerId: string,
     after: string,
@@ -100,7 +104,7 @@ export class WakesRepository {
    */
   async hurryProvidersOf(tx: PoolClient, clientId: string): Promise<void> {
     await tx.query(
-      `UPDATE people SET lane = 'interactive', held_by = NULL WHERE id = ANY (ARRAY(
+      `UPDATE people SET lane = 'interactive', paused_by_import = NULL WHERE id = ANY (ARRAY(
          SELECT id FROM people WHERE lane = 'bulk' AND due_at IS NOT NULL
            AND id = ANY (ARRAY(SELECT provider_id FROM client_providers WHERE client_id = $1))
          ORDER BY id FOR NO KEY UPDATE))`,

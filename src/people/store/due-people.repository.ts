@@ -17,7 +17,7 @@ interface Head {
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
 /** Nobody holds them back and nobody serves them: the words of the partial index, and a few rows beside. */
-const FREE = `due_at IS NOT NULL AND held_by IS NULL AND ${isFree('id', '$1', '$2')}`;
+const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
 
 /** Of one lane and one step; the step is named since the planner takes `IS NULL` for no constant. */
 const SOONEST = 'ORDER BY step, due_at LIMIT 1';

@@ -11,11 +11,11 @@ export class StoppedImportsRepository {
    */
   async holdBack(tx: PoolClient, id: string): Promise<boolean> {
     const { rowCount } = await tx.query(
-      `UPDATE people p SET held_by = stopped.id FROM (
+      `UPDATE people p SET paused_by_import = stopped.id FROM (
          SELECT i.id, r.person_wanted_at FROM import_rows r JOIN imports i ON i.id = r.import_id
          WHERE r.person_id = $1 AND r.outcome = 'pending' AND r.applied AND i.steered_to IS NOT NULL AND i.state <> 'running'
        ) AS stopped
-       WHERE p.id = $1 AND p.lane = 'bulk' AND p.held_by IS NULL AND p.wanted_at = stopped.person_wanted_at`,
+       WHERE p.id = $1 AND p.lane = 'bulk' AND p.paused_by_import IS NULL AND p.wanted_at = stopped.person_wanted_at`,
       [id],
     );
     return rowCount === 1;

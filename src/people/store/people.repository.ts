@@ -7,7 +7,7 @@ import type { Person, PersonKind, PersonState } from '../model/person.js';
 import { toColumns } from '../model/person-columns.js';
 import { type PersonRow, type RawPerson, SELECT_PERSON, toPersonRow } from '../model/person-row.js';
 import { ProfileSeal } from '../model/profile.js';
-import { WakesRepository } from './dependents.repository.js';
+import { DependentsRepository } from './dependents.repository.js';
 
 /** The states that the EHR is told of. */
 const NEWS: Partial<Record<PersonState, FeedType>> = {
@@ -20,7 +20,7 @@ const NEWS: Partial<Record<PersonState, FeedType>> = {
 @Injectable()
 export class PeopleRepository {
   constructor(
-    private readonly wakes: WakesRepository,
+    private readonly dependents: DependentsRepository,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
   ) {}
@@ -128,7 +128,7 @@ export class PeopleRepository {
     if (step.state === 'deleted') await this.forget(tx, row);
     else if (row.hasStrayClaims)
       await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
-    if (row.kind === 'client') await this.wakes.deletedProviders(tx, row.listed);
+    if (row.kind === 'client') await this.dependents.deletedProviders(tx, row.listed);
     if (row.state !== step.state) await this.tell(tx, row, step);
     row.state = step.state;
   }

@@ -1,29 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { type NamedPerson, type Participants, participants } from '../model/resolved-parties.js';
+import { type NamedPerson, parties, type ResolvedParties } from '../model/resolved-parties.js';
 
 /** Whom a request names, by the ids of the EHR. */
-export interface ParticipantNames {
+export interface PartyNames {
   provider: string;
   client?: string | undefined;
 }
 
 /** The people of a request, found and judged. */
 @Injectable()
-export class ParticipantsRepository {
+export class ResolvedPartiesRepository {
   constructor(private readonly database: Database) {}
 
   /**
    * Finds a provider, and the client that it treats.
    *
    * @param tx where the answer has to hold together with what is written
-   * @throws {Problem} as {@link participants}
+   * @throws {Problem} as {@link parties}
    */
   async require(
-    { provider, client }: ParticipantNames,
+    { provider, client }: PartyNames,
     tx: Pick<PoolClient, 'query'> = this.database.pool,
-  ): Promise<Participants> {
+  ): Promise<ResolvedParties> {
     const { rows } = await tx.query<NamedPerson & { treats: boolean }>(
       `SELECT p.id, p.kind, p.external_id AS "externalId", p.state, p.error_code AS "errorCode", p.wanted,
          p.platform_user_id AS "platformUserId",
@@ -35,7 +35,7 @@ export class ParticipantsRepository {
       [provider, client ?? null],
     );
     const clientRow = rows.find((row) => row.kind === 'client');
-    return participants({
+    return parties({
       provider: rows.find((row) => row.kind === 'provider'),
       client: client === undefined ? null : clientRow,
       treats: clientRow?.treats ?? false,

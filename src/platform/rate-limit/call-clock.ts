@@ -21,7 +21,7 @@ export async function followClock(tx: PoolClient, account: string, holdMs: numbe
   await tx.query(
     `UPDATE platform_calls SET granted_at = granted_at - $3::interval,
        answered_at = CASE WHEN answered_at IS NOT NULL THEN greatest(granted_at, answered_at) - $3::interval END,
-       occupies_until = least(occupies_until, clock_timestamp() + $4 * interval '1 millisecond')
+       expires_at = least(expires_at, clock_timestamp() + $4 * interval '1 millisecond')
      WHERE account = $1 AND granted_at > $2::timestamptz`,
     [account, step.now, step.back, holdMs],
   );

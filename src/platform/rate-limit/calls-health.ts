@@ -4,7 +4,7 @@ import { codeOf } from '../../http/problem/database-fault.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { type BudgetHolder, callsHealth, heldBudget, OUTAGE_CALLS } from './calls-health-rule.js';
-import { CallLogRepository } from './rate-limiter.repository.js';
+import { RateLimiterRepository } from './rate-limiter.repository.js';
 
 /** SQLSTATE of a lock that was not had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -14,7 +14,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 export class CallsHealth {
   constructor(
     private readonly database: Database,
-    private readonly calls: CallLogRepository,
+    private readonly calls: RateLimiterRepository,
     metrics: Metrics,
   ) {
     const standing = () => calls.standing(database.pool, 0);

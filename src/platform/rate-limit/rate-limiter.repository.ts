@@ -59,8 +59,8 @@ export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_bud
  * Slots of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
  * first. In their order and with an end they are read by their index, whatever the planner knows of the calls before.
  */
-const OCCUPIED = `SELECT occupies_until FROM platform_calls WHERE account = $1 AND occupies_until > (SELECT now FROM clock)
-  ORDER BY occupies_until LIMIT $2`;
+const OCCUPIED = `SELECT expires_at FROM platform_calls WHERE account = $1 AND expires_at > (SELECT now FROM clock)
+  ORDER BY expires_at LIMIT $2`;
 
 /**
  * The log of user-management calls, which is the limit: a call's row occupies the window from its commit until one
@@ -68,7 +68,7 @@ const OCCUPIED = `SELECT occupies_until FROM platform_calls WHERE account = $1 A
  * between, so no sliding window of the platform's ever holds more calls than the limit.
  */
 @Injectable()
-export class CallLogRepository {
+export class RateLimiterRepository {
   readonly limit: CallLimit;
   private readonly account: string;
   private readonly worker = `${hostname()}:${process.pid}`;
@@ -105,7 +105,7 @@ export class CallLogRepository {
          occupied AS (${OCCUPIED}),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
        SELECT (SELECT now FROM clock) AS now, (SELECT count(*)::int FROM occupied) AS occupied,
-         (SELECT min(occupies_until) FROM occupied) AS "firstFreeAt",
+         (SELECT min(expires_at) FROM occupied) AS "firstFreeAt",
          (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt",
          coalesce((SELECT max(granted_at) FROM platform_calls WHERE account = $1) > (SELECT now FROM clock), false)
            AS "wasSetBack"`,
@@ -189,7 +189,7 @@ export class CallLogRepository {
     call: { personId: string; operation: string; lane: Lane },
   ): Promise<CallGrant> {
     const { rows } = await tx.query<CallGrant>(
-      `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, occupies_until, worker)
+      `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, expires_at, worker)
        SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
        RETURNING id, granted_at AS "grantedAt"`,
       [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker],
@@ -207,17 +207,17 @@ export class CallLogRepository {
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
     await tx.query(
       `UPDATE platform_calls SET outcome = $2, status = $3, duration_ms = $4, answered_at = clock_timestamp(),
-         occupies_until = CASE
+         expires_at = CASE
            WHEN $5::text = 'free' THEN clock_timestamp()
            WHEN $5::text = 'answered' THEN clock_timestamp() + $6 * interval '1 millisecond'
-           ELSE occupies_until END
+           ELSE expires_at END
        WHERE id = $1`,
       [grant.id, result.outcome, result.status, Math.round(result.durationMs), hold(result), this.limit.windowMs],
     );
     if (result.rateLimited) await this.pause(tx, grant, result.rateLimited.retryAfterMs);
     else if (result.status !== null) {
       await tx.query(
-        'UPDATE call_budgets SET strikes = 0 WHERE account = $1 AND strikes > 0 AND (blocked_until IS NULL OR blocked_until < $2)',
+        'UPDATE call_budgets SET failures = 0 WHERE account = $1 AND failures > 0 AND (blocked_until IS NULL OR blocked_until < $2)',
         [this.account, grant.grantedAt],
       );
     }
@@ -259,18 +259,18 @@ export class CallLogRepository {
   }
 
   private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
-    const { rows } = await tx.query<{ strikes: number; blockedUntil: Date | null }>(
-      'SELECT strikes, blocked_until AS "blockedUntil" FROM call_budgets WHERE account = $1 FOR UPDATE',
+    const { rows } = await tx.query<{ failures: number; blockedUntil: Date | null }>(
+      'SELECT failures, blocked_until AS "blockedUntil" FROM call_budgets WHERE account = $1 FOR UPDATE',
       [this.account],
     );
-    const before = rows[0] ?? { strikes: 0, blockedUntil: null };
+    const before = rows[0] ?? { failures: 0, blockedUntil: null };
     const wasUnderWay = before.blockedUntil !== null && grant.grantedAt < before.blockedUntil;
-    const strikes = before.strikes + (wasUnderWay ? 0 : 1);
+    const failures = before.failures + (wasUnderWay ? 0 : 1);
     // A shorter pause never overwrites a longer one.
     await tx.query(
-      `UPDATE call_budgets SET strikes = $2,
+      `UPDATE call_budgets SET failures = $2,
          blocked_until = greatest(blocked_until, clock_timestamp() + $3 * interval '1 millisecond') WHERE account = $1`,
-      [this.account, strikes, pauseMs(retryAfterMs, Math.max(1, strikes), this.random.fraction())],
+      [this.account, failures, pauseMs(retryAfterMs, Math.max(1, failures), this.random.fraction())],
     );
   }
 }

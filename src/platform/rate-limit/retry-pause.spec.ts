@@ -6,8 +6,8 @@ const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
 
 test('what the platform asks for is kept to the millisecond, whatever happened before', () => {
   fc.assert(
-    fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, strikes, jitter) => {
-      expect(pauseMs(asked, strikes, jitter)).toBe(asked);
+    fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, failures, jitter) => {
+      expect(pauseMs(asked, failures, jitter)).toBe(asked);
     }),
     { seed },
   );
@@ -26,8 +26,8 @@ test('without Retry-After the pause is about a second, doubles with each 429 in 
 
 test('one more 429 never means a shorter pause, with the same luck', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 60 }), fraction, (strikes, jitter) => {
-      expect(pauseMs(undefined, strikes + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, strikes, jitter));
+    fc.property(fc.integer({ min: 1, max: 60 }), fraction, (failures, jitter) => {
+      expect(pauseMs(undefined, failures + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, failures, jitter));
     }),
     { seed },
   );

@@ -39,7 +39,7 @@ export function workerOptions(env: BackendEnv): QueueOptions {
 }
 
 /**
- * Options of a producer: without its store it fails at once, because the sweep rings again. BullMQ prints a warning
+ * Options of a producer: without its store it fails at once, because the poller notifies again. BullMQ prints a warning
  * about any other `maxRetriesPerRequest` than null.
  */
 export function producerOptions(env: BackendEnv): QueueOptions {
@@ -60,7 +60,7 @@ export function workerConnection(connection: Connection): Connection {
 /**
  * Prepares the store of the queues at start: BullMQ's tables on PostgreSQL, or a look at Redis' eviction policy.
  *
- * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its sweeps
+ * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its poller
  * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production)
  */
 export async function prepareQueueStore(env: BackendEnv, ownerUrl: string): Promise<string | undefined> {

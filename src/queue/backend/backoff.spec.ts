@@ -7,8 +7,8 @@ const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
 
 test('the wait is never longer than the maximum and never shorter than three quarters of the base', () => {
   fc.assert(
-    fc.property(fc.integer({ min: -3, max: 10_000 }), fraction, (strikes, jitter) => {
-      const wait = backoffMs(strikes, jitter, bounds);
+    fc.property(fc.integer({ min: -3, max: 10_000 }), fraction, (failures, jitter) => {
+      const wait = backoffMs(failures, jitter, bounds);
       expect(wait).toBeGreaterThanOrEqual(0.75 * bounds.baseMs);
       expect(wait).toBeLessThanOrEqual(bounds.maxMs);
       expect(Number.isInteger(wait)).toBe(true);
@@ -18,7 +18,7 @@ test('the wait is never longer than the maximum and never shorter than three qua
 });
 
 test('it doubles with each fault in a row', () => {
-  expect([1, 2, 3, 4].map((strikes) => backoffMs(strikes, 0.5, bounds))).toEqual([1_000, 2_000, 4_000, 8_000]);
+  expect([1, 2, 3, 4].map((failures) => backoffMs(failures, 0.5, bounds))).toEqual([1_000, 2_000, 4_000, 8_000]);
 });
 
 test('the jitter spreads many by a quarter up and down, so that they do not come back at once', () => {

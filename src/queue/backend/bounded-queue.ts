@@ -11,7 +11,7 @@ const GOODBYE_MS = 300;
 export class BoundedQueue extends Queue {
   constructor(name: string, options: QueueOptions) {
     super(name, options);
-    // BullMQ prints whole connections of errors that nobody listens to; the doorbell, which tells of them, comes later.
+    // BullMQ prints whole connections of errors that nobody listens to; the notifier, which tells of them, comes later.
     this.on('error', () => undefined);
   }
 

@@ -1,4 +1,4 @@
-/** Every queue of the service. A job in any of them is a doorbell: it carries a reason, never data. */
+/** Every queue of the service. A job in any of them is a notifier: it carries a reason, never data. */
 export const USER_MANAGEMENT_QUEUE = 'user-management';
 export const WEBHOOK_INBOX_QUEUE = 'webhook-inbox';
 export const SESSION_QUEUE = 'sessions';
@@ -17,8 +17,8 @@ export const QUEUE_NAMES = [
 
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** What a job holds: why the bell was rung, and for which row when it matters. */
-export interface Ring {
+/** What a job holds: why a notification was sent, and for which row when it matters. */
+export interface Notification {
   reason: string;
   id?: string;
 }

@@ -21,8 +21,8 @@ const QUIET_MS = 30_000;
  * Rounds of one name never overlap within a process; a round that fails is tried again at the next interval.
  */
 @Injectable()
-export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly log = new Logger(Sweep.name);
+export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly log = new Logger(Poller.name);
   private readonly rounds: Round[] = [];
   private stopped = false;
 
@@ -63,6 +63,6 @@ export class Sweep implements OnApplicationBootstrap, OnModuleDestroy {
   private complain(round: Round, error: unknown): void {
     if (performance.now() < round.quietUntil) return;
     round.quietUntil = performance.now() + QUIET_MS;
-    this.log.warn({ msg: 'a sweep failed; it comes again', sweep: round.name, ...errorTrace(error) });
+    this.log.warn({ msg: 'a poll failed; it comes again', poll: round.name, ...errorTrace(error) });
   }
 }

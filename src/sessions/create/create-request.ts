@@ -1,4 +1,4 @@
-import type { Participants } from '../../people/model/resolved-parties.js';
+import type { ResolvedParties } from '../../people/model/resolved-parties.js';
 import type { CreateSessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
 import type { CreateSessionDto, SessionInputDto } from './create-session.dto.js';
 
@@ -12,7 +12,7 @@ export type InputKind = 'recording' | 'text';
  */
 export function createRequest(
   dto: CreateSessionDto,
-  { provider, client }: Participants,
+  { provider, client }: ResolvedParties,
   correlation: string,
 ): CreateSessionRequest {
   const { clientPronouns, noteTemplateIds, sessionType, date, externalTreatmentPlan } = dto;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { SessionNews } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
@@ -12,7 +12,7 @@ const TAKEN = '23505';
 const TRIES = 3;
 
 /** What an event tells of a session that may have been asked for here. */
-export interface HeardSession {
+export interface RecordedSession {
   /** Our id of the row that the event was stored in. */
   id: string;
   sessionId: string;
@@ -40,7 +40,7 @@ export class RequestOutcomesRepository {
   constructor(
     private readonly database: Database,
     private readonly merge: SessionMerge,
-    private readonly news: SessionNews,
+    private readonly news: SessionFeedEvents,
     private readonly seal: SessionSeal,
   ) {}
 
@@ -85,7 +85,7 @@ export class RequestOutcomesRepository {
    * first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
    * of; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
    */
-  async heardOf(tx: PoolClient, heard: HeardSession): Promise<void> {
+  async heardOf(tx: PoolClient, heard: RecordedSession): Promise<void> {
     const { rows } = await tx.query<LockedRequest>(
       `UPDATE session_requests r SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
        WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
@@ -152,7 +152,7 @@ export class RequestOutcomesRepository {
   private async settle(tx: PoolClient, session: string, sessionId: string): Promise<void> {
     await this.close(tx, session, 'Settled');
     const row = await this.merge.lock(tx, sessionId);
-    if (row) return this.merge.absorb(tx, session, row.id);
+    if (row) return this.merge.mergeInto(tx, session, row.id);
     await tx.query(
       `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
          due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { holdOn } from '../../database/hold-on.js';
+import { retryUntilStored } from '../../database/hold-on.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { SessionsClient } from '../../platform/clients/sessions-client.js';
@@ -10,21 +10,21 @@ import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
-import { SessionNews } from '../model/feed-news.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { RequestOutcomesRepository } from './request-outcomes.repository.js';
 import { REQUEST_BACKOFF, SEND_WITHIN_MS } from './request-timing.js';
-import { type RequestTurn, SessionRequestsRepository } from './session-requests.repository.js';
+import { type RequestClaim, SessionRequestsRepository } from './session-requests.repository.js';
 
-/** Milliseconds; what is due later than this is left to the sweep. */
+/** Milliseconds; what is due later than this is left to the poller. */
 const HORIZON_MS = 60_000;
 
 /** Milliseconds after which a ring counts as lost. */
 const BELL_LOST_MS = 2_000;
 
-/** Requests that one round of the sweep sends at most. */
+/** Requests that one round of the poller sends at most. */
 const SWEEP_TURNS = 25;
 
 /**
@@ -43,9 +43,9 @@ export class RequestSender {
     private readonly platform: SessionsClient,
     private readonly contract: Contract,
     private readonly seal: SessionSeal,
-    private readonly news: SessionNews,
-    private readonly refreshes: RefreshBell,
-    private readonly doorbell: Doorbell,
+    private readonly news: SessionFeedEvents,
+    private readonly refreshes: RefreshNotifier,
+    private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
     private readonly random: Random,
     metrics: Metrics,
@@ -65,14 +65,14 @@ export class RequestSender {
     if (this.contract.missingFor('createSession').length > 0) return;
     for (let taken = 0; taken < turns && !this.stopped; taken += 1) {
       const marking = this.clock.monotonicMs();
-      const turn = await this.requests.takeTurn();
-      if (!turn) return this.ringForNext();
-      this.doorbell.ring(SESSION_REQUEST_QUEUE, 'more');
+      const turn = await this.requests.claimNext();
+      if (!turn) return this.notifyForNext();
+      this.notifier.notify(SESSION_REQUEST_QUEUE, 'more');
       await this.send(turn, marking);
     }
   }
 
-  /** For the sweep: gives up attempts whose process died, and sends what nobody came for although the bell was rung. */
+  /** For the poller: gives up attempts whose process died, and sends what nobody came for although a notification was sent. */
   async lookAround(): Promise<void> {
     for (const attempt of await this.requests.lostAttempts()) {
       this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
@@ -80,12 +80,12 @@ export class RequestSender {
       this.attempts.inc({ outcome: 'lost' });
     }
     const overdueMs = this.nowMs() - ((await this.requests.nextDueAt())?.getTime() ?? Number.POSITIVE_INFINITY);
-    if (overdueMs >= 0) this.doorbell.ring(SESSION_REQUEST_QUEUE, 'due');
+    if (overdueMs >= 0) this.notifier.notify(SESSION_REQUEST_QUEUE, 'due');
     if (overdueMs > BELL_LOST_MS) await this.run(SWEEP_TURNS);
   }
 
   /** @param marking monotonic milliseconds before the attempt's mark was committed */
-  private async send(turn: RequestTurn, marking: number): Promise<void> {
+  private async send(turn: RequestClaim, marking: number): Promise<void> {
     if (this.clock.monotonicMs() - marking > SEND_WITHIN_MS) return this.putOff(turn, 'late');
     const body = this.opened(turn);
     if (!body) return this.putOff(turn, 'unreadable');
@@ -98,12 +98,12 @@ export class RequestSender {
     }
     await this.store(() => this.outcomes.accepted(turn, sessionId));
     this.attempts.inc({ outcome: 'accepted' });
-    this.refreshes.ringSoon();
+    this.refreshes.notifySoon();
     await this.news.tell();
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
-  private opened({ session, body }: RequestTurn): CreateSessionRequest | undefined {
+  private opened({ session, body }: RequestClaim): CreateSessionRequest | undefined {
     try {
       return this.seal.openRequest(session, body);
     } catch (error) {
@@ -116,7 +116,7 @@ export class RequestSender {
     }
   }
 
-  private async settleFailure(turn: RequestTurn, error: unknown): Promise<void> {
+  private async settleFailure(turn: RequestClaim, error: unknown): Promise<void> {
     const kind = error instanceof PlatformError ? error.kind : 'unknown-outcome';
     switch (kind) {
       case 'rejected':
@@ -125,7 +125,7 @@ export class RequestSender {
         break;
       case 'unknown-outcome':
         await this.store(() => this.outcomes.unknown(turn));
-        this.refreshes.ringSoon();
+        this.refreshes.notifySoon();
         break;
       default:
         return this.putOff(turn, kind, (error as PlatformError).retryAfterMs);
@@ -135,25 +135,25 @@ export class RequestSender {
   }
 
   /** @param askedMs how long the platform asks to wait */
-  private async putOff(turn: RequestTurn, fault: string, askedMs = 0): Promise<void> {
-    const waitMs = Math.max(askedMs, backoffMs(turn.strikes + 1, this.random.fraction(), REQUEST_BACKOFF));
+  private async putOff(turn: RequestClaim, fault: string, askedMs = 0): Promise<void> {
+    const waitMs = Math.max(askedMs, backoffMs(turn.failures + 1, this.random.fraction(), REQUEST_BACKOFF));
     await this.store(() => this.requests.putOff(turn, fault, waitMs));
     this.attempts.inc({ outcome: fault });
-    this.ringAt(this.nowMs() + waitMs);
+    this.notifyAt(this.nowMs() + waitMs);
   }
 
   /** What an attempt came to is known here alone. */
   private store(outcome: () => Promise<void>): Promise<void> {
-    return holdOn(outcome, this.clock);
+    return retryUntilStored(outcome, this.clock);
   }
 
-  private async ringForNext(): Promise<void> {
+  private async notifyForNext(): Promise<void> {
     const next = (await this.requests.nextDueAt())?.getTime();
-    if (next !== undefined && next < this.nowMs() + HORIZON_MS) this.ringAt(next);
+    if (next !== undefined && next < this.nowMs() + HORIZON_MS) this.notifyAt(next);
   }
 
-  private ringAt(moment: number): void {
-    this.doorbell.ring(SESSION_REQUEST_QUEUE, 'due', new Date(moment));
+  private notifyAt(moment: number): void {
+    this.notifier.notify(SESSION_REQUEST_QUEUE, 'due', new Date(moment));
   }
 
   private nowMs(): number {

@@ -10,7 +10,7 @@ import {
 import type { FastifyReply } from 'fastify';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { BodyLimit } from '../../http/request/route-options.js';
 import { SessionView } from '../read/session-view.js';
@@ -42,7 +42,7 @@ export class SessionRequestsController {
     @CreationId() id: string,
     @Body() dto: CreateSessionDto,
     @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionView> {
     const session = await this.requests.create(id, dto, { seconds, signal });
@@ -61,7 +61,7 @@ export class SessionRequestsController {
     @Param('id') id: string,
     @Body() dto: ResolveSessionDto,
     @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
-    @HangUp() signal: AbortSignal,
+    @ClientDisconnect() signal: AbortSignal,
   ): Promise<SessionView> {
     return this.requests.resolve(id, dto, { seconds, signal });
   }

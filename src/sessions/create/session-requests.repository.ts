@@ -42,9 +42,9 @@ export interface Attempt {
 }
 
 /** An attempt with what it sends, sealed. */
-export interface RequestTurn extends Attempt {
+export interface RequestClaim extends Attempt {
   body: Buffer;
-  strikes: number;
+  failures: number;
 }
 
 /** How many requests are open, and why. */
@@ -124,13 +124,13 @@ export class SessionRequestsRepository {
   }
 
   /** Marks the request that is due for longest as being sent, in a transaction of its own. */
-  async takeTurn(): Promise<RequestTurn | undefined> {
-    const { rows } = await this.database.pool.query<RequestTurn>(
+  async claimNext(): Promise<RequestClaim | undefined> {
+    const { rows } = await this.database.pool.query<RequestClaim>(
       `UPDATE session_requests SET attempted_at = clock_timestamp(), lease_token = gen_random_uuid(), due_at = NULL,
          lease_until = clock_timestamp() + $1 * interval '1 millisecond'
        WHERE session = (SELECT session FROM session_requests
          WHERE due_at <= now() AND state = 'Requested' ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING session, lease_token AS token, body, strikes`,
+       RETURNING session, lease_token AS token, body, failures`,
       [this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS],
     );
     return rows[0];
@@ -158,7 +158,7 @@ export class SessionRequestsRepository {
     await this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_until = NULL, fault = $3,
-           strikes = strikes + 1, due_at = clock_timestamp() + $4 * interval '1 millisecond'
+           failures = failures + 1, due_at = clock_timestamp() + $4 * interval '1 millisecond'
          WHERE session = $1 AND lease_token = $2 AND state IN ('Requested', 'Unknown')`,
         [session, token, fault, waitMs],
       );
@@ -171,7 +171,7 @@ export class SessionRequestsRepository {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_token = NULL, lease_until = NULL,
-           earlier_unknown = true, fault = NULL, strikes = 0, due_at = clock_timestamp()
+           earlier_unknown = true, fault = NULL, failures = 0, due_at = clock_timestamp()
          WHERE session = $1 AND state = 'Unknown'`,
         [session],
       );

@@ -5,20 +5,20 @@ import { confirmed } from '../../database/confirmed.js';
 import { Database } from '../../database/database.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
-import { waitUntil } from '../../http/request/poll-until.js';
-import { ParticipantsRepository } from '../../people/store/resolved-parties.repository.js';
+import { pollUntil } from '../../http/request/poll-until.js';
+import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.repository.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { correlationId } from '../model/correlation-id.js';
-import { SessionNews } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { SessionView } from '../read/session-view.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { createRequest, inputKind } from './create-request.js';
 import { createFault } from './create-rules.js';
 import type { CreateSessionDto, ResolveSessionDto } from './create-session.dto.js';
@@ -40,14 +40,14 @@ export class SessionRequests {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly database: Database,
-    private readonly people: ParticipantsRepository,
+    private readonly people: ResolvedPartiesRepository,
     private readonly requests: SessionRequestsRepository,
     private readonly outcomes: RequestOutcomesRepository,
     private readonly platform: PlatformSessions,
     private readonly reader: SessionReader,
-    private readonly news: SessionNews,
-    private readonly refreshes: RefreshBell,
-    private readonly doorbell: Doorbell,
+    private readonly news: SessionFeedEvents,
+    private readonly refreshes: RefreshNotifier,
+    private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
     private readonly handedOut: HandedOutUrls,
   ) {}
@@ -57,7 +57,7 @@ export class SessionRequests {
    *
    * @param id ours, under which it is kept; an earlier run of the same request may have done so
    * @returns the session: `Requested` or `Unknown` while the platform's id is not known
-   * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled` or as {@link participants}; 422;
+   * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled` or as {@link parties}; 422;
    *   501 `not-configured`
    */
   async create(id: string, dto: CreateSessionDto, patience: Patience): Promise<SessionView> {
@@ -112,8 +112,8 @@ export class SessionRequests {
 
   /** @returns the session as it is after the wait, or why it is none */
   private async settled(id: string, { seconds, signal }: Patience): Promise<SessionView | Problem> {
-    this.doorbell.ring(SESSION_REQUEST_QUEUE, 'requested');
-    const session = await waitUntil(
+    this.notifier.notify(SESSION_REQUEST_QUEUE, 'requested');
+    const session = await pollUntil(
       seconds,
       () => this.reader.show(id),
       ({ state }) => state !== 'Requested',
@@ -129,7 +129,7 @@ export class SessionRequests {
       const detail = 'Another request holds this session of the platform; find out which of the two it is.';
       throw new Problem(409, 'session-taken', detail, { pointer: '/sessionId' });
     }
-    this.refreshes.ringSoon();
+    this.refreshes.notifySoon();
     await this.news.tell();
   }
 

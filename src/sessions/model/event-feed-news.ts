@@ -1,9 +1,9 @@
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import type { EventView } from './apply-event.js';
-import type { NotedNews, SessionNewsType } from './feed-news.js';
+import type { NotedNews, SessionFeedEventType } from './feed-news.js';
 
 /** What each event of the platform is called in the feed. */
-const TYPE_OF: Record<SessionEventType, SessionNewsType> = {
+const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
   SESSION_CREATED: 'session.created',
   SESSION_PROCESSING_STARTED: 'session.processing-started',
   SESSION_PROCESSING_NOTES_COMPLETED: 'session.notes-completed',
@@ -18,7 +18,7 @@ const TYPE_OF: Record<SessionEventType, SessionNewsType> = {
  *
  * @param known what is on record of the session
  */
-export function newsOfEvent(
+export function feedEventsOf(
   { eventType, aiNotesEnabled }: SessionEvent,
   known: { isNew: boolean; before: EventView },
 ): NotedNews[] {

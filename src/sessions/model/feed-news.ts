@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { Feed } from '../../feed/feed.js';
-import type { FeedNews } from '../../feed/feed-event.js';
+import type { PendingFeedEvents } from '../../feed/feed-event.js';
 
 /** Sessions of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
@@ -24,11 +24,11 @@ interface Untold {
   news: string[];
 }
 
-export type SessionNewsType = FeedNews['type'] & `session.${string}`;
+export type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
 /** News as it is noted on a session's row. */
 export interface NotedNews {
-  type: SessionNewsType;
+  type: SessionFeedEventType;
   /** As the event said it; what was not told by an event shows what the session's row says. */
   aiNotesEnabled?: boolean | null;
 }
@@ -38,7 +38,7 @@ export interface NotedNews {
  * later: while a request that the session fits is on its way, nobody knows yet under which id the EHR knows it.
  */
 @Injectable()
-export class SessionNews {
+export class SessionFeedEvents {
   constructor(
     private readonly database: Database,
     private readonly feed: Feed,
@@ -79,11 +79,11 @@ export class SessionNews {
 
 /** A bare type was noted by an earlier version of the service. */
 function readNoted(text: string): NotedNews {
-  return text.startsWith('{') ? (JSON.parse(text) as NotedNews) : { type: text as SessionNewsType };
+  return text.startsWith('{') ? (JSON.parse(text) as NotedNews) : { type: text as SessionFeedEventType };
 }
 
-function newsOf(row: Untold, { type, aiNotesEnabled = row.ai_notes_enabled }: NotedNews): FeedNews {
-  const more: Partial<Record<SessionNewsType, FeedNews['data']>> = {
+function newsOf(row: Untold, { type, aiNotesEnabled = row.ai_notes_enabled }: NotedNews): PendingFeedEvents {
+  const more: Partial<Record<SessionFeedEventType, PendingFeedEvents['data']>> = {
     'session.notes-ready': { notesRevision: row.notes_revision },
     'session.failed': { code: row.error_code },
   };

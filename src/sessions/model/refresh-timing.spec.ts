@@ -10,7 +10,7 @@ function waitMs(subject: Partial<LookUpSubject>): number | null {
     state: 'Processing',
     eventState: 'Processing',
     knownSince: ago(60_000),
-    heardAt: ago(60_000),
+    lastEventAt: ago(60_000),
     reopenedAt: null,
     ...subject,
   } as const;
@@ -37,16 +37,16 @@ describe('looking up sessions of which nothing is heard', () => {
   });
 
   test('one whose events have ended and that is Processing again is looked up soon: no event tells its end', () => {
-    expect(waitMs({ eventState: 'Done', heardAt: ago(500) })).toBe(3_000);
-    expect(waitMs({ eventState: 'Done', heardAt: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ eventState: 'Done', lastEventAt: ago(500) })).toBe(3_000);
+    expect(waitMs({ eventState: 'Done', lastEventAt: ago(20_000) })).toBe(10_000);
   });
 
   test('one that is processed again is looked up soon, however old it is: counted from when it went back', () => {
-    const old = { eventState: 'Done', knownSince: ago(720 * HOUR), heardAt: ago(719 * HOUR) } as const;
+    const old = { eventState: 'Done', knownSince: ago(720 * HOUR), lastEventAt: ago(719 * HOUR) } as const;
     expect(waitMs({ ...old, reopenedAt: NOW })).toBe(3_000);
     expect(waitMs({ ...old, reopenedAt: ago(20_000) })).toBe(10_000);
     expect(waitMs({ ...old, eventState: null, reopenedAt: ago(HOUR) })).toBe(HOUR / 2);
-    expect(waitMs({ ...old, heardAt: ago(10_000), reopenedAt: ago(HOUR) })).toBe(5_000);
+    expect(waitMs({ ...old, lastEventAt: ago(10_000), reopenedAt: ago(HOUR) })).toBe(5_000);
   });
 });
 

@@ -32,7 +32,7 @@ export interface LookUpSubject {
   eventState: SessionState | null;
   knownSince: Date;
   /** The last event. */
-  heardAt: Date | null;
+  lastEventAt: Date | null;
   /** Since when one that had ended is processed again. */
   reopenedAt: Date | null;
 }
@@ -47,9 +47,12 @@ export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPoli
   if (hasEnded(session.state)) return null;
   const since = (moment: Date) => now.getTime() - moment.getTime();
   if (session.reopenedAt !== null || (session.eventState !== null && hasEnded(session.eventState))) {
-    const heardAt = session.heardAt ?? session.knownSince;
+    const lastEventAt = session.lastEventAt ?? session.knownSince;
     const { reopenedAt } = session;
-    return later(now, Math.max(SOON_MS, since(reopenedAt !== null && reopenedAt > heardAt ? reopenedAt : heardAt) / 2));
+    return later(
+      now,
+      Math.max(SOON_MS, since(reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt) / 2),
+    );
   }
   return nextLookUpByAge(session.knownSince, now, policy);
 }

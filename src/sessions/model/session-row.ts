@@ -28,10 +28,10 @@ export interface SessionRow extends Freshness {
   providerUserId: string | null;
   partnerAppointmentId: string | null;
   events: EventView;
-  heardAt: Date | null;
+  lastEventAt: Date | null;
   fetchedAt: Date | null;
-  goneAt: Date | null;
-  strikes: number;
+  notFoundAt: Date | null;
+  failures: number;
   refusedAt: Date | null;
   updateUntil: Date | null;
   reopenedAt: Date | null;
@@ -51,14 +51,14 @@ export interface SessionColumns {
   ai_notes_enabled: boolean | null;
   ai_notes_started: boolean;
   ai_notes_final: boolean;
-  heard_at: Date | null;
+  last_event_at: Date | null;
   wanted_generation: number;
   fetched_generation: number;
   answers: number;
   fetched_at: Date | null;
   state_from_events: boolean;
-  gone_at: Date | null;
-  strikes: number;
+  not_found_at: Date | null;
+  failures: number;
   refused_at: Date | null;
   update_until: Date | null;
   reopened_at: Date | null;
@@ -87,13 +87,13 @@ export function toSessionRow(columns: SessionColumns): SessionRow {
       aiNotesStarted: columns.ai_notes_started,
       aiNotesFinal: columns.ai_notes_final,
     },
-    heardAt: columns.heard_at,
+    lastEventAt: columns.last_event_at,
     wantedGeneration: columns.wanted_generation,
     fetchedGeneration: columns.fetched_generation,
     answers: columns.answers,
     fetchedAt: columns.fetched_at,
-    goneAt: columns.gone_at,
-    strikes: columns.strikes,
+    notFoundAt: columns.not_found_at,
+    failures: columns.failures,
     refusedAt: columns.refused_at,
     updateUntil: columns.update_until,
     reopenedAt: columns.reopened_at,

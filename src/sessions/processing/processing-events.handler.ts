@@ -8,9 +8,9 @@ import {
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { SessionNews } from '../model/feed-news.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
-import { HeardRepository } from '../refresh/session-events.repository.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
+import { SessionEventsRepository } from '../refresh/session-events.repository.js';
 import { ProcessingRepository } from './processing.repository.js';
 import { type NamedIds, namedIds } from './processing-notice.js';
 
@@ -24,10 +24,10 @@ export class ProcessingEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
     private readonly processing: ProcessingRepository,
-    private readonly heard: HeardRepository,
+    private readonly heard: SessionEventsRepository,
     private readonly feed: Feed,
-    private readonly bell: RefreshBell,
-    private readonly news: SessionNews,
+    private readonly notifier: RefreshNotifier,
+    private readonly news: SessionFeedEvents,
   ) {}
 
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
@@ -42,7 +42,7 @@ export class ProcessingEventsHandler implements EventHandler {
   }
 
   async afterCommit(): Promise<void> {
-    this.bell.ringSoon();
+    this.notifier.notifySoon();
     await this.news.tell();
   }
 

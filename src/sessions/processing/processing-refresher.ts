@@ -7,20 +7,20 @@ import type { ProcessingSessionAnswer } from '../../platform/clients/sessions-cl
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { FetchLoop } from '../refresh/fetch-loop.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
-import { ProcessingRepository, type ProcessingTurn } from './processing.repository.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
+import { type ProcessingClaim, ProcessingRepository } from './processing.repository.js';
 
 /** Look-ups that one process has under way at most; notes are fetched in places of their own. */
 const LOOK_UPS_AT_ONCE = 2;
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
-export class ProcessingRefresher extends FetchLoop<ProcessingTurn, ProcessingSessionAnswer> {
+export class ProcessingRefresher extends FetchLoop<ProcessingClaim, ProcessingSessionAnswer> {
   constructor(
     processing: ProcessingRepository,
     platform: PlatformSessions,
     database: Database,
-    bell: RefreshBell,
+    notifier: RefreshNotifier,
     worker: WorkerProcess,
     clock: Clock,
     random: Random,
@@ -37,16 +37,16 @@ export class ProcessingRefresher extends FetchLoop<ProcessingTurn, ProcessingSes
         isConfigured: () => platform.canFetchProcessingSession,
         places: LOOK_UPS_AT_ONCE,
         mayWork: () => worker.mayWork(),
-        takeTurn: () => processing.takeTurn(),
-        endTurn: (turn) => processing.endTurn(turn),
+        claimNext: () => processing.claimNext(),
+        endClaim: (turn) => processing.endClaim(turn),
         nextDueAt: () => processing.nextDueAt(),
         fetch: (turn, signal) => platform.fetchProcessingSession(turn.processingId, signal),
         keepAnswer: async (turn, answer) => {
-          if (await database.transaction((tx) => processing.storeAnswer(tx, turn, answer))) bell.ringSoon();
+          if (await database.transaction((tx) => processing.storeAnswer(tx, turn, answer))) notifier.notifySoon();
         },
-        keepGone: (turn, waitMs) => processing.storeGone(turn, waitMs),
+        recordNotFound: (turn, waitMs) => processing.storeGone(turn, waitMs),
         keepFault: (turn, fault) => processing.storeFault(turn, fault),
-        ringAt: (moment) => bell.ringAt(moment),
+        notifyAt: (moment) => notifier.notifyAt(moment),
         count: (outcome) => fetches.inc({ outcome }),
       },
       clock,

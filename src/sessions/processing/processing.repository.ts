@@ -8,14 +8,14 @@ import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import type { FetchTicket } from '../model/apply-fetch.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { FetchFault, FetchTurn } from '../refresh/fetch-loop.js';
+import type { FetchClaim, FetchFault } from '../refresh/fetch-loop.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
-import { HeardRepository } from '../refresh/session-events.repository.js';
+import { SessionEventsRepository } from '../refresh/session-events.repository.js';
 import { storeFault } from '../refresh/store-fault.js';
 import type { NamedIds } from './processing-notice.js';
 
 /** A processing session whose turn it is. */
-export interface ProcessingTurn extends FetchTurn {
+export interface ProcessingClaim extends FetchClaim {
   processingId: string;
   lease: Lease;
   generation: number;
@@ -28,7 +28,7 @@ interface ProcessingColumns {
   processing_id: string;
   session: string | null;
   wanted_generation: number;
-  strikes: number;
+  failures: number;
   refused_at: Date | null;
 }
 
@@ -41,7 +41,7 @@ export class ProcessingRepository {
 
   constructor(
     private readonly database: Database,
-    private readonly heard: HeardRepository,
+    private readonly heard: SessionEventsRepository,
     private readonly refreshes: RefreshRepository,
     private readonly seal: SessionSeal,
     worker: WorkerProcess,
@@ -57,7 +57,7 @@ export class ProcessingRepository {
        VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond')
        ON CONFLICT (processing_id) DO UPDATE SET
          wanted_generation = processing_sessions.wanted_generation + 1, updated_at = clock_timestamp(),
-         due_at = CASE WHEN processing_sessions.strikes > 0 AND processing_sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(processing_sessions.due_at, excluded.due_at)
+         due_at = CASE WHEN processing_sessions.failures > 0 AND processing_sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(processing_sessions.due_at, excluded.due_at)
                        ELSE least(processing_sessions.due_at, excluded.due_at) END`,
       [processingId, SETTLE_MS],
     );
@@ -77,7 +77,7 @@ export class ProcessingRepository {
   }
 
   /** Leases the processing session that is due for longest, or answers undefined. */
-  async takeTurn(): Promise<ProcessingTurn | undefined> {
+  async claimNext(): Promise<ProcessingClaim | undefined> {
     const leased = await this.due.claim();
     if (!leased) return undefined;
     const { lease, row } = leased;
@@ -85,14 +85,14 @@ export class ProcessingRepository {
       processingId: row.processing_id,
       lease,
       generation: row.wanted_generation,
-      strikes: row.strikes,
+      failures: row.failures,
       refusedAt: row.refused_at,
       ticket: row.session === null ? NOTHING_KNOWN : await this.ticketOf(row.session),
     };
   }
 
   /** The turn has ended, however it did. */
-  endTurn({ lease }: ProcessingTurn): void {
+  endClaim({ lease }: ProcessingClaim): void {
     this.due.done(lease);
   }
 
@@ -106,7 +106,7 @@ export class ProcessingRepository {
    *
    * @returns false when the turn is another's by now: nothing is stored
    */
-  async storeAnswer(tx: PoolClient, turn: ProcessingTurn, answer: ProcessingSessionAnswer): Promise<boolean> {
+  async storeAnswer(tx: PoolClient, turn: ProcessingClaim, answer: ProcessingSessionAnswer): Promise<boolean> {
     if (!(await this.due.lock(tx, turn.lease))) return false;
     const sessionId = answer.sessionId ?? answer.session?.sessionId;
     const id = sessionId === undefined ? null : await this.heard.hearOf(tx, sessionId);
@@ -114,7 +114,7 @@ export class ProcessingRepository {
       await this.refreshes.storeAnswer(tx, id, { ticket: turn.ticket, session: answer.session });
     }
     return this.due.settle(tx, turn.lease, {
-      set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, strikes = 0,
+      set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
         refused_at = NULL, updated_at = clock_timestamp(),
         due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
       values: [
@@ -128,16 +128,16 @@ export class ProcessingRepository {
   }
 
   /** Stores that the platform does not know a processing id now; it is asked for again. */
-  async storeGone({ lease, generation }: ProcessingTurn, waitMs: number): Promise<void> {
+  async storeGone({ lease, generation }: ProcessingClaim, waitMs: number): Promise<void> {
     await this.due.settle(this.database.pool, lease, {
-      set: `fault = 'gone', strikes = strikes + 1, refused_at = NULL, fetched_generation = $1,
+      set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1,
         due_at = clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2 ELSE $3 END * interval '1 millisecond'`,
       values: [generation, SETTLE_MS, waitMs],
     });
   }
 
   /** Stores that a look-up failed and when the next may leave. */
-  async storeFault({ lease }: ProcessingTurn, fault: FetchFault): Promise<void> {
+  async storeFault({ lease }: ProcessingClaim, fault: FetchFault): Promise<void> {
     await this.due.settle(this.database.pool, lease, storeFault(fault));
   }
 

@@ -4,7 +4,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { SessionReader } from '../read/session-reader.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { type PendingRefreshes, WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
 
 /** Looking sessions up because somebody asks for it. */
@@ -15,7 +15,7 @@ export class Refreshes {
     private readonly contract: Contract,
     private readonly reader: SessionReader,
     private readonly wanted: WantedRefreshes,
-    private readonly bell: RefreshBell,
+    private readonly notifier: RefreshNotifier,
   ) {}
 
   /**
@@ -33,7 +33,7 @@ export class Refreshes {
       wish.session === undefined
         ? await this.wanted.wantSince(new Date(wish.since ?? 0))
         : await this.wanted.wantOne((await this.reader.find(wish.session)).id);
-    this.bell.ring();
+    this.notifier.notify();
     return count;
   }
 

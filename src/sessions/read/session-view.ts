@@ -113,9 +113,9 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
         : { code: row.error_code, message: seal.openErrorMessage(row.id, row.error_message) ?? '' },
     ...factsOf(row),
     notesRevision: row.notes_revision,
-    lastEventAt: row.heard_at?.toISOString() ?? null,
+    lastEventAt: row.last_event_at?.toISOString() ?? null,
     fetchedAt: row.fetched_at?.toISOString() ?? null,
-    goneAt: row.gone_at?.toISOString() ?? null,
+    goneAt: row.not_found_at?.toISOString() ?? null,
     updatedAt: row.updated_at.toISOString(),
   };
 }

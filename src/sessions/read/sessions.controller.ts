@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { HangUp } from '../../http/request/client-disconnect.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import type { Page } from '../../http/request/page.js';
 import { RecordingUrl } from './recording-url.js';
 import { type InsightsView, SessionReader } from './session-reader.js';
@@ -61,7 +61,7 @@ export class SessionsController {
   })
   @Scopes('notes:read')
   @AuditedRead()
-  async recordingUrl(@Param('id') id: string, @HangUp() signal: AbortSignal): Promise<{ url: string }> {
+  async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {
     return { url: await this.recordingUrls.fetch(id, signal) };
   }
 }

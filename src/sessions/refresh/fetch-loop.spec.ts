@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { type FetchFault, FetchLoop, type FetchTurn, type FetchWork } from './fetch-loop.js';
+import { type FetchClaim, type FetchFault, FetchLoop, type FetchWork } from './fetch-loop.js';
 import type { FetchResult } from './platform-sessions.js';
 
 class SteppedClock extends Clock {
@@ -22,7 +22,7 @@ class EvenRandom extends Random {
   }
 }
 
-interface Row extends FetchTurn {
+interface Row extends FetchClaim {
   id: number;
   dueMs: number;
   stored: string[];
@@ -33,7 +33,7 @@ class Rows implements FetchWork<Row, string> {
   readonly name = 'rows';
   readonly rows: Row[];
   readonly counts: string[] = [];
-  rings: number[] = [];
+  notifies: number[] = [];
   configured = true;
   storing = (): void => {};
 
@@ -45,14 +45,14 @@ class Rows implements FetchWork<Row, string> {
     this.rows = Array.from({ length: count }, (_, id) => ({
       id,
       dueMs: clock.ms,
-      strikes: 0,
+      failures: 0,
       refusedAt: null,
       stored: [],
     }));
   }
 
   isConfigured = () => this.configured;
-  takeTurn = async () => {
+  claimNext = async () => {
     const due = this.rows
       .filter((row) => row.dueMs <= this.clock.ms)
       .sort((left, right) => left.dueMs - right.dueMs)[0];
@@ -69,19 +69,19 @@ class Rows implements FetchWork<Row, string> {
   keepAnswer = async (row: Row, answer: string) => {
     this.storing();
     row.stored.push(answer);
-    row.strikes = 0;
+    row.failures = 0;
   };
-  keepGone = async (row: Row, waitMs: number) => {
+  recordNotFound = async (row: Row, waitMs: number) => {
     row.dueMs = this.clock.ms + waitMs;
-    row.strikes += 1;
+    row.failures += 1;
   };
-  keepFault = async (row: Row, { code, waitMs, strike }: FetchFault) => {
+  keepFault = async (row: Row, { code, waitMs, failure }: FetchFault) => {
     row.dueMs = this.clock.ms + waitMs;
-    row.strikes += strike ? 1 : 0;
+    row.failures += failure ? 1 : 0;
     if (code === 'platform-unauthorized') row.refusedAt = this.clock.now();
   };
-  ringAt = (moment: number) => {
-    this.rings.push(moment);
+  notifyAt = (moment: number) => {
+    this.notifies.push(moment);
   };
   count = (outcome: string) => {
     this.counts.push(outcome);
@@ -120,10 +120,10 @@ describe('fetching what is due', () => {
     rows.configured = false;
     await loop.run();
     await loop.lookAround();
-    expect([calls, rows.rings]).toEqual([[], []]);
+    expect([calls, rows.notifies]).toEqual([[], []]);
   });
 
-  test('a refused key stops everything after one call, strikes nobody, and one probe opens the way (trap 15)', async () => {
+  test('a refused key stops everything after one call, failures nobody, and one probe opens the way (trap 15)', async () => {
     let mended = false;
     const { rows, loop } = setUp(6, () => (mended ? answer : refused));
     await loop.run();
@@ -137,17 +137,17 @@ describe('fetching what is due', () => {
     mended = true;
     clock.ms += 60_000;
     await loop.run();
-    expect(rows.rows.every(({ stored, strikes }) => stored.length === 1 && strikes === 0)).toBe(true);
+    expect(rows.rows.every(({ stored, failures }) => stored.length === 1 && failures === 0)).toBe(true);
   });
 
-  test('a refusal that hits one row alone strikes that row and holds up no other (trap 15)', async () => {
+  test('a refusal that hits one row alone failures that row and holds up no other (trap 15)', async () => {
     const { rows, loop } = setUp(4, (row) => (row.id === 0 ? refused : answer));
     for (let round = 0; round < 6; round += 1) {
       await loop.run();
       clock.ms += 10_000;
     }
     expect(rows.rows.slice(1).every(({ stored }) => stored.length === 1)).toBe(true);
-    expect(rows.rows[0]?.strikes).toBeGreaterThan(0);
+    expect(rows.rows[0]?.failures).toBeGreaterThan(0);
   });
 
   test('a rate limit is kept to for as long as the platform asks', async () => {
@@ -228,14 +228,14 @@ describe('fetching what is due', () => {
     };
     await loop.run();
     expect(calls).toHaveLength(1);
-    expect(rows.rows[0]).toMatchObject({ strikes: 1 });
+    expect(rows.rows[0]).toMatchObject({ failures: 1 });
   });
 
-  test('what is due later rings for itself, and the sweep fetches what no bell brought', async () => {
+  test('what is due later notifies for itself, and the poller fetches what no notification brought', async () => {
     const { rows, loop } = setUp(1, () => answer);
     for (const row of rows.rows) row.dueMs = clock.ms + 700;
     await loop.run();
-    expect(rows.rings).toEqual([clock.ms + 700]);
+    expect(rows.notifies).toEqual([clock.ms + 700]);
     clock.ms += 10_000;
     await loop.lookAround();
     expect(rows.rows[0]?.stored).toEqual(['new']);
@@ -248,6 +248,6 @@ describe('fetching what is due', () => {
     });
     await loop.run();
     expect(calls).toHaveLength(1);
-    expect(rows.rows[0]).toMatchObject({ dueMs: clock.ms, strikes: 0 });
+    expect(rows.rows[0]).toMatchObject({ dueMs: clock.ms, failures: 0 });
   });
 });

@@ -7,7 +7,7 @@ import { FAULT_BACKOFF, GONE_BACKOFF } from '../model/refresh-timing.js';
 import type { FetchResult } from './platform-sessions.js';
 import { RefreshPause } from './refresh-pause.js';
 
-/** Milliseconds; what is due later than this is left to the sweep. */
+/** Milliseconds; what is due later than this is left to the poller. */
 const HORIZON_MS = 60_000;
 
 /** Milliseconds before the next ring, at least. */
@@ -16,13 +16,13 @@ const SHORTEST_RING_MS = 100;
 /** Milliseconds after which a ring counts as lost. */
 const BELL_LOST_MS = 4_000;
 
-/** Rows that one round of the sweep fetches at most. */
+/** Rows that one round of the poller fetches at most. */
 const SWEEP_TURNS = 25;
 
 /** A row whose turn it is, leased to this worker. */
-export interface FetchTurn {
+export interface FetchClaim {
   /** Faults of its own in a row. */
-  strikes: number;
+  failures: number;
   /** When the platform last refused the key for this very row. */
   refusedAt: Date | null;
 }
@@ -33,14 +33,14 @@ export interface FetchFault {
   /** Milliseconds from now. */
   waitMs: number;
   /** True when the fault is the row's own and makes its waits longer. */
-  strike: boolean;
+  failure: boolean;
 }
 
 /** The row is due again at once. */
-const STOPPED: FetchFault = { code: 'stopped', waitMs: 0, strike: false };
+const STOPPED: FetchFault = { code: 'stopped', waitMs: 0, failure: false };
 
 /** Rows of one kind that are kept up to date by fetching them. */
-export interface FetchWork<Turn extends FetchTurn, Answer> {
+export interface FetchWork<Turn extends FetchClaim, Answer> {
   /** For the log. */
   readonly name: string;
   /** False while the contract does not say how to fetch: the rows stay due for a later start. */
@@ -49,23 +49,23 @@ export interface FetchWork<Turn extends FetchTurn, Answer> {
   readonly places?: number;
   /** False while this process must not begin anything: its leases may be another's. */
   mayWork?(): boolean;
-  takeTurn(): Promise<Turn | undefined>;
+  claimNext(): Promise<Turn | undefined>;
   /** When the next row is due that nobody works on. */
   nextDueAt(): Promise<Date | undefined>;
   fetch(turn: Turn, signal: AbortSignal): Promise<FetchResult<Answer>>;
   keepAnswer(turn: Turn, answer: Answer): Promise<void>;
   /** @param waitMs after which it is fetched again */
-  keepGone(turn: Turn, waitMs: number): Promise<void>;
+  recordNotFound(turn: Turn, waitMs: number): Promise<void>;
   keepFault(turn: Turn, fault: FetchFault): Promise<void>;
   /** Whatever became of a turn, this process works on it no longer. */
-  endTurn?(turn: Turn): void;
+  endClaim?(turn: Turn): void;
   /** Wakes another worker at a moment, milliseconds since the Unix epoch. */
-  ringAt(moment: number): void;
+  notifyAt(moment: number): void;
   count(outcome: string): void;
 }
 
 /** Fetches the rows that are due, one after the other; several activations do so side by side. */
-export class FetchLoop<Turn extends FetchTurn, Answer> {
+export class FetchLoop<Turn extends FetchClaim, Answer> {
   private readonly log = new Logger(FetchLoop.name);
   private readonly pause = new RefreshPause();
   private readonly shutdown = new AbortController();
@@ -110,24 +110,24 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
   async run(turns = Number.POSITIVE_INFINITY): Promise<void> {
     if (!this.work.isConfigured()) return;
     for (let taken = 0; taken < turns && this.mayGoOn(); taken += 1) {
-      const turn = await this.takeTurn();
-      if (!turn) return this.ringForNext();
+      const turn = await this.claimNext();
+      if (!turn) return this.notifyForNext();
       this.letAnotherJoin();
-      await this.fetch(turn).finally(() => this.work.endTurn?.(turn));
+      await this.fetch(turn).finally(() => this.work.endClaim?.(turn));
     }
   }
 
-  /** Rings for what is due; what nobody came for although the bell was rung is fetched here. */
+  /** Notifies for what is due; what nobody came for although a notification was sent is fetched here. */
   async lookAround(): Promise<void> {
     if (!this.work.isConfigured()) return;
     const overdueMs = this.nowMs() - ((await this.work.nextDueAt())?.getTime() ?? Number.POSITIVE_INFINITY);
-    if (overdueMs >= 0) this.work.ringAt(this.nowMs());
+    if (overdueMs >= 0) this.work.notifyAt(this.nowMs());
     if (overdueMs > BELL_LOST_MS) await this.run(SWEEP_TURNS);
   }
 
   /** There may be more that is due: another place of this process looks, or, when all are taken, another process. */
   private letAnotherJoin(): void {
-    if (this.hasNoPlace()) this.work.ringAt(this.nowMs());
+    if (this.hasNoPlace()) this.work.notifyAt(this.nowMs());
     else this.wake();
   }
 
@@ -147,10 +147,10 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
     return this.clock.now().getTime();
   }
 
-  private async takeTurn(): Promise<Turn | undefined> {
+  private async claimNext(): Promise<Turn | undefined> {
     let turn: Turn | undefined;
     try {
-      turn = await this.work.takeTurn();
+      turn = await this.work.claimNext();
       return turn;
     } finally {
       if (!turn) this.pause.unused();
@@ -172,10 +172,10 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
         return this.keep(turn, result.answer);
       case 'gone':
         this.pause.succeeded(this.clock.monotonicMs());
-        return this.work.keepGone(turn, this.backoffOf(turn, GONE_BACKOFF));
+        return this.work.recordNotFound(turn, this.backoffOf(turn, GONE_BACKOFF));
       case 'fault':
         this.pause.unused();
-        return this.strike(turn, result.code);
+        return this.failure(turn, result.code);
       case 'pause':
         return this.holdBack(turn, result);
     }
@@ -187,16 +187,16 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
       await this.work.keepAnswer(turn, answer);
     } catch (error) {
       this.log.error({ msg: `an answer could not be stored (${this.work.name})`, ...errorTrace(error) });
-      await this.strike(turn, 'not-storable');
+      await this.failure(turn, 'not-storable');
     }
   }
 
-  private async strike(turn: Turn, code: string): Promise<void> {
-    await this.work.keepFault(turn, { code, waitMs: this.backoffOf(turn, FAULT_BACKOFF), strike: true });
+  private async failure(turn: Turn, code: string): Promise<void> {
+    await this.work.keepFault(turn, { code, waitMs: this.backoffOf(turn, FAULT_BACKOFF), failure: true });
   }
 
   private backoffOf(turn: Turn, bounds: BackoffBounds): number {
-    return backoffMs(turn.strikes + 1, this.random.fraction(), bounds);
+    return backoffMs(turn.failures + 1, this.random.fraction(), bounds);
   }
 
   /** A refusal is the row's own when others were fetched since its last one (trap 15); all else concerns all. */
@@ -205,19 +205,19 @@ export class FetchLoop<Turn extends FetchTurn, Answer> {
     const refusedMs = turn.refusedAt ? now - (this.nowMs() - turn.refusedAt.getTime()) : undefined;
     if (code === 'platform-unauthorized' && refusedMs !== undefined && this.pause.succeededSince(refusedMs)) {
       this.pause.unused();
-      return this.strike(turn, code);
+      return this.failure(turn, code);
     }
     const waitMs = this.pause.begin(code, now, this.random.fraction(), askedMs) - now;
     this.log.warn({ msg: `nothing is fetched for the moment (${this.work.name})`, code, forMs: Math.round(waitMs) });
     // Due later than whatever is due already: the probe after the pause prefers another row.
-    await this.work.keepFault(turn, { code, waitMs, strike: false });
-    this.work.ringAt(this.nowMs() + waitMs);
+    await this.work.keepFault(turn, { code, waitMs, failure: false });
+    this.work.notifyAt(this.nowMs() + waitMs);
   }
 
-  private async ringForNext(): Promise<void> {
+  private async notifyForNext(): Promise<void> {
     const next = (await this.work.nextDueAt())?.getTime();
     if (next === undefined || next >= this.nowMs() + HORIZON_MS) return;
     // What is due and could not be taken must not ring without a pause.
-    this.work.ringAt(Math.max(next, this.nowMs() + SHORTEST_RING_MS));
+    this.work.notifyAt(Math.max(next, this.nowMs() + SHORTEST_RING_MS));
   }
 }

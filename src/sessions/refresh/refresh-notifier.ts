@@ -1,32 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { SESSION_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 
-/** Milliseconds to which bells are rounded up: many sessions that settle at about the same time need one. */
+/** Milliseconds to which notification are rounded up: many sessions that settle at about the same time need one. */
 const ROUNDING_MS = 100;
 
 /** Wakes the workers that fetch sessions. */
 @Injectable()
-export class RefreshBell {
+export class RefreshNotifier {
   constructor(
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
   ) {}
 
   /** For rows that are due once they have settled. */
-  ringSoon(): void {
-    this.ringAt(this.clock.now().getTime() + SETTLE_MS);
+  notifySoon(): void {
+    this.notifyAt(this.clock.now().getTime() + SETTLE_MS);
   }
 
   /** @param moment milliseconds since the Unix epoch */
-  ringAt(moment: number): void {
-    this.doorbell.ring(SESSION_QUEUE, 'due', new Date(Math.ceil(moment / ROUNDING_MS) * ROUNDING_MS));
+  notifyAt(moment: number): void {
+    this.notifier.notify(SESSION_QUEUE, 'due', new Date(Math.ceil(moment / ROUNDING_MS) * ROUNDING_MS));
   }
 
   /** For work that is due now. */
-  ring(): void {
-    this.doorbell.ring(SESSION_QUEUE, 'due');
+  notify(): void {
+    this.notifier.notify(SESSION_QUEUE, 'due');
   }
 }

@@ -12,7 +12,7 @@ const BOUNDS: BackoffBounds = { baseMs: 2_000, maxMs: 5 * 60_000 };
  */
 export class RefreshPause {
   private until = 0;
-  private strikes = 0;
+  private failures = 0;
   private probing = false;
   private code: PauseCause | null = null;
   private succeededAt = 0;
@@ -33,7 +33,7 @@ export class RefreshPause {
   /** The platform answered like one that works. */
   succeeded(nowMs: number): void {
     this.succeededAt = nowMs;
-    this.strikes = 0;
+    this.failures = 0;
     this.code = null;
     this.probing = false;
   }
@@ -47,10 +47,10 @@ export class RefreshPause {
    */
   begin(code: PauseCause, nowMs: number, fraction: number, askedMs?: number): number {
     // Fetches that were under way when the pause began tell nothing new.
-    if (this.code === null || nowMs >= this.until) this.strikes += 1;
+    if (this.code === null || nowMs >= this.until) this.failures += 1;
     this.code = code;
     this.probing = false;
-    this.until = Math.max(this.until, nowMs + (askedMs ?? backoffMs(this.strikes, fraction, BOUNDS)));
+    this.until = Math.max(this.until, nowMs + (askedMs ?? backoffMs(this.failures, fraction, BOUNDS)));
     return this.until;
   }
 

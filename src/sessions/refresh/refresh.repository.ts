@@ -9,18 +9,18 @@ import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/answer-parts.js';
 import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from '../model/apply-fetch.js';
 import { shownAppointment } from '../model/correlation-id.js';
-import { SessionNews } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { nextLookUp, reopening, SETTLE_MS } from '../model/refresh-timing.js';
 import { factsOf, type SessionColumns, type SessionRow, toSessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { FetchFault, FetchTurn } from './fetch-loop.js';
+import type { FetchClaim, FetchFault } from './fetch-loop.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
 import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './refresh-lanes.js';
 import { storeFault } from './store-fault.js';
 
 /** A session whose turn it is, leased to this worker, with what was read before the fetch leaves. */
-export interface RefreshTurn extends FetchTurn {
+export interface RefreshClaim extends FetchClaim {
   id: string;
   sessionId: string;
   lease: Lease;
@@ -68,7 +68,7 @@ export class RefreshRepository {
     private readonly notes: NotesRepository,
     private readonly insights: InsightsRepository,
     private readonly seal: SessionSeal,
-    private readonly news: SessionNews,
+    private readonly news: SessionFeedEvents,
     private readonly env: Env,
     worker: WorkerProcess,
   ) {
@@ -77,17 +77,17 @@ export class RefreshRepository {
   }
 
   /** Leases the session that is due for longest, or answers undefined. */
-  async takeTurn(): Promise<RefreshTurn | undefined> {
+  async claimNext(): Promise<RefreshClaim | undefined> {
     const leased = await this.due.claim();
     if (!leased) return undefined;
     const row = toSessionRow(leased.row);
     if (row.sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
-    const { id, sessionId, strikes, refusedAt } = row;
-    return { id, sessionId, strikes, refusedAt, lease: leased.lease, ticket: takeTicket(row) };
+    const { id, sessionId, failures, refusedAt } = row;
+    return { id, sessionId, failures, refusedAt, lease: leased.lease, ticket: takeTicket(row) };
   }
 
   /** The turn has ended, however it did. */
-  endTurn({ lease }: RefreshTurn): void {
+  endClaim({ lease }: RefreshClaim): void {
     this.due.done(lease);
   }
 
@@ -97,7 +97,7 @@ export class RefreshRepository {
   }
 
   /** Stores a session that was fetched in a turn, unless the turn is another's by now or another answer was stored. */
-  async storeFetched(tx: PoolClient, turn: RefreshTurn, session: SessionAnswer): Promise<Stored> {
+  async storeFetched(tx: PoolClient, turn: RefreshClaim, session: SessionAnswer): Promise<Stored> {
     const columns = await this.due.lock(tx, turn.lease);
     if (!columns) return DROPPED;
     const locked = lockedRow(columns);
@@ -143,9 +143,9 @@ export class RefreshRepository {
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
          session_duration_ms = $11, recording_duration_ms = $12, notes_revision = notes_revision + $13,
-         fetched_generation = $14, answers = $15, fetched_at = $16, state_from_events = false, gone_at = NULL,
-         fault = NULL, strikes = 0, refused_at = NULL, due_at = $17, reopened_at = $18,
-         updated_at = CASE WHEN $13 = 0 AND gone_at IS NULL AND fetched_at IS NOT NULL AND (state, provider_user_id,
+         fetched_generation = $14, answers = $15, fetched_at = $16, state_from_events = false, not_found_at = NULL,
+         fault = NULL, failures = 0, refused_at = NULL, due_at = $17, reopened_at = $18,
+         updated_at = CASE WHEN $13 = 0 AND not_found_at IS NULL AND fetched_at IS NOT NULL AND (state, provider_user_id,
              client_user_ids, note_template_ids, partner_appointment_id, error_code, date, session_created_at,
              session_duration_ms, recording_duration_ms)
            IS NOT DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $7, $9, $10, $11::bigint, $12::bigint)
@@ -183,7 +183,7 @@ export class RefreshRepository {
    * Stores that the platform does not know a session now; it is asked for again. It counts as gone, with its notes kept,
    * if it was there before or was not for long: a platform may not know at once what it has made.
    */
-  async storeGone(tx: PoolClient, turn: RefreshTurn, waitMs: number): Promise<void> {
+  async storeGone(tx: PoolClient, turn: RefreshClaim, waitMs: number): Promise<void> {
     const columns = await this.due.lock(tx, turn.lease);
     if (!columns) return;
     const locked = lockedRow(columns);
@@ -192,21 +192,21 @@ export class RefreshRepository {
     if (!fresh) return this.release(tx, turn, locked);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
-    const isGone = row.fetchedAt !== null || row.strikes >= NOT_THERE_FOR_LONG;
+    const isGone = row.fetchedAt !== null || row.failures >= NOT_THERE_FOR_LONG;
     await this.due.settle(tx, turn.lease, {
-      set: `gone_at = CASE WHEN $5 THEN coalesce(gone_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
-        fault = 'gone', strikes = strikes + 1, refused_at = NULL, lane = ${EVENT_LANE},
-        updated_at = CASE WHEN $5 AND gone_at IS NULL THEN $1 ELSE updated_at END`,
+      set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
+        fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
+        updated_at = CASE WHEN $5 AND not_found_at IS NULL THEN $1 ELSE updated_at END`,
       values: [now, fresh.fetchedGeneration, fresh.answers, dueAt, isGone],
     });
   }
 
   /** Stores that a fetch failed and when the next may leave. */
-  async storeFault({ lease }: RefreshTurn, fault: FetchFault): Promise<void> {
+  async storeFault({ lease }: RefreshClaim, fault: FetchFault): Promise<void> {
     await this.due.settle(this.database.pool, lease, storeFault(fault));
   }
 
-  private async release(tx: PoolClient, { lease }: RefreshTurn, { now }: Locked): Promise<void> {
+  private async release(tx: PoolClient, { lease }: RefreshClaim, { now }: Locked): Promise<void> {
     await this.due.settle(tx, lease, {
       set: 'due_at = CASE WHEN wanted_generation > fetched_generation THEN $1 ELSE due_at END',
       values: [soon(now)],
@@ -218,7 +218,7 @@ export class RefreshRepository {
       state: session.state,
       eventState: row.events.state,
       knownSince: row.createdAt,
-      heardAt: row.heardAt,
+      lastEventAt: row.lastEventAt,
       reopenedAt: row.reopenedAt,
     };
     return nextLookUp(subject, now, {

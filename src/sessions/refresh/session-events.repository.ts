@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { applyEvent, type EventView } from '../model/apply-event.js';
-import { newsOfEvent } from '../model/event-feed-news.js';
-import { SessionNews } from '../model/feed-news.js';
+import { feedEventsOf } from '../model/event-feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 import { type SessionColumns, type SessionRow, shownAfterEvent, toSessionRow } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';
@@ -13,28 +13,28 @@ import { PlatformSessions } from './platform-sessions.js';
  * "look again" (trap 9). A wait after a fault is not cut short by it.
  */
 const HEAR = `
-  INSERT INTO sessions (id, session_id, state, wanted_generation, heard_at, due_at)
+  INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at)
   VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
   ON CONFLICT (session_id) DO UPDATE SET
     wanted_generation = sessions.wanted_generation + 1,
-    heard_at = excluded.heard_at, lane = excluded.lane,
-    due_at = CASE WHEN sessions.strikes > 0 AND sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(sessions.due_at, excluded.due_at)
+    last_event_at = excluded.last_event_at, lane = excluded.lane,
+    due_at = CASE WHEN sessions.failures > 0 AND sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(sessions.due_at, excluded.due_at)
                   ELSE least(sessions.due_at, excluded.due_at) END
   RETURNING *, (xmax = 0) AS is_new`;
 
 /** Stores what the platform's events say of sessions. */
 @Injectable()
-export class HeardRepository {
+export class SessionEventsRepository {
   constructor(
     private readonly platform: PlatformSessions,
-    private readonly news: SessionNews,
+    private readonly news: SessionFeedEvents,
   ) {}
 
   /** Merges an event into its session's row, which is made when there is none. @returns our id */
   async hearEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
     const { row, isNew } = await this.hear(tx, event.sessionId);
     await this.store(tx, row, { events: applyEvent(row.events, event), eventType: event.eventType });
-    await this.news.note(tx, row.id, newsOfEvent(event, { isNew, before: row.events }));
+    await this.news.note(tx, row.id, feedEventsOf(event, { isNew, before: row.events }));
     return row.id;
   }
 

@@ -39,7 +39,7 @@ export class SessionMerge {
    * @param requested our id of the row that stays
    * @param heard our id of the row that goes
    */
-  async absorb(tx: PoolClient, requested: string, heard: string): Promise<void> {
+  async mergeInto(tx: PoolClient, requested: string, heard: string): Promise<void> {
     const { rows } = await tx.query<{ session_id: string; error_message: Buffer | null }>(
       'SELECT session_id, error_message FROM sessions WHERE id = $1',
       [heard],
@@ -58,10 +58,10 @@ export class SessionMerge {
          notes_revision = h.notes_revision, event_state = h.event_state,
          event_provider_user_id = h.event_provider_user_id, event_appointment_id = h.event_appointment_id,
          ai_notes_enabled = h.ai_notes_enabled, ai_notes_started = h.ai_notes_started,
-         ai_notes_final = h.ai_notes_final, state_from_events = h.state_from_events, heard_at = h.heard_at,
+         ai_notes_final = h.ai_notes_final, state_from_events = h.state_from_events, last_event_at = h.last_event_at,
          news = h.news, news_at = h.news_at, wanted_generation = h.wanted_generation + 1,
          fetched_generation = h.fetched_generation, answers = h.answers, fetched_at = h.fetched_at,
-         update_until = h.update_until, gone_at = h.gone_at,
+         update_until = h.update_until, not_found_at = h.not_found_at,
          due_at = clock_timestamp() + $5 * interval '1 millisecond',
          updated_at = clock_timestamp()
        FROM sessions h WHERE s.id = $1 AND h.id = $2`,

@@ -5,22 +5,22 @@ import { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { SessionAnswer } from '../../platform/clients/session-shape.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { SessionNews } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { FetchLoop } from './fetch-loop.js';
 import { PlatformSessions } from './platform-sessions.js';
-import { RefreshRepository, type RefreshTurn } from './refresh.repository.js';
+import { type RefreshClaim, RefreshRepository } from './refresh.repository.js';
 import { FETCHES_AT_ONCE } from './refresh-lanes.js';
-import { RefreshBell } from './refresh-notifier.js';
+import { RefreshNotifier } from './refresh-notifier.js';
 
 /** Keeps sessions as the platform has them. */
 @Injectable()
-export class SessionRefresher extends FetchLoop<RefreshTurn, SessionAnswer> {
+export class SessionRefresher extends FetchLoop<RefreshClaim, SessionAnswer> {
   constructor(
     refreshes: RefreshRepository,
     platform: PlatformSessions,
     database: Database,
-    bell: RefreshBell,
-    news: SessionNews,
+    notifier: RefreshNotifier,
+    news: SessionFeedEvents,
     worker: WorkerProcess,
     clock: Clock,
     random: Random,
@@ -33,17 +33,17 @@ export class SessionRefresher extends FetchLoop<RefreshTurn, SessionAnswer> {
         isConfigured: () => platform.canFetchSession,
         places: FETCHES_AT_ONCE,
         mayWork: () => worker.mayWork(),
-        takeTurn: () => refreshes.takeTurn(),
-        endTurn: (turn) => refreshes.endTurn(turn),
+        claimNext: () => refreshes.claimNext(),
+        endClaim: (turn) => refreshes.endClaim(turn),
         nextDueAt: () => refreshes.nextDueAt(),
         fetch: (turn, signal) => platform.fetchSession(turn.sessionId, signal),
         keepAnswer: async (turn, session) => {
           const { notesChanged } = await database.transaction((tx) => refreshes.storeFetched(tx, turn, session));
           if (notesChanged || session.state === 'Error') await news.tell();
         },
-        keepGone: (turn, waitMs) => database.transaction((tx) => refreshes.storeGone(tx, turn, waitMs)),
+        recordNotFound: (turn, waitMs) => database.transaction((tx) => refreshes.storeGone(tx, turn, waitMs)),
         keepFault: (turn, fault) => refreshes.storeFault(turn, fault),
-        ringAt: (moment) => bell.ringAt(moment),
+        notifyAt: (moment) => notifier.notifyAt(moment),
         count: (outcome) => fetches.inc({ outcome }),
       },
       clock,

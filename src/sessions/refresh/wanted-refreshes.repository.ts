@@ -15,7 +15,7 @@ export interface PendingRefreshes {
 const BATCH = 500;
 
 /** A fetch of another kind has failed, not this one. */
-const WANTED = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), strikes = 0, fault = NULL`;
+const WANTED = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
 
 /** Makes sessions due because somebody asks for it. */
 @Injectable()
@@ -41,7 +41,7 @@ export class WantedRefreshes {
     return this.database.transaction(async (reader) => {
       await reader.query(
         `DECLARE heard NO SCROLL CURSOR FOR SELECT id FROM sessions
-         WHERE greatest(created_at, updated_at, heard_at) >= '${since.toISOString()}' AND session_id IS NOT NULL`,
+         WHERE greatest(created_at, updated_at, last_event_at) >= '${since.toISOString()}' AND session_id IS NOT NULL`,
       );
       for (let count = 0; ; ) {
         const { rows } = await reader.query<{ id: string }>(`FETCH ${BATCH} FROM heard`);

@@ -11,11 +11,11 @@ import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { platformProblem, platformUnclear } from '../../platform/contract/platform-problem.js';
 import { SessionRequestsRepository } from '../create/session-requests.repository.js';
-import { SessionNews } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { SessionView } from '../read/session-view.js';
 import { RefreshRepository, type Stored } from '../refresh/refresh.repository.js';
-import { RefreshBell } from '../refresh/refresh-notifier.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
 import { updateRequest } from './update-rules.js';
 import type { UpdateSessionDto } from './update-session.dto.js';
@@ -36,8 +36,8 @@ export class SessionUpdates {
     private readonly refreshes: RefreshRepository,
     private readonly wanted: WantedRefreshes,
     private readonly reader: SessionReader,
-    private readonly bell: RefreshBell,
-    private readonly news: SessionNews,
+    private readonly notifier: RefreshNotifier,
+    private readonly news: SessionFeedEvents,
   ) {}
 
   /**
@@ -76,7 +76,7 @@ export class SessionUpdates {
       throw platformProblem(error, 'this update');
     });
     const { notesChanged, view } = await this.store(update, session);
-    this.bell.ringSoon();
+    this.notifier.notifySoon();
     const isNews = notesChanged || session.state === 'Error';
     return afterCommit(
       () => (isNews ? this.news.tell() : Promise.resolve()).then(() => view),
@@ -112,6 +112,6 @@ export class SessionUpdates {
     await told.catch((fault: unknown) =>
       this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
     );
-    this.bell.ringSoon();
+    this.notifier.notifySoon();
   }
 }

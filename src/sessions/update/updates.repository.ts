@@ -62,7 +62,7 @@ export class UpdatesRepository {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
          lane = 0,
-         due_at = CASE WHEN strikes > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, ${SOON})
+         due_at = CASE WHEN failures > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, ${SOON})
                        ELSE least(due_at, ${SOON}) END
        WHERE id = $1`,
       [id, until, before, SETTLE_MS],

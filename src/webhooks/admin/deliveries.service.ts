@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   DeliveriesRepository,
   type DeliveryRow,
@@ -16,7 +16,7 @@ import {
 export class DeliveriesService {
   constructor(
     private readonly repository: DeliveriesRepository,
-    private readonly doorbell: Doorbell,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   /** The newest first. @throws {Problem} 400 `bad-cursor` */
@@ -42,7 +42,7 @@ export class DeliveriesService {
   async replay(id: string): Promise<DeliveryRow> {
     const row = await this.repository.replay(id);
     if (!row) throw unknownDelivery();
-    this.doorbell.ring(WEBHOOK_INBOX_QUEUE, 'replay');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
     return row;
   }
 
@@ -82,7 +82,7 @@ export class DeliveriesService {
         },
       );
     }
-    this.doorbell.ring(WEBHOOK_INBOX_QUEUE, 'replay');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
     return count;
   }
 }

@@ -2,8 +2,8 @@ import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
-import { Sweep } from '../../queue/notifier/poller.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { Poller } from '../../queue/notifier/poller.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import type { EventHandler } from './event-handlers.js';
 import { type DueDelivery, InboxRepository, type TakeLimit } from './inbox.repository.js';
 import { InboxBatch } from './inbox-batch.js';
@@ -12,15 +12,15 @@ import { InboxBatch } from './inbox-batch.js';
 const BATCH: TakeLimit = { rows: 100, bytes: 1024 ** 2 };
 
 /** Milliseconds between two looks for deliveries that nobody processed. */
-const SWEEP_MS = 2_000;
+const POLL_MS = 2_000;
 
-/** Seconds after which a ring counts as lost: the sweep then drains by itself. */
+/** Seconds after which a ring counts as lost: the poller then drains by itself. */
 const BELL_LOST_SECONDS = 3;
 
 /** Empties the inbox: every due delivery goes to its handler, batch by batch. */
 @Injectable()
-export class InboxDrain implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger(InboxDrain.name);
+export class InboxWorker implements OnModuleInit, OnModuleDestroy {
+  private readonly log = new Logger(InboxWorker.name);
   private readonly settled;
   private running: Promise<void> | undefined;
   private again = false;
@@ -29,8 +29,8 @@ export class InboxDrain implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly inbox: InboxRepository,
     private readonly batch: InboxBatch,
-    private readonly doorbell: Doorbell,
-    private readonly sweep: Sweep,
+    private readonly notifier: QueueNotifier,
+    private readonly poller: Poller,
     metrics: Metrics,
   ) {
     this.settled = metrics.counter('webhook_settled_total', 'Deliveries that a worker looked at', ['state']);
@@ -43,7 +43,7 @@ export class InboxDrain implements OnModuleInit, OnModuleDestroy {
   }
 
   onModuleInit(): void {
-    this.sweep.every(SWEEP_MS, 'webhook-inbox', () => this.lookAround());
+    this.poller.every(POLL_MS, 'webhook-inbox', () => this.lookAround());
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -63,11 +63,11 @@ export class InboxDrain implements OnModuleInit, OnModuleDestroy {
     return this.running;
   }
 
-  /** Rings for what is due; what nobody came for although the bell was rung is done here. */
+  /** Notifies for what is due; what nobody came for although a notification was sent is done here. */
   private async lookAround(): Promise<void> {
     const seconds = await this.inbox.oldestDueSeconds();
     if (seconds === null) return;
-    this.doorbell.ring(WEBHOOK_INBOX_QUEUE, 'sweep');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'poll');
     if (seconds > BELL_LOST_SECONDS) await this.run();
   }
 
@@ -75,22 +75,22 @@ export class InboxDrain implements OnModuleInit, OnModuleDestroy {
     do {
       this.again = false;
       while (!this.stopped && (await this.inbox.foldRepeats()) > 0);
-      while (!this.stopped && (await this.drainBatch()) > 0);
+      while (!this.stopped && (await this.processBatch()) > 0);
     } while (this.again && !this.stopped);
   }
 
   /** @returns how many deliveries were taken */
-  private async drainBatch(): Promise<number> {
+  private async processBatch(): Promise<number> {
     try {
       return await this.process(BATCH);
     } catch (error) {
       this.log.warn({ msg: 'a batch of the inbox failed; its deliveries are tried one by one', ...errorTrace(error) });
-      return this.drainOneByOne();
+      return this.processOneByOne();
     }
   }
 
   /** A delivery may spoil the transaction itself, e.g. a constraint that is checked at COMMIT. */
-  private async drainOneByOne(): Promise<number> {
+  private async processOneByOne(): Promise<number> {
     for (let count = 0; count < BATCH.rows; count += 1) {
       if (this.stopped) return count;
       const taken: DueDelivery[] = [];

@@ -1,19 +1,19 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { Job } from 'bullmq';
-import { type Ring, WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
-import { answered } from '../../queue/notifier/deduplication-key.js';
-import { InboxDrain } from './inbox-worker.js';
+import { type Notification, WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
+import { releaseDeduplicationKey } from '../../queue/notifier/deduplication-key.js';
+import { InboxWorker } from './inbox-worker.js';
 
-/** Answers the inbox's doorbell. */
+/** Answers the inbox's notifier. */
 @Processor(WEBHOOK_INBOX_QUEUE, { concurrency: 1 })
 export class InboxProcessor extends WorkerHost implements OnModuleDestroy {
-  constructor(private readonly drain: InboxDrain) {
+  constructor(private readonly drain: InboxWorker) {
     super();
   }
 
-  override async process(job: Job<Ring>): Promise<void> {
-    await answered(job);
+  override async process(job: Job<Notification>): Promise<void> {
+    await releaseDeduplicationKey(job);
     await this.drain.run();
   }
 

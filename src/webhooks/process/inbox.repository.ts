@@ -51,7 +51,7 @@ const TAKE = `
   ), judged AS (
     SELECT p.*, t.alone, p.was_lost OR t.alone IS NOT NULL AS suspect
     FROM picked p LEFT JOIN LATERAL
-      (SELECT bool_or(alone) AS alone FROM webhook_takes WHERE delivery_id = p.id) AS t ON true
+      (SELECT bool_or(alone) AS alone FROM webhook_claims WHERE delivery_id = p.id) AS t ON true
   ), placed AS (
     SELECT *, row_number() OVER together AS place, sum(bytes) OVER together AS total,
       bool_or(suspect) OVER together AS behind_suspect
@@ -97,14 +97,14 @@ export class InboxRepository {
    */
   async mark(take: string, ids: readonly string[]): Promise<void> {
     await this.database.pool.query(
-      'INSERT INTO webhook_takes (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
+      'INSERT INTO webhook_claims (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
       [ids, take, ids.length === 1],
     );
   }
 
   /** Takes the marks of a batch away: it failed, and this process is alive. */
   async unmark(take: string): Promise<void> {
-    await this.database.pool.query('DELETE FROM webhook_takes WHERE take = $1', [take]);
+    await this.database.pool.query('DELETE FROM webhook_claims WHERE take = $1', [take]);
   }
 
   /**
@@ -117,7 +117,7 @@ export class InboxRepository {
     const sql = tx ?? this.database.pool;
     await sql.query({
       name: 'drop-takes',
-      text: 'DELETE FROM webhook_takes WHERE delivery_id = ANY ($1::bigint[])',
+      text: 'DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[])',
       values: [outcomes.map((outcome) => outcome.id)],
     });
     await sql.query({

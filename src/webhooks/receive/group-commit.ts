@@ -1,11 +1,11 @@
 /** Why a row is not known to be kept. */
-export type NotKeptReason = 'full' | 'late' | 'database' | 'closing';
+export type NotCommittedReason = 'full' | 'late' | 'database' | 'closing';
 
 /** The row may or may not be in the database: the sender must send it again. */
-export class NotKept extends Error {
-  constructor(readonly reason: NotKeptReason) {
+export class NotCommitted extends Error {
+  constructor(readonly reason: NotCommittedReason) {
     super(`not known to be kept: ${reason}`);
-    this.name = 'NotKept';
+    this.name = 'NotCommitted';
   }
 }
 
@@ -36,7 +36,7 @@ interface Entry<T> {
   bytes: number;
   arrivedAt: number;
   resolve: () => void;
-  reject: (reason: NotKept) => void;
+  reject: (reason: NotCommitted) => void;
 }
 
 /** Milliseconds between two looks for rows that are late. */
@@ -72,12 +72,13 @@ export class GroupCommit<T> {
    *
    * @param bytes that the row holds in memory
    * @returns once the row is committed
-   * @throws {NotKept} at the latest when the deadline has passed
+   * @throws {NotCommitted} at the latest when the deadline has passed
    */
   add(row: T, bytes: number): Promise<void> {
-    if (this.closed) return Promise.reject(new NotKept('closing'));
+    if (this.closed) return Promise.reject(new NotCommitted('closing'));
     const { rows, bytes: room } = this.limits.waiting;
-    if (this.waiting.length >= rows || this.waitingBytes + bytes > room) return Promise.reject(new NotKept('full'));
+    if (this.waiting.length >= rows || this.waitingBytes + bytes > room)
+      return Promise.reject(new NotCommitted('full'));
     return new Promise((resolve, reject) => {
       this.waiting.push({ row, bytes, arrivedAt: this.world.now(), resolve, reject });
       this.waitingBytes += bytes;
@@ -144,7 +145,7 @@ export class GroupCommit<T> {
     let unavailable = false;
     for (const entry of group) {
       if (unavailable || this.isLate(entry)) {
-        entry.reject(new NotKept(unavailable ? 'database' : 'late'));
+        entry.reject(new NotCommitted(unavailable ? 'database' : 'late'));
         continue;
       }
       try {
@@ -152,7 +153,7 @@ export class GroupCommit<T> {
         entry.resolve();
       } catch (error) {
         unavailable = this.world.isUnavailable(error);
-        entry.reject(new NotKept('database'));
+        entry.reject(new NotCommitted('database'));
       }
     }
   }
@@ -167,7 +168,7 @@ export class GroupCommit<T> {
     const late = this.waiting.splice(0, firstInTime === -1 ? this.waiting.length : firstInTime);
     for (const entry of late) this.waitingBytes -= entry.bytes;
     for (const group of this.inFlight) late.push(...group.filter((entry) => this.isLate(entry)));
-    for (const entry of late) entry.reject(new NotKept('late'));
+    for (const entry of late) entry.reject(new NotCommitted('late'));
     this.rest();
   }
 

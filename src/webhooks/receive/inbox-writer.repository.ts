@@ -52,8 +52,8 @@ const REPEATED = new Set(['23505', '40P01']);
 
 /** The receiver's way into the database, over connections that nobody else uses up. */
 @Injectable()
-export class IntakeRepository {
-  private readonly log = new Logger(IntakeRepository.name);
+export class InboxWriterRepository {
+  private readonly log = new Logger(InboxWriterRepository.name);
   private readonly pool: pg.Pool;
 
   constructor(env: Env) {

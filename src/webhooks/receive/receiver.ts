@@ -5,14 +5,14 @@ import { isDatabaseUnavailable } from '../../http/problem/database-fault.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
-import { Doorbell } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { Vault } from '../../vault/vault.js';
 import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
-import { COMMITS_IN_FLIGHT, type IncomingRow, IntakeRepository } from './inbox-writer.repository.js';
+import { COMMITS_IN_FLIGHT, InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 import { Rejections } from './rejections.js';
 import { bodyPlace } from './sealed-body.js';
-import { CommitBell } from './throttled-notifier.js';
-import { type DeliveryRules, headerFault, judgeDelivery } from './verify-delivery.js';
+import { ThrottledNotifier } from './throttled-notifier.js';
+import { type DeliveryRules, headerFault, verifyDelivery } from './verify-delivery.js';
 
 const MIB = 1024 ** 2;
 
@@ -35,7 +35,7 @@ export type Receipt = 'kept' | 'not-genuine' | 'unavailable';
 export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
   private readonly rules: DeliveryRules;
   private readonly commits: GroupCommit<IncomingRow>;
-  private readonly bell: CommitBell;
+  private readonly notifier: ThrottledNotifier;
   private readonly kept;
   private readonly unavailable;
 
@@ -43,13 +43,13 @@ export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
     env: Env,
     private readonly clock: Clock,
     private readonly vault: Vault,
-    private readonly intake: IntakeRepository,
+    private readonly intake: InboxWriterRepository,
     private readonly rejections: Rejections,
-    doorbell: Doorbell,
+    notifier: QueueNotifier,
     metrics: Metrics,
   ) {
     this.rules = { secrets: env.PLATFORM_WEBHOOK_SECRET, maxAgeSeconds: env.WEBHOOK_MAX_AGE_SECONDS };
-    this.bell = new CommitBell(() => doorbell.ring(WEBHOOK_INBOX_QUEUE, 'received'));
+    this.notifier = new ThrottledNotifier(() => notifier.notify(WEBHOOK_INBOX_QUEUE, 'received'));
     const groups = metrics.histogram(
       'webhook_commit_rows',
       'Deliveries in one commit of the receiver',
@@ -60,7 +60,7 @@ export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
       commit: async (rows) => {
         await this.intake.keep(rows);
         groups.observe(rows.length);
-        this.bell.pull();
+        this.notifier.notify();
       },
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
@@ -86,7 +86,7 @@ export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
    * @param body the raw bytes
    */
   receive(headers: Record<string, string | string[] | undefined>, body: Buffer): Promise<Receipt> | Receipt {
-    const verdict = judgeDelivery(headers, body, this.rules, this.clock.now().getTime());
+    const verdict = verifyDelivery(headers, body, this.rules, this.clock.now().getTime());
     if (typeof verdict === 'string') {
       this.rejections.count(verdict);
       return 'not-genuine';
@@ -125,7 +125,7 @@ export class Receiver implements OnModuleDestroy, OnApplicationShutdown {
   /** From here on deliveries are answered 503, and the sender comes again; what was accepted is still committed. */
   async onModuleDestroy(): Promise<void> {
     await this.commits.close();
-    this.bell.close();
+    this.notifier.close();
   }
 
   async onApplicationShutdown(): Promise<void> {

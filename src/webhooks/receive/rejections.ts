@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { Clock } from '../../config/clock.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { Sweep } from '../../queue/notifier/poller.js';
+import { Poller } from '../../queue/notifier/poller.js';
 import { type RejectionCount, RejectionsRepository } from './rejections.repository.js';
 import type { RefusalCause } from './verify-delivery.js';
 
@@ -31,7 +31,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
 
   constructor(
     private readonly repository: RejectionsRepository,
-    private readonly sweep: Sweep,
+    private readonly poller: Poller,
     private readonly clock: Clock,
     metrics: Metrics,
   ) {
@@ -40,7 +40,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
 
   onModuleInit(): void {
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
-    this.sweep.every(FORGET_MS, 'webhook-rejections', () => this.repository.forgetOld());
+    this.poller.every(FORGET_MS, 'webhook-rejections', () => this.repository.forgetOld());
   }
 
   async onModuleDestroy(): Promise<void> {

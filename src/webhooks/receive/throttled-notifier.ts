@@ -1,32 +1,32 @@
-/** Milliseconds between two rings at most: under load one ring wakes a worker for many commits. */
-export const RING_EVERY_MS = 250;
+/** Milliseconds between two notifications at most: under load one wakes a worker for many commits. */
+export const NOTIFY_EVERY_MS = 250;
 
-/** Rings at once when it was quiet, and otherwise once at the end of the interval, however often it is pulled. */
-export class CommitBell {
+/** Notifies at once when it was quiet, and otherwise once at the end of the interval, however often it is asked. */
+export class ThrottledNotifier {
   private timer: NodeJS.Timeout | undefined;
-  private pulled = false;
+  private pending = false;
 
-  constructor(private readonly ring: () => void) {}
+  constructor(private readonly send: () => void) {}
 
-  pull(): void {
+  notify(): void {
     if (this.timer) {
-      this.pulled = true;
+      this.pending = true;
       return;
     }
-    this.ring();
+    this.send();
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      if (!this.pulled) return;
-      this.pulled = false;
-      this.pull();
-    }, RING_EVERY_MS);
+      if (!this.pending) return;
+      this.pending = false;
+      this.notify();
+    }, NOTIFY_EVERY_MS);
   }
 
-  /** Rings for the last time if a ring is owed. */
+  /** Sends what is pending, and nothing after it. */
   close(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.pulled) this.ring();
-    this.pulled = false;
+    if (this.pending) this.send();
+    this.pending = false;
   }
 }

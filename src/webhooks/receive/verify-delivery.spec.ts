@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { signWebhook } from '../../platform/webhook-signature.js';
-import { judgeDelivery } from './verify-delivery.js';
+import { verifyDelivery } from './verify-delivery.js';
 
 const SEED = Number(process.env.SEED);
 const SECRETS = ['the first secret', 'the second secret'];
@@ -16,7 +16,7 @@ const headers = (secret = SECRETS[0] ?? '', timestamp = TIMESTAMP, body = BODY) 
 
 test.each([0, 1])('a delivery signed with secret %d of the rotation is genuine, and which one is told', (index) => {
   const signature = headers(SECRETS[index])['x-service-signature'];
-  expect(judgeDelivery(headers(SECRETS[index]), BODY, RULES, NOW)).toEqual({
+  expect(verifyDelivery(headers(SECRETS[index]), BODY, RULES, NOW)).toEqual({
     signature,
     timestamp: TIMESTAMP,
     secretIndex: index,
@@ -25,20 +25,20 @@ test.each([0, 1])('a delivery signed with secret %d of the rotation is genuine, 
 
 test('once a secret is retired its deliveries are refused', () => {
   const rules = { ...RULES, secrets: SECRETS.slice(1) };
-  expect(judgeDelivery(headers(SECRETS[0]), BODY, rules, NOW)).toBe('wrong-signature');
+  expect(verifyDelivery(headers(SECRETS[0]), BODY, rules, NOW)).toBe('wrong-signature');
 });
 
 test('a window judges the timestamp only of what is genuine', () => {
   const rules = { ...RULES, maxAgeSeconds: 3_600 };
-  expect(judgeDelivery(headers(), BODY, rules, NOW + 3_600_001)).toBe('stale');
-  expect(judgeDelivery(headers('another secret'), BODY, rules, NOW + 3_600_001)).toBe('wrong-signature');
+  expect(verifyDelivery(headers(), BODY, rules, NOW + 3_600_001)).toBe('stale');
+  expect(verifyDelivery(headers('another secret'), BODY, rules, NOW + 3_600_001)).toBe('wrong-signature');
 });
 
 test('an identity encoding changes nothing, any other is refused', () => {
-  expect(judgeDelivery({ ...headers(), 'content-encoding': 'Identity' }, BODY, RULES, NOW)).toMatchObject({
+  expect(verifyDelivery({ ...headers(), 'content-encoding': 'Identity' }, BODY, RULES, NOW)).toMatchObject({
     secretIndex: 0,
   });
-  expect(judgeDelivery({ ...headers(), 'content-encoding': 'gzip, identity' }, BODY, RULES, NOW)).toBe(
+  expect(verifyDelivery({ ...headers(), 'content-encoding': 'gzip, identity' }, BODY, RULES, NOW)).toBe(
     'content-encoding',
   );
 });
@@ -64,7 +64,7 @@ test('no other signature, timestamp or body is ever genuine', () => {
   fc.assert(
     fc.property(mutation, ({ signature, timestamp, body }) => {
       const same = signature === genuine['x-service-signature'] && timestamp === TIMESTAMP && body.equals(BODY);
-      const verdict = judgeDelivery(
+      const verdict = verifyDelivery(
         { 'x-service-signature': signature, 'x-service-timestamp': timestamp },
         body,
         RULES,

@@ -65,7 +65,7 @@ export function headerFault(headers: Headers): RefusalCause | undefined {
  * @param now milliseconds since the Unix epoch
  * @returns what the delivery says of itself, or the cause for refusing it
  */
-export function judgeDelivery(
+export function verifyDelivery(
   headers: Headers,
   body: Buffer,
   rules: DeliveryRules,

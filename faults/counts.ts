@@ -1,5 +1,5 @@
 /** What one run did and what became of it. */
-export interface Tally {
+export interface Counts {
   /** Processes of the service that were killed with SIGKILL. */
   kills: number;
   /** Faults of PostgreSQL, Redis, the network, the platform, secrets and keys. */
@@ -16,7 +16,7 @@ export interface Tally {
   requests: number;
 }
 
-export const emptyTally = (): Tally => ({
+export const emptyTally = (): Counts => ({
   kills: 0,
   faults: 0,
   starts: 0,
