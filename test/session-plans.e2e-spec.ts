@@ -154,7 +154,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
       const turn = await refreshes.claimNext();
       if (!turn) throw new Error('No session is due.');
       await refreshes.nextDueAt();
-      await refreshes.storeFault(turn, { code: 'rejected', strike: true, waitMs: 3_600_000 });
+      await refreshes.storeFault(turn, { code: 'rejected', failure: true, waitMs: 3_600_000 });
       refreshes.endClaim(turn);
     },
     'the turn of a look-up': async () => {

@@ -35,7 +35,7 @@ export function requestedView(
     notesRevision: 0,
     lastEventAt: null,
     fetchedAt: null,
-    notFoundAt: null,
+    goneAt: null,
     updatedAt: now.toISOString(),
   };
 }

@@ -44,7 +44,7 @@ export function sessionOf(more: Partial<SessionView> = {}): SessionView {
     sessionDurationMs: null,
     notesRevision: 1,
     fetchedAt: '2026-03-01T10:00:00.000Z',
-    notFoundAt: null,
+    goneAt: null,
     updatedAt: '2026-03-01T10:00:00.000Z',
     ...more,
   };
