@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import path from 'node:path';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
-import { readContract } from '../src/platform/contract/contract-file.js';
+import { readContract } from '../src/platform/contract/contract.js';
 import { OPERATION_NAMES } from '../src/platform/contract/operations.js';
 import { COMPLIANCE_CRITERIA } from '../src/platform/contract/wire-types.js';
 import { callSimulator, newSimulatedClient, newSimulatedProvider } from './support/simulator-call.js';

@@ -1,4 +1,4 @@
-import type { RecorderToken } from '../platform/clients/recorder-token.js';
+import type { RecorderToken } from '../platform/clients/recorder-client.js';
 import type { RecorderVariant } from '../platform/contract/wire-types.js';
 
 /** What the recorder is opened with (spec, Audio recorder web routes). */

@@ -1,7 +1,7 @@
 import type { Env } from '../../config/env.js';
 import { calledAddresses, doubledWarnings } from '../../platform/contract/called-addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
-import { readContract } from '../../platform/contract/contract-file.js';
+import { readContract } from '../../platform/contract/contract.js';
 import type { Check, Finding } from './finding.js';
 
 /** Milliseconds that a server has to answer: one that is busy is not called ill. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Contract } from '../contract/contract.js';
 import type { SubmitComplianceJobRequest, SubmitComplianceJobResponse } from '../contract/wire-types.js';
 import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
-import { type FileToUpload, type UploadTarget, uploadParameters, uploadTarget } from '../upload/upload-target.js';
+import { type FileToUpload, requestUploadTarget, type UploadTarget } from '../upload/upload-target.js';
 
 /** A compliance job as the platform shows it. */
 export interface ComplianceJob {
@@ -21,10 +21,8 @@ export class ComplianceClient {
   ) {}
 
   /** Asks for an address to which a PDF is then sent. */
-  async complianceUploadUrl(file: FileToUpload, options: CallOptions = {}): Promise<UploadTarget> {
-    const parameters = uploadParameters(file);
-    const answer = await this.http.call({ operation: 'complianceUploadUrl', parameters, ...options });
-    return uploadTarget(answer, this.contract.operations.complianceUploadUrl.upload, parameters);
+  complianceUploadUrl(file: FileToUpload, options: CallOptions = {}): Promise<UploadTarget> {
+    return requestUploadTarget('complianceUploadUrl', file, { http: this.http, contract: this.contract, options });
   }
 
   /** Submits a job. An unreadable answer leaves the outcome unknown. */

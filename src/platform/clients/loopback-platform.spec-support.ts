@@ -4,8 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Clock } from '../../config/clock.js';
 import { type Env, validateEnv } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { Contract } from '../contract/contract.js';
-import { parseContract } from '../contract/contract-file.js';
+import { Contract, parseContract } from '../contract/contract.js';
 import { PlatformHttp } from '../http/platform-http.js';
 
 export const API_KEY = 'key-that-must-never-show';

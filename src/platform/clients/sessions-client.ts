@@ -1,16 +1,27 @@
 import { Injectable } from '@nestjs/common';
+import * as v from 'valibot';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
-import type {
-  CreateSessionRequest,
-  CreateSessionResponse,
-  UpdateSessionRequest,
-  UpdateSessionTemplatesRequest,
+import {
+  type CreateSessionRequest,
+  type CreateSessionResponse,
+  SESSION_PARTS,
+  type Session,
+  sessionCore,
+  sessionDocument,
+  type UpdateSessionRequest,
 } from '../contract/wire-types.js';
 import type { PlatformAnswer } from '../http/platform-answer.js';
 import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
-import { type FileToUpload, type UploadTarget, uploadParameters, uploadTarget } from '../upload/upload-target.js';
-import { readSession, type SessionAnswer } from './session-shape.js';
+import { type FileToUpload, requestUploadTarget, type UploadTarget } from '../upload/upload-target.js';
+
+type SessionPart = keyof typeof SESSION_PARTS;
+
+/** A Session of the platform as far as it could be read. */
+export interface SessionAnswer extends Session {
+  /** True when some of its documents could not be read: `notes` is not all that the platform has. */
+  notesIncomplete?: boolean;
+}
 
 /** What the platform tells of a processing id; what it is made of is the contract file's to say. */
 export interface ProcessingSessionAnswer {
@@ -65,8 +76,7 @@ export class SessionsClient {
     noteTemplateIds: string[],
     options: CallOptions = {},
   ): Promise<SessionAnswer> {
-    const body: UpdateSessionTemplatesRequest = { noteTemplateIds };
-    const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body } as const;
+    const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body: { noteTemplateIds } } as const;
     return this.sessionIn(await this.http.call({ ...call, ...options }));
   }
 
@@ -81,16 +91,38 @@ export class SessionsClient {
   }
 
   /** Asks for an address to which a recording is then sent. */
-  async recordingUploadUrl(file: FileToUpload, options: CallOptions = {}): Promise<UploadTarget> {
-    const parameters = uploadParameters(file);
-    const answer = await this.http.call({ operation: 'recordingUploadUrl', parameters, ...options });
-    return uploadTarget(answer, this.contract.operations.recordingUploadUrl.upload, parameters);
+  recordingUploadUrl(file: FileToUpload, options: CallOptions = {}): Promise<UploadTarget> {
+    return requestUploadTarget('recordingUploadUrl', file, { http: this.http, contract: this.contract, options });
   }
 
   private sessionIn(answer: PlatformAnswer): SessionAnswer {
     const reading = readSession(answer.value('session'));
     if ('fault' in reading) return answer.unreadable(`no Session: ${answer.placeOf('session', reading.fault)}`);
-    for (const { part } of reading.leftOut) this.leftOut.inc({ part });
+    for (const part of reading.leftOut) this.leftOut.inc({ part });
     return reading.session;
   }
+}
+
+/**
+ * Reads a Session as the spec lists its fields (Resources, Session); fields that the spec does not name are kept as they
+ * are. An optional part that does not fit counts as absent, and so does each document of its notes by itself: the rest
+ * of the Session is worth having. A reading ends at the first fault, so that an answer full of them costs no more.
+ *
+ * @returns the Session and its parts that were left out, or the JSON Pointer of the required field that does not fit
+ */
+export function readSession(value: unknown): { session: SessionAnswer; leftOut: SessionPart[] } | { fault: string } {
+  const core = v.safeParse(sessionCore, value, { abortEarly: true });
+  if (!core.success) return { fault: (core.issues[0].path ?? []).map(({ key }) => `/${key}`).join('') };
+  const session = { ...(value as SessionAnswer) };
+  const leftOut = (Object.keys(SESSION_PARTS) as SessionPart[]).filter(
+    (part) => !v.is(SESSION_PARTS[part], session[part]),
+  );
+  for (const part of leftOut) {
+    if (part !== 'notes' || !Array.isArray(session.notes)) delete session[part];
+    else {
+      session.notes = session.notes.filter((document) => v.is(sessionDocument, document));
+      session.notesIncomplete = true;
+    }
+  }
+  return { session, leftOut };
 }

@@ -1,28 +1,26 @@
 import { Injectable } from '@nestjs/common';
-import type {
-  CheckUserRequest,
-  CreateClientRequest,
-  CreateProviderRequest,
-  SetClientProvidersRequest,
-} from '../contract/wire-types.js';
 import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
 
-export type CheckedUser = { exists: true; userId: string } | { exists: false };
-export interface CreatedProvider {
-  userId: string;
-  inviteUrl?: string;
+interface Person {
+  firstName: string;
+  lastName: string;
+  /** The partner's own id, echoed in webhooks. */
+  partnerUserId?: string;
 }
 
 /**
- * User management. Every call counts against the platform's limit of calls a minute: only who holds a slot of the call
- * log may call. All methods throw {@link PlatformError}.
+ * User management. Every call counts against the platform's limit of calls a minute: only the holder of a slot of the
+ * rate limiter may call. All methods throw {@link PlatformError}.
  */
 @Injectable()
 export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}
 
   /** Asks whether a user with this email exists. */
-  async checkUser(body: CheckUserRequest, options: CallOptions = {}): Promise<CheckedUser> {
+  async checkUser(
+    body: { email: string },
+    options: CallOptions = {},
+  ): Promise<{ exists: true; userId: string } | { exists: false }> {
     const answer = await this.http.call({ operation: 'checkUser', body, ...options });
     const exists = answer.value('isUserExists');
     if (exists === true) return { exists, userId: answer.requiredId('userId') };
@@ -31,22 +29,33 @@ export class UsersClient {
   }
 
   /** Creates a provider. An unreadable answer leaves the outcome unknown. */
-  async createProvider(body: CreateProviderRequest, options: CallOptions = {}): Promise<CreatedProvider> {
+  async createProvider(
+    body: Person & { email: string },
+    options: CallOptions = {},
+  ): Promise<{ userId: string; inviteUrl?: string }> {
     const answer = await this.http.call({ operation: 'createProvider', body, ...options });
-    const inviteUrl = answer.optionalText('inviteUrl');
-    return { userId: answer.requiredId('userId'), ...(inviteUrl !== undefined && { inviteUrl }) };
+    const inviteUrl = answer.value('inviteUrl');
+    const isText = typeof inviteUrl === 'string' && inviteUrl.trim() !== '';
+    return { userId: answer.requiredId('userId'), ...(isText && { inviteUrl }) };
   }
 
-  /** Creates a client of the primary provider that it names. An unreadable answer leaves the outcome unknown. */
-  async createClient(body: CreateClientRequest, options: CallOptions = {}): Promise<{ userId: string }> {
+  /**
+   * Creates a client. An unreadable answer leaves the outcome unknown.
+   *
+   * @param body `therapistUserId` is the platform's id of the primary provider
+   */
+  async createClient(
+    body: Person & { email?: string; therapistUserId: string },
+    options: CallOptions = {},
+  ): Promise<{ userId: string }> {
     const answer = await this.http.call({ operation: 'createClient', body, ...options });
     return { userId: answer.requiredId('userId') };
   }
 
   /** Replaces the complete list of a client's providers. */
   async setClientProviders(userId: string, providerUserIds: string[], options: CallOptions = {}): Promise<void> {
-    const body: SetClientProvidersRequest = { providerUserIds };
-    await this.http.call({ operation: 'setClientProviders', parameters: { userId }, body, ...options });
+    const call = { operation: 'setClientProviders', parameters: { userId }, body: { providerUserIds } } as const;
+    await this.http.call({ ...call, ...options });
   }
 
   /** Deletes a user; `not-found` says that it is gone already. */

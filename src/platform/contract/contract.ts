@@ -1,42 +1,25 @@
-import type { OperationRule } from './operation-rule.js';
-import { builtInRule, factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
-import type { EventType } from './wire-types.js';
+import { readFileSync } from 'node:fs';
+import { type ContractFile, contractFaults, type OperationSettings } from './contract-schema.js';
+import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
+import { codeOf } from './platform-errors.js';
 
-/** How the API key is sent; without a scheme the header holds the bare key. */
-export interface ApiKeyRule {
-  header: string;
-  scheme?: string;
-}
-
-export type OperationRules = Record<OperationName, OperationRule>;
-
-/** JSON Pointers (RFC 6901) into the whole body of an event of which the spec shows no payload; unset ones are not read. */
-export interface EventRule {
-  sessionId?: string;
-  processingId?: string;
-}
-
-/** The events whose payload the spec does not show. */
-export const OPEN_EVENT_TYPES = ['PROCESSING_SESSION_NOTES_FINISHED'] as const satisfies EventType[];
-export const EVENT_POINTERS = ['sessionId', 'processingId'] as const satisfies (keyof EventRule)[];
-export type EventRules = Partial<Record<(typeof OPEN_EVENT_TYPES)[number], EventRule>>;
+/** How one operation is called; `{name}` in a path, header, query or body stands for a parameter of the call. */
+type OperationRule = OperationSettings & Required<Pick<OperationSettings, 'headers' | 'query' | 'response'>>;
 
 /** What is known of the platform's interface: what the spec shows, and what the contract file adds. */
 export class Contract {
-  /**
-   * @param apiKey undefined: not told, so that no operation but initiateAuth can be called
-   * @param events where ids stand in events that the spec does not show; none: such an event names nothing
-   */
-  constructor(
-    readonly apiKey: ApiKeyRule | undefined,
-    readonly operations: OperationRules,
-    readonly events: EventRules = {},
+  private constructor(
+    /** Undefined: not known, so that no operation but initiateAuth can be called. */
+    readonly apiKey: ContractFile['apiKey'],
+    readonly operations: Readonly<Record<OperationName, OperationRule>>,
+    /** Where ids stand in events that the spec does not show; one that is not here names nothing. */
+    readonly events: NonNullable<ContractFile['events']>,
   ) {}
 
-  /** What holds without a contract file. */
-  static builtIn(): Contract {
-    const rules = OPERATION_NAMES.map((name) => [name, builtInRule(name)] as const);
-    return new Contract(undefined, Object.fromEntries(rules) as OperationRules);
+  /** @param file a contract file without faults; the empty one leaves what the spec shows */
+  static of({ apiKey, operations, events = {} }: ContractFile): Contract {
+    const rules = OPERATION_NAMES.map((name) => [name, mergedRule(name, operations?.[name])]);
+    return new Contract(apiKey, Object.fromEntries(rules), events);
   }
 
   /**
@@ -55,5 +38,60 @@ export class Contract {
       ...facts.needs.filter((pointer) => rule.response[pointer] === undefined).map((name) => `${at}.response.${name}`),
       ...(purpose === 'upload' && !rule.upload?.method ? [`${at}.upload.method`] : []),
     ];
+  }
+}
+
+function mergedRule(operation: OperationName, own: OperationSettings = {}): OperationRule {
+  const { method, path, response, upload } = factsOf(operation);
+  return {
+    ...(method && { method }),
+    ...(path && { path }),
+    headers: {},
+    query: {},
+    ...own,
+    response: { ...response, ...own.response },
+    ...(upload && { upload: { headers: {}, ...upload, ...own.upload } }),
+  };
+}
+
+/**
+ * Reads the contract file; without one, only what the spec shows is known.
+ *
+ * @param file path of the file, from `PLATFORM_CONTRACT`
+ * @throws {Error} listing every fault of the file at once
+ */
+export function readContract(file: string | undefined): Contract {
+  if (file === undefined) return Contract.of({});
+  try {
+    return parseContract(readFileSync(file, 'utf8'), file);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new Error(`PLATFORM_CONTRACT names ${file}, which can't be read (${code}); name a readable JSON file.`);
+  }
+}
+
+/**
+ * Reads a contract from its text.
+ *
+ * @param file how messages name it
+ * @throws {Error} listing every fault at once, each with its JSON path
+ */
+export function parseContract(text: string, file: string): Contract {
+  const content = parseJson(text, file);
+  const faults = contractFaults(content);
+  if (faults.length > 0) {
+    throw new Error(`PLATFORM_CONTRACT ${file} is not usable; mend these settings:\n  ${faults.join('\n  ')}`);
+  }
+  return Contract.of(content as ContractFile);
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    // What follows in double quotes is of the file.
+    const [said] = (error as Error).message.split('"', 1)[0]?.split(', ') ?? [];
+    throw new Error(`PLATFORM_CONTRACT ${file} is no JSON: ${said || 'it holds no value'}.`);
   }
 }

@@ -3,13 +3,9 @@ import { operationAddress } from './operation-address.js';
 import type { OperationName } from './operations.js';
 
 const USERS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
-const builtIn = Contract.builtIn();
+const builtIn = Contract.of({});
 const base = 'https://platform.example';
-const changed = (operation: OperationName, more: object) =>
-  new Contract(undefined, {
-    ...builtIn.operations,
-    [operation]: { ...builtIn.operations[operation], ...more },
-  });
+const changed = (operation: OperationName, more: object) => Contract.of({ operations: { [operation]: more } });
 
 test('as the spec shows it, user management lives at one address', () => {
   expect(new Set(USERS.map((operation) => operationAddress(builtIn, base, operation))).size).toBe(1);
@@ -26,10 +22,8 @@ test.each([
 });
 
 test('a prefix that all paths have in common is one address, whatever follows as the spec shows it', () => {
-  const prefixed = changed('deleteUser', { path: '/v2/users/{userId}' });
-  const both = new Contract(undefined, {
-    ...prefixed.operations,
-    checkUser: { ...builtIn.operations.checkUser, path: '/v2/users/check' },
+  const both = Contract.of({
+    operations: { deleteUser: { path: '/v2/users/{userId}' }, checkUser: { path: '/v2/users/check' } },
   });
   expect(operationAddress(both, base, 'deleteUser')).toBe(operationAddress(both, base, 'checkUser'));
 });

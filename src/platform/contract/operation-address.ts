@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Contract } from './contract.js';
-import { builtInRule, type OperationName } from './operations.js';
+import { factsOf, type OperationName } from './operations.js';
 
 /**
  * Names where an operation lives: the same for all that share the platform's base, the path up to what they are about
@@ -15,7 +15,7 @@ export function operationAddress(contract: Contract, base: string, operation: Op
   const before = path.split('{', 1)[0] ?? '';
   const collection = before.slice(0, before.lastIndexOf('/'));
   const after = path.slice(before.length);
-  const shown = builtInRule(operation).path ?? '';
+  const shown = factsOf(operation).path ?? '';
   const more = after === '' || shown.endsWith(`/${after}`) ? [] : [after];
   return createHash('sha256')
     .update(JSON.stringify([base, collection, headers, query, ...more]))

@@ -1,9 +1,10 @@
-import type { HttpMethod, OperationRule, UploadMethod } from './operation-rule.js';
+export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type UploadMethod = 'PUT' | 'POST';
 
 /** What is fixed about an operation, whatever the contract file says. */
-export interface OperationFacts {
+interface OperationFacts {
   /** Shown by the spec; what is absent has to come from the contract file. */
-  method?: HttpMethod;
+  method?: (typeof HTTP_METHODS)[number];
   path?: string;
   /** Placeholders that the call fills and that the address must hold. */
   parameters: readonly string[];
@@ -44,7 +45,7 @@ const session = { ...usual, response: { session: '' }, answerLimit: 64 * MIB };
 const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
 
 /** Every operation of the platform, with what the spec shows of it. */
-export const OPERATION_FACTS = {
+const OPERATION_FACTS = {
   checkUser: {
     ...usual,
     method: 'POST',
@@ -115,17 +116,4 @@ export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 /** The facts of one operation, with every field in its general type. */
 export function factsOf(operation: OperationName): OperationFacts {
   return OPERATION_FACTS[operation];
-}
-
-/** How an operation is called as far as the spec shows it. */
-export function builtInRule(operation: OperationName): OperationRule {
-  const { method, path, response, upload } = factsOf(operation);
-  return {
-    ...(method && { method }),
-    ...(path && { path }),
-    headers: {},
-    query: {},
-    response: { ...response },
-    ...(upload && { upload: { ...upload, headers: {} } }),
-  };
 }

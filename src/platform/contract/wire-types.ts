@@ -1,3 +1,5 @@
+import * as v from 'valibot';
+
 /** Bodies as they travel between the platform and its partners, as the spec names them; comments say what types can't. */
 
 export const SESSION_TYPES = [
@@ -80,8 +82,6 @@ export const SESSION_EVENT_TYPES = [
 ] as const;
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
 export const USER_EVENT_TYPES = ['USER_CREATED'] as const;
-export type UserEventType = (typeof USER_EVENT_TYPES)[number];
-
 export const EVENT_TYPES = [...PROCESSING_EVENT_TYPES, ...SESSION_EVENT_TYPES, ...USER_EVENT_TYPES] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 export const USER_ROLES = ['Client', 'HealthcareProvider', 'OrgAdmin'] as const;
@@ -92,60 +92,20 @@ export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';
 export const WEBHOOK_TIMESTAMP_HEADER = 'x-service-timestamp';
 export const WEBHOOK_USER_AGENT = 'Service Webhook';
 
-export interface CheckUserRequest {
-  email: string;
-}
-export interface CheckUserResponse {
-  isUserExists: boolean;
-  /** Present when the user exists. */
-  userId?: string;
-}
-export interface CreateProviderRequest {
-  email: string;
-  firstName: string;
-  lastName: string;
-  partnerUserId?: string;
-}
-export interface CreateProviderResponse {
-  userId: string;
-  inviteUrl: string;
-}
-export interface CreateClientRequest {
-  firstName: string;
-  lastName: string;
-  /** The platform's userId of the primary provider. */
-  therapistUserId: string;
-  partnerUserId?: string;
-  email?: string;
-}
-export interface CreateClientResponse {
-  userId: string;
-}
-export interface SetClientProvidersRequest {
-  /** The complete list; it replaces the one before. */
-  providerUserIds: string[];
-}
-export interface InitiateAuthRequest {
-  userId: string;
-}
-export interface InitiateAuthResponse {
-  otpToken: string;
-}
+/** The userId is there when the user exists. */
+export type CheckUserResponse = { isUserExists: boolean; userId?: string };
+export type CreateProviderResponse = { userId: string; inviteUrl: string };
+export type CreateClientResponse = { userId: string };
+export type InitiateAuthResponse = { otpToken: string };
 
-export interface RecordingInput {
-  /** Concatenated in this order. */
-  recordingUrls: string[];
-  recordingContent: RecordingContent;
-}
-export interface TextInput {
-  text: string;
-}
+type TextInput = { text: string };
 export interface SessionInput {
-  recording?: RecordingInput;
+  /** The files are concatenated in this order. */
+  recording?: { recordingUrls: string[]; recordingContent: RecordingContent };
   text?: TextInput;
 }
-
-interface CreateSessionFields {
+/** Selects its notes by a session type (form A of the spec, marked work in progress there) or by templates (form B). */
+export type CreateSessionRequest = {
   providerUserId: string;
   clientUserId?: string;
   /** Only without clientUserId. */
@@ -155,19 +115,8 @@ interface CreateSessionFields {
   date?: string;
   partnerAppointmentId?: string;
   externalTreatmentPlan?: string;
-}
-/** Form A of the spec, marked work in progress there. */
-export interface CreateSessionByType extends CreateSessionFields {
-  sessionType: SessionType;
-}
-/** Form B of the spec. */
-export interface CreateSessionByTemplates extends CreateSessionFields {
-  noteTemplateIds: string[];
-}
-export type CreateSessionRequest = CreateSessionByType | CreateSessionByTemplates;
-export interface CreateSessionResponse {
-  sessionId: string;
-}
+} & ({ sessionType: SessionType } | { noteTemplateIds: string[] });
+export type CreateSessionResponse = { sessionId: string };
 
 /** At least one field; what is absent, null or blank stays as it is. */
 export interface UpdateSessionRequest {
@@ -178,107 +127,129 @@ export interface UpdateSessionRequest {
   /** Text-to-note sessions only. */
   input?: TextInput;
 }
-export interface UpdateSessionTemplatesRequest {
-  noteTemplateIds: string[];
+
+const text = v.string();
+const filledText = v.pipe(text, v.regex(/\S/));
+const number = v.pipe(v.number(), v.finite());
+const span = { start: number, end: number };
+
+/** Objects of Valibot may be arrays; those of JSON may not. */
+const isNoArray = (value: unknown) => !Array.isArray(value);
+
+/** An object with these fields at least. */
+const fields = <Entries extends v.ObjectEntries>(entries: Entries) =>
+  v.pipe(v.custom<object>(isNoArray), v.object(entries));
+
+/** An object with any keys: Valibot's own record leaves some unread, such as `constructor`. */
+const mapOf = <Value extends v.GenericSchema>(value: Value) =>
+  v.custom<Record<string, v.InferOutput<Value>>>(
+    (map) =>
+      typeof map === 'object' &&
+      map !== null &&
+      isNoArray(map) &&
+      Object.values(map).every((item) => v.is(value, item)),
+  );
+
+/** Numbers keyed by user UUID. */
+function measure<Name extends string>(...names: Name[]) {
+  const entries = Object.fromEntries(names.map((name) => [name, v.nullish(number)]));
+  return v.nullish(mapOf(fields(entries as Record<Name, v.NullishSchema<typeof number, undefined>>)));
 }
 
-export interface Session {
-  sessionId: string;
-  partnerAppointmentId?: string | null;
-  noteTemplateIds: string[];
-  date?: string | null;
-  sessionCreatedAt?: string | null;
-  providerUserId: string;
-  clientUserIds: string[];
-  state: SessionState;
-  error?: SessionError | null;
-  sessionDurationMs?: number | null;
-  recordingDurationMs?: number | null;
-  /** Valid for a limited time. */
-  recordingUrl?: string | null;
-  transcript?: Transcript | null;
-  topics?: Topic[] | null;
-  namedEntities?: NamedEntity[] | null;
-  notes?: SessionDocument[] | null;
-  analyticsSummary?: AnalyticsSummary | null;
-}
-export interface SessionError {
-  code: string;
-  message: string;
-}
 /** Times in milliseconds from the start of the recording. */
-export interface Transcript {
-  utterances?: Utterance[] | null;
-  /** Speaker label to user UUID; one user may have several labels. */
-  speakerMapping?: Record<string, string> | null;
-}
-export interface Utterance {
-  text: string;
-  start: number;
-  end: number;
-  speaker: string;
-  words: Word[];
-}
-export interface Word {
-  text: string;
-  start: number;
-  end: number;
-}
-export interface Topic {
-  headline: string;
-  gist: string;
-  start: number;
-  end: number;
-}
-export interface NamedEntity {
-  entityType: string;
-  name: string;
-  summary?: string | null;
-}
-/** One document a template. */
-export interface SessionDocument {
-  sessionDocumentId: string;
-  noteTemplateId: string;
-  notes: Note[];
-}
-export interface Note {
-  category: string;
-  categoryName?: string | null;
-  text: string;
+const utterance = fields({
+  ...span,
+  text,
+  speaker: text,
+  words: v.array(fields({ ...span, text })),
+});
+const note = fields({
+  category: text,
+  categoryName: v.nullish(text),
+  text,
   /** Above 0: a bulleted list item within its category. */
-  formatting?: { nestingLevel?: number | null } | null;
-}
+  formatting: v.nullish(fields({ nestingLevel: v.nullish(number) })),
+});
 
-/** Keyed by user UUID. */
-export type MeasureByUser<Field extends string> = Record<string, Partial<Record<Field, number | null>>>;
-export interface AnalyticsSummary {
-  talkingRatio?: MeasureByUser<'ratio' | 'ratioLongTerm' | 'duration' | 'durationLongTerm'> | null;
-  speechCadence?: MeasureByUser<'cadence' | 'cadenceLongTerm'> | null;
-  responseTime?: MeasureByUser<'time' | 'timeLongTerm'> | null;
-  sentiment?: MeasureByUser<'positive' | 'positiveLongTerm' | 'negative' | 'negativeLongTerm'> | null;
-  timePerspective?: MeasureByUser<'future' | 'futureLongTerm' | 'past' | 'pastLongTerm'> | null;
-}
+/** One document a template. */
+export const sessionDocument = fields({
+  sessionDocumentId: filledText,
+  noteTemplateId: filledText,
+  notes: v.array(note),
+});
 
-export interface ComplianceFile {
-  id: string;
-  /** From the compliance upload-url endpoint. */
-  url: string;
-}
+/** What every Session has. */
+export const sessionCore = fields({
+  sessionId: filledText,
+  noteTemplateIds: v.array(text),
+  providerUserId: filledText,
+  clientUserIds: v.array(text),
+  state: v.picklist(SESSION_STATES),
+});
+
+/** What a Session may have besides. */
+export const SESSION_PARTS = {
+  partnerAppointmentId: v.nullish(text),
+  date: v.nullish(text),
+  sessionCreatedAt: v.nullish(text),
+  error: v.nullish(fields({ code: text, message: text })),
+  sessionDurationMs: v.nullish(number),
+  recordingDurationMs: v.nullish(number),
+  /** Valid for a limited time. */
+  recordingUrl: v.nullish(text),
+  transcript: v.nullish(
+    fields({
+      utterances: v.nullish(v.array(utterance)),
+      /** Speaker label to user UUID; one user may have several labels. */
+      speakerMapping: v.nullish(mapOf(text)),
+    }),
+  ),
+  topics: v.nullish(v.array(fields({ ...span, headline: text, gist: text }))),
+  namedEntities: v.nullish(v.array(fields({ entityType: text, name: text, summary: v.nullish(text) }))),
+  notes: v.nullish(v.array(sessionDocument)),
+  analyticsSummary: v.nullish(
+    fields({
+      talkingRatio: measure('ratio', 'ratioLongTerm', 'duration', 'durationLongTerm'),
+      speechCadence: measure('cadence', 'cadenceLongTerm'),
+      responseTime: measure('time', 'timeLongTerm'),
+      sentiment: measure('positive', 'positiveLongTerm', 'negative', 'negativeLongTerm'),
+      timePerspective: measure('future', 'futureLongTerm', 'past', 'pastLongTerm'),
+    }),
+  ),
+};
+
+export type Session = v.InferOutput<typeof sessionCore> &
+  v.InferOutput<v.ObjectSchema<typeof SESSION_PARTS, undefined>>;
+export type SessionError = NonNullable<Session['error']>;
+export type Transcript = NonNullable<Session['transcript']>;
+export type Utterance = v.InferOutput<typeof utterance>;
+export type Topic = NonNullable<Session['topics']>[number];
+export type NamedEntity = NonNullable<Session['namedEntities']>[number];
+export type SessionDocument = v.InferOutput<typeof sessionDocument>;
+export type Note = v.InferOutput<typeof note>;
+export type AnalyticsSummary = NonNullable<Session['analyticsSummary']>;
+
+/** The URL is from the compliance upload-url endpoint. */
+export type ComplianceFile = { id: string; url: string };
 export interface SubmitComplianceJobRequest {
   files: ComplianceFile[];
   criteria?: ComplianceCriterion[];
   criteriaGroups?: ComplianceCriteriaGroup[];
 }
-export interface SubmitComplianceJobResponse {
-  jobId: string;
-}
+export type SubmitComplianceJobResponse = { jobId: string };
 
 /** The spec states no payload for PROCESSING_SESSION_NOTES_FINISHED. */
-export type ProcessingEvent =
+type ProcessingEvent =
   | { eventType: 'PROCESSING_SESSION_FINISHED'; payload: { processingId: string } }
   | { eventType: 'PROCESSING_SESSION_NOTES_FINISHED'; payload?: unknown }
-  | { eventType: 'COMPLIANCE_JOB_COMPLETED' | 'COMPLIANCE_JOB_FAILED'; payload: { jobId: string } }
-  | { eventType: 'SMART_EDIT_JOB_COMPLETED' | 'SMART_EDIT_JOB_FAILED'; payload: { jobId: string } };
+  | {
+      eventType:
+        | 'COMPLIANCE_JOB_COMPLETED'
+        | 'COMPLIANCE_JOB_FAILED'
+        | 'SMART_EDIT_JOB_COMPLETED'
+        | 'SMART_EDIT_JOB_FAILED';
+      payload: { jobId: string };
+    };
 
 export interface SessionEvent {
   eventType: SessionEventType;
@@ -291,7 +262,7 @@ export interface SessionEvent {
 }
 
 export interface UserEvent {
-  eventType: UserEventType;
+  eventType: (typeof USER_EVENT_TYPES)[number];
   payload: { userId: string; externalUserId?: string | null; role: UserRole };
 }
 

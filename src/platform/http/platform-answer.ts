@@ -17,7 +17,7 @@ export class PlatformAnswer {
     readonly operation: OperationName,
     readonly status: number,
     private readonly text: string,
-    private readonly pointers: Readonly<Record<string, string>>,
+    private readonly pointers: Readonly<Record<string, string | undefined>>,
   ) {}
 
   /** The whole answer. */
@@ -44,12 +44,6 @@ export class PlatformAnswer {
   requiredId(name: string): string {
     const value = this.value(name);
     return isPlatformId(value) && value.trim() !== '' ? value : this.unreadable(`no id at ${this.placeOf(name)}`);
-  }
-
-  /** A text that may be absent, null or blank. */
-  optionalText(name: string): string | undefined {
-    const value = this.value(name);
-    return typeof value === 'string' && value.trim() !== '' ? value : undefined;
   }
 
   /** The JSON Pointer, within the answer, of what the contract calls `name`, and of a part of it. */

@@ -25,11 +25,11 @@ describe('a request to the platform', () => {
 
   it('carries it as a Bearer token to initiate-auth, whatever the contract says', () => {
     expect(build('initiateAuth').headers).toEqual({ accept: 'application/json', authorization: 'Bearer k' });
-    expect(build('initiateAuth', {}, Contract.builtIn()).headers).toHaveProperty('authorization', 'Bearer k');
+    expect(build('initiateAuth', {}, Contract.of({})).headers).toHaveProperty('authorization', 'Bearer k');
   });
 
   it('is not made where the contract lacks a setting', () => {
-    expect(() => build('checkUser', {}, Contract.builtIn())).toThrow(
+    expect(() => build('checkUser', {}, Contract.of({}))).toThrow(
       'checkUser needs apiKey.header in PLATFORM_CONTRACT.',
     );
     expect(() => build('getSession', { sessionId: 's' }, contractOf({ apiKey: { header: 'K' } }))).toThrow(

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.js';
-import type { JsonValue } from '../contract/operation-rule.js';
+import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 

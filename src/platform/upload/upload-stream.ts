@@ -5,7 +5,7 @@ import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import type { UploadMethod } from '../contract/operation-rule.js';
+import type { UploadMethod } from '../contract/operations.js';
 import { codeOf, PlatformError } from '../contract/platform-errors.js';
 import { ConnectionWatch } from '../http/connection-watch.js';
 import { errorForAnswer } from '../http/platform-answer.js';

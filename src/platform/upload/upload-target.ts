@@ -1,14 +1,10 @@
-import type { UploadMethod, UploadRule } from '../contract/operation-rule.js';
-import type { PlatformAnswer } from '../http/platform-answer.js';
-import { type CallParameters, fillHeaders } from '../http/platform-request.js';
+import type { Contract } from '../contract/contract.js';
+import type { UploadMethod } from '../contract/operations.js';
+import type { CallOptions, PlatformHttp } from '../http/platform-http.js';
+import { fillHeaders } from '../http/platform-request.js';
 
-/** A file for which an upload URL is asked. The name travels to the platform: it must not hold personal data. */
-export interface FileToUpload {
-  fileName: string;
-  contentType: string;
-  /** Bytes. */
-  size: number;
-}
+/** A file for which an upload URL is asked, its size in bytes. The name must not hold personal data: the platform gets it. */
+export type FileToUpload = { fileName: string; contentType: string; size: number };
 
 /** Where and how a file is sent. */
 export interface UploadTarget {
@@ -21,41 +17,30 @@ export interface UploadTarget {
   headers: Record<string, string>;
 }
 
-/** The placeholders that describe a file. */
-export function uploadParameters({ fileName, contentType, size }: FileToUpload): CallParameters {
-  return { fileName, contentType, size };
-}
-
 /**
- * Reads an upload URL from an answer.
+ * Asks the platform where a file is to be sent.
  *
  * @throws {PlatformError} `unknown-outcome` when an address is missing or not complete
  */
-export function uploadTarget(
-  answer: PlatformAnswer,
-  rule: UploadRule | undefined,
-  parameters: CallParameters,
-): UploadTarget {
+export async function requestUploadTarget(
+  operation: 'recordingUploadUrl' | 'complianceUploadUrl',
+  file: FileToUpload,
+  { http, contract, options }: { http: PlatformHttp; contract: Contract; options: CallOptions },
+): Promise<UploadTarget> {
+  const answer = await http.call({ operation, parameters: file, ...options });
   const address = (name: string) => {
     const text = answer.requiredText(name);
     return URL.canParse(text) ? text : answer.unreadable(`no complete address at ${answer.placeOf(name)}`);
   };
+  const { method, headers = {} } = contract.operations[operation].upload ?? {};
+  // A signed URL is good for the headers alone that it was signed with, which only the contract can tell.
+  const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
+  const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   return {
     uploadUrl: address('uploadUrl'),
     fileUrl: address('fileUrl'),
-    method: rule?.method,
-    headers: headersOf(rule?.headers ?? {}, parameters),
+    method,
+    headers: fillHeaders(Object.fromEntries(kept), file),
   };
-}
-
-/** A signed URL is good for the headers alone that it was signed with, which only the contract can tell. */
-function headersOf(own: UploadRule['headers'], parameters: CallParameters): Record<string, string> {
-  const texts = Object.entries(own).filter((header): header is [string, string] => header[1] !== null);
-  const headers = {
-    'content-type': String(parameters.contentType),
-    ...fillHeaders(Object.fromEntries(texts), parameters),
-  };
-  const dropped = Object.keys(own).filter((name) => own[name] === null);
-  for (const name of dropped) Reflect.deleteProperty(headers, name.toLowerCase());
-  return headers;
 }

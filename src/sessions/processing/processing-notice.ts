@@ -1,4 +1,3 @@
-import type { EventRule } from '../../platform/contract/contract.js';
 import { readPointer } from '../../platform/contract/json-pointer.js';
 import { isPlatformId } from '../../platform/contract/platform-id.js';
 
@@ -13,9 +12,9 @@ export interface NamedIds {
  * may mean something else.
  *
  * @param body any JSON value
- * @param rule undefined: nothing is known of the event, so that it names nothing
+ * @param rule JSON Pointers; undefined: nothing is known of the event, so that it names nothing
  */
-export function namedIds(body: unknown, rule: EventRule = {}): NamedIds {
+export function namedIds(body: unknown, rule: Partial<Record<keyof NamedIds, string>> = {}): NamedIds {
   return { processingId: idAt(body, rule.processingId), sessionId: idAt(body, rule.sessionId) };
 }
 

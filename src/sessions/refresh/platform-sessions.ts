@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { type ProcessingSessionAnswer, SessionsClient } from '../../platform/clients/sessions-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';

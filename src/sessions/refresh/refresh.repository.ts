@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { DueRows } from '../../queue/due-rows/due-rows.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';

@@ -3,7 +3,7 @@ import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
-import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
 import { FetchLoop } from './fetch-loop.js';

@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { SessionAnswer } from '../../platform/clients/session-shape.js';
+import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { SessionsClient } from '../../platform/clients/sessions-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
