@@ -147,7 +147,15 @@ export default [
         'error',
         { object: 'process', property: 'env', message: 'The environment is read in src/config only.' },
       ],
-      'no-restricted-syntax': ['error', { selector: 'ImportExpression', message: 'Imports are static in src/.' }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ImportExpression', message: 'Imports are static in src/.' },
+        {
+          selector:
+            ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of)$/]',
+          message: 'Within a transaction, Prisma speaks through prisma.in(tx): prisma.x takes another connection.',
+        },
+      ],
     },
   },
   { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(walls)) },

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
+import { codeOf } from '../http/problem/database-fault.js';
 import { SilenceWatch, WatchedClient } from './silence-watch.js';
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
@@ -59,6 +60,7 @@ export class Database implements OnApplicationShutdown {
   /** Of the bulk connections. */
   readonly silence: SilenceWatch;
   private readonly looking: NodeJS.Timeout;
+  private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
   private readonly log = new Logger(Database.name);
 
   /** @param url of the runtime role */
@@ -84,7 +86,7 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.once(pool, work);
       } catch (error) {
-        if (tries === DEADLOCK_TRIES || (error as { code?: string }).code !== DEADLOCK) throw error;
+        if (tries === DEADLOCK_TRIES || codeOf(error) !== DEADLOCK) throw error;
       }
     }
   }
@@ -94,7 +96,7 @@ export class Database implements OnApplicationShutdown {
     let broken = false;
     try {
       await tx.query('BEGIN');
-      const result = await work(tx);
+      const result = await work(tx).finally(() => this.leave(tx));
       await tx.query('COMMIT');
       return result;
     } catch (error) {
@@ -103,6 +105,17 @@ export class Database implements OnApplicationShutdown {
     } finally {
       tx.release(broken);
     }
+  }
+
+  /** Has `leave` run before the transaction that `tx` is in is committed or rolled back; a later one replaces it. */
+  beforeEnd(tx: pg.PoolClient, leave: () => Promise<void>): void {
+    this.beforeEnds.set(tx, leave);
+  }
+
+  private async leave(tx: pg.PoolClient): Promise<void> {
+    const leave = this.beforeEnds.get(tx);
+    this.beforeEnds.delete(tx);
+    await leave?.();
   }
 
   async onApplicationShutdown(): Promise<void> {

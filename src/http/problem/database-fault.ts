@@ -41,7 +41,28 @@ export function isRefusedValue(error: unknown): boolean {
   return error instanceof Error && REFUSED_VALUE.test(codeOf(error));
 }
 
-/** The code of an error of a library, or an empty text. */
+/** What adapter-pg knows of a failure: Prisma hands it on in `meta`, or bare when a COMMIT failed. */
+interface DriverFault {
+  kind?: string;
+  originalCode?: string;
+}
+
+/** The kinds of adapter-pg for sockets, which bear no code of their own, as Prisma's codes for the same. */
+const SOCKET_KINDS = new Map([
+  ['DatabaseNotReachable', 'P1001'],
+  ['SocketTimeout', 'P1008'],
+  ['ConnectionClosed', 'P1017'],
+]);
+
+/** The code of an error of a library, or an empty text; of one that Prisma wrapped, the database's or the socket's. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (!(error instanceof Error)) return '';
+  const wrapped = driverFaultOf(error);
+  if (wrapped) return wrapped.originalCode ?? SOCKET_KINDS.get(wrapped.kind ?? '') ?? '';
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+function driverFaultOf(error: Error): DriverFault | undefined {
+  if (error.name === 'DriverAdapterError') return error.cause as DriverFault;
+  return (error as { meta?: { driverAdapterError?: { cause?: DriverFault } } }).meta?.driverAdapterError?.cause;
 }
