@@ -111,7 +111,7 @@ export async function asIfThereWere(
 
 /**
  * Fills a table with copies of the rows that it has: what is unique in each is made anew, so that its indexes are as wide
- * as they would be. Nothing is due of a copy, and whom it belongs to is not there.
+ * as they would be. Nothing is due of a copy, and whom it belongs to is not there: foreign keys are not looked at.
  *
  * @param copies of each row
  */
@@ -133,11 +133,13 @@ export async function multiply(copies: number, client: Pick<pg.ClientBase, 'quer
     if (AT_REST.includes(name)) return 'NULL';
     return is_unique ? (ANEW[type]?.(name) ?? name) : name;
   });
+  await client.query('SET session_replication_role = replica');
   await client.query(
     `INSERT INTO ${table} (${copied.map(({ name }) => name).join(', ')})
      SELECT ${values.join(', ')} FROM ${table}, generate_series(1, $1) AS copy ON CONFLICT DO NOTHING`,
     [copies],
   );
+  await client.query('RESET session_replication_role');
 }
 
 interface Column {

@@ -53,8 +53,10 @@ async function stopped(): Promise<{ id: string; done: Promise<void>; held: strin
   const held = await emailOfLastBatch(id);
   await holder.query('BEGIN');
   await holder.query(
-    `INSERT INTO email_claims (fingerprint, person_id)
-     SELECT email_fingerprint, gen_random_uuid() FROM import_rows WHERE import_id = $1 AND external_id = $2`,
+    `WITH other AS (INSERT INTO people (id, kind, external_id, profile, profile_hash)
+       VALUES (gen_random_uuid(), 'provider', 'other', '', '') RETURNING id)
+     INSERT INTO email_claims (fingerprint, person_id)
+     SELECT email_fingerprint, other.id FROM import_rows, other WHERE import_id = $1 AND external_id = $2`,
     [id, held],
   );
   const done = app.steps.prepareAll();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import { type RowOutcome } from '../src/imports/model/import-types.js';
@@ -6,6 +5,7 @@ import { RawRowsRepository } from '../src/imports/model/raw-rows.repository.js';
 import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
+import { NEW_IMPORT } from './support/bulk.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 /** A row, and whether its cells are kept while the import may be retried, and when it may not. */
@@ -56,7 +56,7 @@ describe('of what rows were read as, their import keeps what the file of rejecte
 
   /** Stores rows in blocks of so many. @returns the numbers of those whose cells are there afterwards */
   async function kept(cases: readonly Case[], block: number, mayBeRetried: boolean): Promise<number[]> {
-    const id = randomUUID();
+    const { id } = (await database.pool.query<{ id: string }>(NEW_IMPORT)).rows[0] ?? { id: '' };
     const rowNos = cases.map((_, at) => at + 1);
     await database.transaction(async (tx) => {
       await tx.query(

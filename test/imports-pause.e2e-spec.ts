@@ -38,7 +38,7 @@ afterAll(async () => {
 
 afterEach(() => holder.query('ROLLBACK'));
 
-beforeEach(() => holder.query('TRUNCATE people, email_claims, platform_calls, call_budgets, imports, import_rows'));
+beforeEach(() => holder.query('TRUNCATE people, call_budgets, imports CASCADE'));
 
 /** An import that runs, and nobody of it was sent yet. */
 async function running(count: number): Promise<string> {

@@ -15,6 +15,7 @@ import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
+import { NEW_IMPORT } from './support/bulk.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const SEED = Number(process.env.SEED);
@@ -197,9 +198,9 @@ test('keys of the people who are known are hashed a few at a time, however many 
     hashed = 0;
     if (turning) setImmediate(turn);
   };
-  const id = randomUUID();
   await tx.query('BEGIN');
   try {
+    const { id } = (await tx.query<{ id: string }>(NEW_IMPORT)).rows[0] ?? { id: '' };
     await tx.query(
       `INSERT INTO people (id, kind, external_id, profile, profile_hash)
          SELECT gen_random_uuid(), 'provider', 'many-' || n, '', '' FROM generate_series(1, 500) AS n`,

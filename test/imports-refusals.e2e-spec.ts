@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 afterEach(async () => {
-  await query(home, 'TRUNCATE people, imports, import_rows, import_raw_rows, client_providers, email_claims');
+  await query(home, 'TRUNCATE people, imports CASCADE');
 });
 
 const sql = <Row extends object>(text: string) => query<Row & Record<string, unknown>>(home, text);

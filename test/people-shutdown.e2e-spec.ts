@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../harness/until.js';
+import { NEW_IMPORT } from './support/bulk.js';
 import { useMirrors } from './support/service.js';
 
 /** Longer than a shutdown once took at most, and than a silence of the queue after which the poller takes turns. */
@@ -22,7 +23,8 @@ test('a shutdown waits for a call under way as long as that may take, and begins
     return budget !== undefined;
   });
   await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
-  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = gen_random_uuid()`);
+  await mirror.sql(NEW_IMPORT);
+  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = (SELECT id FROM imports)`);
   mirror.hold({ operation: 'createProvider' });
   await put('p-now');
   await until('its create is under way', () => mirror.arrivals('createProvider') === 1);

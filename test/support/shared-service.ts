@@ -10,17 +10,12 @@ export interface SharedService {
   readonly service: Service;
 }
 
-/** What holds people, their imports, and what was done and told of them; the audit trail can only grow. */
+/** What holds people, their imports, and what was done and told of them; their parts go with them. The audit trail only grows. */
 const TABLES = [
-  'people',
   'client_providers',
-  'dependent_requeues',
-  'email_claims',
+  'people',
   'platform_users',
   'imports',
-  'import_rows',
-  'import_raw_rows',
-  'import_references',
   'provider_keys',
   'platform_calls',
   'call_budgets',

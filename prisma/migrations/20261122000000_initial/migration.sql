@@ -10,7 +10,7 @@ CREATE TYPE "delivery_state" AS ENUM ('received', 'processed', 'ignored', 'not-u
 CREATE TABLE "vault_keys" (
     "purpose" TEXT NOT NULL,
     "wrapped" BYTEA NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "vault_keys_pkey" PRIMARY KEY ("purpose")
 );
 
@@ -22,7 +22,7 @@ CREATE TABLE "people" (
     "profile" BYTEA NOT NULL,
     "profile_hash" BYTEA NOT NULL,
     "email_fingerprint" BYTEA,
-    "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
     "invite_url" BYTEA,
     "origin" TEXT,
@@ -56,8 +56,8 @@ CREATE TABLE "people" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "people_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id");
@@ -82,7 +82,7 @@ CREATE UNIQUE INDEX "client_providers_client_id_provider_id_key" ON "client_prov
 CREATE TABLE "dependent_requeues" (
     "provider_id" UUID NOT NULL,
     "after_client" UUID,
-    "since" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "since" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "dependent_requeues_pkey" PRIMARY KEY ("provider_id")
 );
 CREATE INDEX "dependent_requeues_since_idx" ON "dependent_requeues"("since");
@@ -133,7 +133,7 @@ CREATE TABLE "circuits" (
 
 CREATE TABLE "platform_addresses" (
     "address" TEXT NOT NULL,
-    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "platform_addresses_pkey" PRIMARY KEY ("address")
 );
 
@@ -147,7 +147,7 @@ CREATE TABLE "imports" (
     "encounter_since" TIMESTAMPTZ(3),
     "state" TEXT NOT NULL,
     "staged_at" TIMESTAMPTZ(3),
-    "alive_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "alive_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "apply_wanted" BOOLEAN NOT NULL DEFAULT false,
     "steered_to" INTEGER,
     "attempts" INTEGER NOT NULL DEFAULT 0,
@@ -158,7 +158,7 @@ CREATE TABLE "imports" (
     "error_code" TEXT,
     "error_detail" TEXT,
     "created_by" TEXT NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "applied_at" TIMESTAMPTZ(3),
     "finished_at" TIMESTAMPTZ(3),
     CONSTRAINT "imports_pkey" PRIMARY KEY ("id")
@@ -233,7 +233,7 @@ CREATE TABLE "api_keys" (
     "prefix" TEXT NOT NULL,
     "hash" BYTEA NOT NULL,
     "scopes" TEXT[],
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "created_by" TEXT NOT NULL,
     "revoked_at" TIMESTAMPTZ(3),
     CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id")
@@ -242,7 +242,7 @@ CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
 
 CREATE TABLE "audit_entries" (
     "id" BIGSERIAL NOT NULL,
-    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "key_id" TEXT NOT NULL,
     "key_name" TEXT NOT NULL,
     "action" TEXT NOT NULL,
@@ -268,7 +268,7 @@ CREATE TABLE "idempotency_records" (
     "body" BYTEA,
     "lease_token" UUID NOT NULL,
     "lease_until" TIMESTAMPTZ(3) NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "expires_at" TIMESTAMPTZ(3) NOT NULL,
     CONSTRAINT "idempotency_records_pkey" PRIMARY KEY ("id")
 );
@@ -315,8 +315,8 @@ CREATE TABLE "sessions" (
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
     "reopened_at" TIMESTAMPTZ(3),
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
@@ -380,8 +380,8 @@ CREATE TABLE "processing_sessions" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );
 CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
@@ -416,8 +416,8 @@ CREATE TABLE "compliance_jobs" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "compliance_jobs_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
@@ -431,12 +431,13 @@ CREATE TABLE "compliance_aliases" (
     "job" UUID NOT NULL,
     CONSTRAINT "compliance_aliases_pkey" PRIMARY KEY ("id")
 );
+CREATE INDEX "compliance_aliases_job_idx" ON "compliance_aliases"("job");
 
 CREATE TABLE "smart_edit_jobs" (
     "job_id" TEXT NOT NULL,
     "state" TEXT NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "smart_edit_jobs_pkey" PRIMARY KEY ("job_id")
 );
 
@@ -451,8 +452,8 @@ CREATE TABLE "webhook_deliveries" (
     "reason" TEXT,
     "attempts" INTEGER NOT NULL DEFAULT 0,
     "repeats" INTEGER NOT NULL DEFAULT 0,
-    "due_at" TIMESTAMPTZ(3) DEFAULT CURRENT_TIMESTAMP,
-    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "due_at" TIMESTAMPTZ(3) DEFAULT clock_timestamp(),
+    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "processed_at" TIMESTAMPTZ(3),
     CONSTRAINT "webhook_deliveries_pkey" PRIMARY KEY ("id")
 );
@@ -474,7 +475,7 @@ CREATE TABLE "webhook_repeats" (
     "id" BIGSERIAL NOT NULL,
     "signature" BYTEA NOT NULL,
     "times" INTEGER NOT NULL,
-    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "webhook_repeats_pkey" PRIMARY KEY ("id")
 );
 
@@ -489,7 +490,7 @@ CREATE TABLE "platform_users" (
     "platform_user_id" TEXT NOT NULL,
     "role" TEXT NOT NULL,
     "external_user_id" TEXT,
-    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "person_id" UUID,
     CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
 );
@@ -499,7 +500,7 @@ CREATE TABLE "feed_events" (
     "id" BIGSERIAL NOT NULL,
     "cursor" BIGINT,
     "type" TEXT NOT NULL,
-    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "subject" TEXT NOT NULL,
     "data" JSONB NOT NULL,
     CONSTRAINT "feed_events_pkey" PRIMARY KEY ("id")
@@ -510,7 +511,7 @@ CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "curs
 
 CREATE TABLE "handed_out_urls" (
     "fingerprint" BYTEA NOT NULL,
-    "handed_out_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "handed_out_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "handed_out_urls_pkey" PRIMARY KEY ("fingerprint")
 );
 CREATE INDEX "handed_out_urls_handed_out_at_idx" ON "handed_out_urls"("handed_out_at");
@@ -530,7 +531,7 @@ CREATE TABLE "session_requests" (
     "due_at" TIMESTAMPTZ(3),
     "lease_token" UUID,
     "lease_until" TIMESTAMPTZ(3),
-    "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "settled_at" TIMESTAMPTZ(3),
     CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
 );
@@ -553,3 +554,21 @@ CREATE TABLE "workers" (
     "alive_until" TIMESTAMPTZ(3) NOT NULL,
     CONSTRAINT "workers_pkey" PRIMARY KEY ("id")
 );
+
+ALTER TABLE "people" ADD CONSTRAINT "people_paused_by_import_fkey" FOREIGN KEY ("paused_by_import") REFERENCES "imports"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_client_id_fkey" FOREIGN KEY ("client_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "dependent_requeues" ADD CONSTRAINT "dependent_requeues_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "email_claims" ADD CONSTRAINT "email_claims_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "platform_calls" ADD CONSTRAINT "platform_calls_account_fkey" FOREIGN KEY ("account") REFERENCES "call_budgets"("account") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "import_rows" ADD CONSTRAINT "import_rows_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "import_raw_rows" ADD CONSTRAINT "import_raw_rows_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "import_references" ADD CONSTRAINT "import_references_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "session_documents" ADD CONSTRAINT "session_documents_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fkey" FOREIGN KEY ("document") REFERENCES "session_documents"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "session_insights" ADD CONSTRAINT "session_insights_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "processing_sessions" ADD CONSTRAINT "processing_sessions_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+ALTER TABLE "compliance_aliases" ADD CONSTRAINT "compliance_aliases_job_fkey" FOREIGN KEY ("job") REFERENCES "compliance_jobs"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "platform_users" ADD CONSTRAINT "platform_users_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+ALTER TABLE "session_requests" ADD CONSTRAINT "session_requests_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "session_aliases" ADD CONSTRAINT "session_aliases_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;

@@ -165,7 +165,7 @@ export class ImportsRepository {
   /** Locks one of them; undefined when it is not any more, or somebody else is at it. */
   async lockUnderWay(tx: PoolClient, id: string): Promise<ImportRecord | undefined> {
     const { rows } = await tx.query<ImportRecord>(
-      `SELECT ${RECORD} FROM imports WHERE id = $1 AND ${UNDER_WAY} FOR UPDATE SKIP LOCKED`,
+      `SELECT ${RECORD} FROM imports WHERE id = $1 AND ${UNDER_WAY} FOR NO KEY UPDATE SKIP LOCKED`,
       [id],
     );
     return rows[0];

@@ -131,7 +131,7 @@ export class ImportsService {
   ): Promise<ImportView> {
     await this.database.transaction(async (tx) => {
       await before?.(tx);
-      await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [id]);
+      await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR NO KEY UPDATE', [id]);
       const record = await this.find(id, tx);
       if (!from.includes(record.state)) {
         const detail = `The import is ${record.state}; this needs one that is ${from.join(' or ')}.`;

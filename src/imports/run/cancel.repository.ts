@@ -161,10 +161,9 @@ export class CancelRepository {
       `WITH forgotten AS (
          DELETE FROM people p USING ${IDLE} WHERE ${HELD} AND ${UNSENT} AND p.kind = $4::person_kind
            AND NOT EXISTS (SELECT 1 FROM client_providers cp WHERE cp.provider_id = p.id)
-         RETURNING p.id),
-       lists AS (DELETE FROM client_providers WHERE client_id IN (SELECT id FROM forgotten)),
-       released AS (DELETE FROM email_claims WHERE person_id IN (SELECT id FROM forgotten) RETURNING fingerprint)
-       UPDATE people p SET due_at = clock_timestamp(), step = NULL FROM released
+         RETURNING p.id)
+       UPDATE people p SET due_at = clock_timestamp(), step = NULL
+       FROM forgotten JOIN email_claims released ON released.person_id = forgotten.id
        WHERE p.email_fingerprint = released.fingerprint AND p.error_code = 'email-taken'`,
       [importId, idle.people, idle.rows, kind],
     );

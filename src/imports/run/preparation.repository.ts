@@ -34,7 +34,7 @@ export class PreparationRepository {
     const { rows } = await tx.query<{ id: string; isTaken: boolean }>(
       `SELECT id, ${APPLYING} AND alive_at > clock_timestamp() - $1 * interval '1 millisecond' AS "isTaken"
        FROM imports WHERE ${TO_PREPARE} AND ${MAY_BE_ATTEMPTED}
-       ORDER BY ${APPLYING} DESC, staged_at LIMIT 1 FOR UPDATE`,
+       ORDER BY ${APPLYING} DESC, staged_at LIMIT 1 FOR NO KEY UPDATE`,
       [SILENT_MS],
     );
     const [next] = rows;

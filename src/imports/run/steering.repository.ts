@@ -22,7 +22,7 @@ export class SteeringRepository {
   async lock(tx: PoolClient, id: string): Promise<ImportRecord | undefined> {
     await tx.query(BATCH_BY_KEY);
     const { rows } = await tx.query<ImportRecord>(
-      `SELECT ${RECORD} FROM imports WHERE id = $1 AND steered_to IS NOT NULL FOR UPDATE`,
+      `SELECT ${RECORD} FROM imports WHERE id = $1 AND steered_to IS NOT NULL FOR NO KEY UPDATE`,
       [id],
     );
     return rows[0];

@@ -94,31 +94,32 @@ export class SessionRequestsRepository {
       if (open) return open;
       // It was settled between the two looks, so the way is free.
     }
-    await tx.query(
-      `INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
-         date)
-       VALUES ($1, 'Requested', $2, $3, $4, $5, $6)`,
-      [
-        id,
-        body.providerUserId,
-        body.clientUserId === undefined ? [] : [body.clientUserId],
-        'noteTemplateIds' in body ? body.noteTemplateIds : [],
-        shownAppointment(body.partnerAppointmentId),
-        body.date ?? null,
-      ],
-    );
     return undefined;
   }
 
   /** @returns false when it is there already, or another stands in its way */
   private async insert(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<boolean> {
     const { rowCount } = await tx.query(
-      `INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
-         due_at, earlier_unknown)
-       VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
-         SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
-           AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING`,
-      [id, body.providerUserId, body.partnerAppointmentId, inputKind, this.seal.sealRequest(id, body)],
+      `WITH kept AS (
+         INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
+           due_at, earlier_unknown)
+         VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
+           SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
+             AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING session)
+       INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
+         date)
+       SELECT session, 'Requested', $2, $6::text[], $7::text[], $8, $9 FROM kept`,
+      [
+        id,
+        body.providerUserId,
+        body.partnerAppointmentId,
+        inputKind,
+        this.seal.sealRequest(id, body),
+        body.clientUserId === undefined ? [] : [body.clientUserId],
+        'noteTemplateIds' in body ? body.noteTemplateIds : [],
+        shownAppointment(body.partnerAppointmentId),
+        body.date ?? null,
+      ],
     );
     return rowCount !== 0;
   }
