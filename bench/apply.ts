@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { type ServiceProcess, startService } from './service-process.js';
@@ -39,7 +39,7 @@ async function measure(api: ServiceProcess, databaseUrl: string): Promise<BenchR
     headers: { ...headers, 'content-type': 'text/csv' },
     body,
   });
-  const { id } = (await sent.json()) as ImportView;
+  const { id } = (await sent.json()) as ImportResponse;
   const database = new pg.Client({ connectionString: databaseUrl });
   await database.connect();
   const stage = async () => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import type { RangeMs } from '../simulator/settings.js';
 import { COUNT_EVERY_MS } from '../src/imports/model/import-eta.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { type BenchRow, median } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { type ServiceProcess, startService } from './service-process.js';
@@ -71,10 +71,10 @@ async function estimates({ url }: ServiceProcess, { state }: Simulator): Promise
     state.users.add({ role, email: emailOf(id), firstName: 'A', lastName: 'B', providerUserIds: [] });
   }
   const id = await begin(url);
-  const looks: { at: number; view: ImportView }[] = [];
+  const looks: { at: number; view: ImportResponse }[] = [];
   for (let ended = false; !ended; await delay(LOOK_MS)) {
     const headers = { authorization: `Bearer ${KEY}` };
-    const view = (await (await fetch(`${url}/v1/imports/${id}`, { headers })).json()) as ImportView;
+    const view = (await (await fetch(`${url}/v1/imports/${id}`, { headers })).json()) as ImportResponse;
     if (view.state === 'failed') throw new Error('The import failed.');
     looks.push({ at: performance.now(), view });
     ended = view.state === 'completed';
@@ -105,7 +105,7 @@ async function begin(url: string): Promise<string> {
     body: form,
   });
   if (response.status !== 202) throw new Error(`The import was answered ${response.status}.`);
-  return ((await response.json()) as ImportView).id;
+  return ((await response.json()) as ImportResponse).id;
 }
 
 const idsOf = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at + 1}`);

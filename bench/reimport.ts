@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { type BenchRow, median } from './bench-row.js';
 import { peakMbDuring } from './big-upload.js';
 import { bareReimport } from './reimport-floor.js';
@@ -127,11 +127,11 @@ async function importSeconds(
     headers,
     body: csv,
   });
-  let view = (await answer.json()) as ImportView;
+  let view = (await answer.json()) as ImportResponse;
   while (view.state !== state) {
     if (view.state === 'failed' || !answer.ok) throw new Error(`The import ended as ${view.state}.`);
     const look = await fetch(`${service.url}/v1/imports/${view.id}`, { headers });
-    view = (await look.json()) as ImportView;
+    view = (await look.json()) as ImportResponse;
   }
   return (performance.now() - begun) / 1_000;
 }
@@ -155,12 +155,12 @@ async function cancelSeconds(service: ServiceProcess): Promise<number> {
   const headers = { authorization: `Bearer ${ADMIN_KEY}` };
   const show = async (path: string, method = 'GET') =>
     (await fetch(`${service.url}/v1/imports${path}`, { method, headers })).json();
-  const { items } = (await show('?limit=1')) as { items: ImportView[] };
+  const { items } = (await show('?limit=1')) as { items: ImportResponse[] };
   const begun = performance.now();
-  let view = (await show(`/${items[0]?.id}/cancel`, 'POST')) as ImportView;
+  let view = (await show(`/${items[0]?.id}/cancel`, 'POST')) as ImportResponse;
   while (view.counts.pending > 0) {
     await delay(LOOK_MS); // counting again and again would take half the machine
-    view = (await show(`/${view.id}`)) as ImportView;
+    view = (await show(`/${view.id}`)) as ImportResponse;
   }
   if (view.state !== 'cancelled') throw new Error(`The import ended as ${view.state}.`);
   return (performance.now() - begun) / 1_000;

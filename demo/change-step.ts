@@ -1,4 +1,4 @@
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { type Stage, tell, title } from './stage.js';
 
 /** Seconds that the EHR is willing to wait for the platform to have it. */
@@ -7,16 +7,16 @@ const WAIT = { wait: 60 };
 /** A client gets another list of providers; a clinician waits for it, so it overtakes bulk work. */
 export async function changeProviders({ ehr, platform, signal }: Stage): Promise<void> {
   const path = '/v1/clients/C-1002';
-  const before = await ehr.get<PersonView>(path);
+  const before = await ehr.get<PersonResponse>(path);
   const providers = ['P-104', 'P-112'];
   title(`The providers of C-1002 change from ${list(before.providers)} to ${list(providers)}.`);
   const begun = performance.now();
   await ehr.put(`${path}/providers`, { providers }, { ...WAIT, signal });
   const took = ((performance.now() - begun) / 1_000).toFixed(1);
-  const after = await ehr.get<PersonView>(path);
+  const after = await ehr.get<PersonResponse>(path);
   tell(`EHR       GET ${path}: ${after.sync.state} after ${took} s, providers ${list(after.providers)}`);
   const user = await platform.user(after.platformUserId);
-  const names = new Map((await ehr.get<{ items: PersonView[] }>('/v1/providers')).items.map(byPlatformUser));
+  const names = new Map((await ehr.get<{ items: PersonResponse[] }>('/v1/providers')).items.map(byPlatformUser));
   tell(`platform  user ${user?.userId}: providers ${list(user?.providerUserIds.map((id) => names.get(id) ?? id))}`);
 }
 
@@ -24,15 +24,15 @@ export async function changeProviders({ ehr, platform, signal }: Stage): Promise
 export async function deleteClient({ ehr, platform, signal }: Stage): Promise<void> {
   const path = '/v1/clients/C-1029';
   title('C-1029 is deleted.');
-  const { platformUserId } = await ehr.get<PersonView>(path);
+  const { platformUserId } = await ehr.get<PersonResponse>(path);
   await ehr.delete(path, { ...WAIT, signal });
-  const after = await ehr.get<PersonView>(path);
+  const after = await ehr.get<PersonResponse>(path);
   tell(`EHR       GET ${path}: ${after.sync.state}`);
   const [user, users] = await Promise.all([platform.user(platformUserId), platform.users()]);
   tell(`platform  user ${platformUserId}: ${user ? 'still there' : 'gone'}; ${users.length} users are left`);
 }
 
-function byPlatformUser(person: PersonView): [string | null, string] {
+function byPlatformUser(person: PersonResponse): [string | null, string] {
   return [person.platformUserId, person.externalId];
 }
 

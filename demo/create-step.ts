@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { PersonView } from '../src/people/model/person-view.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';
 import { type Stage, tell, title } from './stage.js';
@@ -13,7 +13,7 @@ const TEXT = 'Came with better sleep. Went through the plan for the week; will c
 export async function createSessions(stage: Stage): Promise<void> {
   title(`The EHR asks for two sessions with ${CLIENT}: one from text, one from a recording.`);
   const { ehr } = stage;
-  const [provider = ''] = (await ehr.get<PersonView>(`/v1/clients/${CLIENT}`)).providers ?? [];
+  const [provider = ''] = (await ehr.get<PersonResponse>(`/v1/clients/${CLIENT}`)).providers ?? [];
   await create(stage, provider, 'demo-text', { text: { text: TEXT } });
   const bytes = toneRecording(RECORDING_SECONDS);
   const recording = await ehr.uploadBytes<{ url: string; bytes: number }>('/v1/recordings', bytes, 'audio/wav');
@@ -29,7 +29,7 @@ export async function createSessions(stage: Stage): Promise<void> {
 
 async function create(stage: Stage, provider: string, appointment: string, input: object): Promise<void> {
   const wish = { provider, client: CLIENT, noteTemplateIds: [randomUUID()], partnerAppointmentId: appointment, input };
-  const { id, state } = await stage.ehr.post<SessionView>('/v1/sessions', wish, { wait: 10 });
+  const { id, state } = await stage.ehr.post<SessionResponse>('/v1/sessions', wish, { wait: 10 });
   tell(`EHR       POST /v1/sessions (${appointment}): ${state}, /v1/sessions/${id}`);
   const { state: end, notesRevision } = await finishedSession(stage, appointment);
   tell(`EHR       GET /v1/sessions?appointment=${appointment}: ${end}, notes in revision ${notesRevision}`);

@@ -6,8 +6,8 @@ import { watchImport } from '../src/cli/import/import-watch.js';
 import { counted, duration } from '../src/cli/output/duration.js';
 import { LiveLine } from '../src/cli/output/live-line.js';
 import type { ImportRowView } from '../src/imports/report/import-rows.service.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { CALLS_PER_MINUTE, ROOT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 
@@ -31,7 +31,7 @@ export async function platformBefore({ platform }: Stage): Promise<void> {
 export async function firstImport(stage: Stage): Promise<void> {
   title('The export of the EHR is imported: demo/data/providers.csv and demo/data/clients.csv.');
   const view = await importOnce(stage);
-  const seconds = (Date.parse(view.finishedAt ?? '') - Date.parse(view.createdAt)) / 1_000;
+  const seconds = (Number(new Date(view.finishedAt ?? Number.NaN)) - Number(new Date(view.createdAt))) / 1_000;
   tell(`${counted(view.counts.total, 'row')} in ${duration(seconds)}:`);
   tell(`${pad(view.counts.created)} created on the platform`);
   const linked = await rowsOf(stage, view.id, 'linked');
@@ -55,17 +55,17 @@ export async function secondImport(stage: Stage): Promise<void> {
   );
 }
 
-async function importOnce({ ehr, signal }: Stage): Promise<ImportView> {
+async function importOnce({ ehr, signal }: Stage): Promise<ImportResponse> {
   const files = await lookAtFiles(FILES);
-  const { id } = await ehr.upload<ImportView>('/v1/imports?kind=clients', await formOf(files), { signal });
+  const { id } = await ehr.upload<ImportResponse>('/v1/imports?kind=clients', await formOf(files), { signal });
   return watchImport(ehr, id, new LiveLine(process.stdout), { signal });
 }
 
-async function tellRest(stage: Stage, view: ImportView): Promise<void> {
+async function tellRest(stage: Stage, view: ImportResponse): Promise<void> {
   const review = await rowsOf(stage, view.id, 'needsReview');
   tell(`${pad(review.length)} left for review:`);
   for (const { externalId } of review) {
-    const person = await stage.ehr.get<PersonView>(`/v1/clients/${externalId}`);
+    const person = await stage.ehr.get<PersonResponse>(`/v1/clients/${externalId}`);
     tell(`       ${externalId}  ${person.sync.error?.message}`);
   }
   const rejected = await rowsOf(stage, view.id, 'rejected');

@@ -1,5 +1,5 @@
-import type { PersonView } from '../src/people/model/person-view.js';
-import type { DeliveryAnswer } from '../src/webhooks/admin/deliveries.dto.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { DeliveryResponse } from '../src/webhooks/admin/deliveries.dto.js';
 import { finishedSession } from './finished-session.js';
 import { type Stage, tell, title } from './stage.js';
 
@@ -11,8 +11,8 @@ const NOTE_LINES = 8;
 export async function readNotes(stage: Stage): Promise<void> {
   title(`A session with ${CLIENT} takes place on the platform.`);
   const { ehr, platform } = stage;
-  const client = await ehr.get<PersonView>(`/v1/clients/${CLIENT}`);
-  const provider = await ehr.get<PersonView>(`/v1/providers/${client.providers?.[0]}`);
+  const client = await ehr.get<PersonResponse>(`/v1/clients/${CLIENT}`);
+  const provider = await ehr.get<PersonResponse>(`/v1/providers/${client.providers?.[0]}`);
   await platform.startSession({
     providerUserId: provider.platformUserId,
     clientUserId: client.platformUserId,
@@ -30,6 +30,6 @@ export async function readNotes(stage: Stage): Promise<void> {
 }
 
 async function eventTypes({ ehr }: Stage): Promise<string[]> {
-  const { items } = await ehr.get<{ items: DeliveryAnswer[] }>('/v1/webhook-deliveries');
+  const { items } = await ehr.get<{ items: DeliveryResponse[] }>('/v1/webhook-deliveries');
   return items.flatMap(({ eventType }) => (eventType?.startsWith('SESSION_') ? [eventType] : [])).reverse();
 }

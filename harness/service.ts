@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ImportView } from '../src/imports/report/import-view.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import type { Program } from './program.js';
 import { until } from './until.js';
 
@@ -30,11 +30,11 @@ export interface ImportFile {
 /** One process of the service. */
 export interface Service extends Program {
   readonly url: string;
-  call<Body = PersonView>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
+  call<Body = PersonResponse>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
   /** Uploads files as one import; the query without its question mark. */
-  startImport(query: string, files: ImportFile[]): Promise<ImportView>;
+  startImport(query: string, files: ImportFile[]): Promise<ImportResponse>;
   /** Waits until an import has ended. */
-  importEnded(id: string): Promise<ImportView>;
+  importEnded(id: string): Promise<ImportResponse>;
 }
 
 /** What a process of the service prints when it is ready; the group is its address. */
@@ -92,11 +92,11 @@ export function serviceOf(program: Program, adminKey: string): Service {
         return service.startImport(query, files);
       }
       if (response.status !== 202) throw new Error(`the import was answered ${response.status}: ${text}`);
-      return JSON.parse(text) as ImportView;
+      return JSON.parse(text) as ImportResponse;
     },
     async importEnded(id) {
       return until('the import has ended', async () => {
-        const { body } = await service.call<ImportView>('GET', `/v1/imports/${id}`, { wait: 1 });
+        const { body } = await service.call<ImportResponse>('GET', `/v1/imports/${id}`, { wait: 1 });
         return body.finishedAt ? body : undefined;
       });
     },
@@ -105,7 +105,7 @@ export function serviceOf(program: Program, adminKey: string): Service {
 }
 
 /** Adds up an import's outcomes; `deleted` stands outside the sum. */
-export function sumOfOutcomes({ counts }: Pick<ImportView, 'counts'>): number {
+export function sumOfOutcomes({ counts }: Pick<ImportResponse, 'counts'>): number {
   const { total: _, deleted: __, ...outcomes } = counts;
   return Object.values(outcomes).reduce((sum, rows) => sum + rows, 0);
 }

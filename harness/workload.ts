@@ -3,10 +3,10 @@ import type pg from 'pg';
 import type { Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import type { FeedEvent } from '../src/feed/feed-event.js';
+import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import type { Service } from './service.js';
 import { until } from './until.js';
 
@@ -62,7 +62,7 @@ async function mirrorPeople(service: Service, day: string, people: number): Prom
   await read('/v1/imports');
   const dry = await service.startImport('kind=clients&dryRun=true', files);
   await until('it is planned', async () => {
-    return (await service.call<ImportView>('GET', `/v1/imports/${dry.id}`, { wait: 1 })).body.state === 'planned';
+    return (await service.call<ImportResponse>('GET', `/v1/imports/${dry.id}`, { wait: 1 })).body.state === 'planned';
   });
   await service.call('POST', `/v1/imports/${dry.id}/cancel`);
 
@@ -108,12 +108,12 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     input,
     partnerAppointmentId: `asked-${day}`,
   };
-  const asked = await service.call<SessionView>('POST', '/v1/sessions', { body, wait: 20, idempotencyKey: day });
+  const asked = await service.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 20, idempotencyKey: day });
   assert.ok([200, 201, 202].includes(asked.status), `a session was answered ${asked.status}`);
   const made = state.sessions.list().at(-1);
   while (made?.nextStep) takeStep(state, made);
   await until('it is done', async () => {
-    const { body: view } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
+    const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
   for (const part of ['', '/notes', '/transcript', '/insights']) {
@@ -157,7 +157,7 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
 
 /** Whoever watches: the feed, the deliveries, the audit trail, health and figures. */
 export async function readAsOperator({ service, adminKey }: Target): Promise<void> {
-  const { body } = await service.call<Page<FeedEvent>>('GET', '/v1/events?limit=5');
+  const { body } = await service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=5');
   await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);
   await service.call('GET', '/v1/webhook-deliveries');
   await service.call('GET', '/v1/webhook-deliveries?state=failed');

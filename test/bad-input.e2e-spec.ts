@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { dumpOf } from './support/database-dump.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
@@ -48,7 +48,7 @@ async function audited(action: string): Promise<AuditEntry[]> {
 
 async function planned(id: string): Promise<void> {
   await until('the import is planned', async () => {
-    const { body } = await service.call<ImportView>('GET', `/v1/imports/${id}`, { wait: 60 });
+    const { body } = await service.call<ImportResponse>('GET', `/v1/imports/${id}`, { wait: 60 });
     return body.state === 'planned';
   });
 }
@@ -207,7 +207,7 @@ test('what the files of an import are called is shown, and kept sealed', async (
     ['providers of Dr. Roe.csv', 2],
     ['providers of Dr. Doe.csv', 2],
   ]);
-  const { body: view } = await service.call<ImportView>('GET', `/v1/imports/${id}`);
+  const { body: view } = await service.call<ImportResponse>('GET', `/v1/imports/${id}`);
   expect(view.ignoredColumns).toEqual([{ file: 'providers of Dr. Roe.csv', columns: ['Ward'] }]);
   expect((await rejectedCsv(id)).split('\r\n')[0]).toContain("Roe's room");
   const broken = [{ name: 'providers of Dr. Roe.csv', type: 'text/csv', content: 'nothing\n' }];

@@ -4,7 +4,7 @@ import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Page } from '../src/http/request/page.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,
@@ -34,7 +34,7 @@ beforeAll(async () => {
 interface Sent {
   status: number;
   headers: Headers;
-  body: ImportView & { type: string; file?: string; line?: number; code?: string };
+  body: ImportResponse & { type: string; file?: string; line?: number; code?: string };
 }
 
 /**
@@ -54,7 +54,7 @@ function send(query: string, type: string, body: string | Buffer | FormData, hea
   });
 }
 
-const newest = async () => (await service.call<Page<ImportView>>('GET', '/v1/imports?limit=1')).body.items[0];
+const newest = async () => (await service.call<Page<ImportResponse>>('GET', '/v1/imports?limit=1')).body.items[0];
 
 /** Sends the beginning of a body, and then an empty line now and then: the sender is slow, not silent. */
 function beginUpload(type: string, beginning: string): ClientRequest {
@@ -68,7 +68,7 @@ function beginUpload(type: string, beginning: string): ClientRequest {
 }
 
 /** The import that an upload has begun. @param before the newest until then */
-function begunAfter(before: ImportView | undefined): Promise<ImportView> {
+function begunAfter(before: ImportResponse | undefined): Promise<ImportResponse> {
   return until('it is being read', async () => {
     const view = await newest();
     return view && view.id !== before?.id && view.state === 'staging' ? view : undefined;
@@ -135,7 +135,7 @@ describe('an upload', () => {
   test('is one of four at most; the fifth may come again in a while, and finds a place once one is free', async () => {
     const slow = Array.from({ length: 4 }, () => beginUpload('text/csv', head));
     const states = async () =>
-      (await service.call<Page<ImportView>>('GET', '/v1/imports?limit=5')).body.items.map(({ state }) => state);
+      (await service.call<Page<ImportResponse>>('GET', '/v1/imports?limit=5')).body.items.map(({ state }) => state);
     await until(
       'four are being read',
       async () => (await states()).filter((state) => state === 'staging').length === 4,
@@ -298,7 +298,7 @@ describe('progress', () => {
     });
     expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/);
     const events = (await stream.text()).split('\n\n').filter((event) => event.startsWith('event: progress'));
-    const views = events.map((event) => JSON.parse(event.slice(event.indexOf('data: ') + 6)) as ImportView);
+    const views = events.map((event) => JSON.parse(event.slice(event.indexOf('data: ') + 6)) as ImportResponse);
     expect(views.at(-1)).toEqual(await importOf(service, id));
     expect(views.at(-1)?.state).toBe('completed');
     for (const view of views) expect(sumOfOutcomes(view)).toBe(view.counts.total);

@@ -1,5 +1,5 @@
 import { type Service, sumOfOutcomes } from '../harness/service.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,
@@ -26,7 +26,7 @@ const MOST_CREATES = 60;
 const shared = useSharedService({ env: { IMPORT_MAX_CREATES: `10%,${MOST_CREATES}` } });
 
 const apply = (service: Service, id: string, override?: string[]) =>
-  service.call<ImportView & ProblemBody>('POST', `/v1/imports/${id}/apply`, { body: override ? { override } : {} });
+  service.call<ImportResponse & ProblemBody>('POST', `/v1/imports/${id}/apply`, { body: override ? { override } : {} });
 
 describe('a dry run', () => {
   test('says what will happen to each row, sends nothing, and apply does exactly that', async () => {

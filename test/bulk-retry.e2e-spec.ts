@@ -1,5 +1,5 @@
 import type { ImportFile, Service } from '../harness/service.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import {
   clientLine,
   clientsCsv,
@@ -100,7 +100,7 @@ test('no other row is rejected by a retry: neither a provider’s, nor one witho
 
 describe('a retry leaves the providers of a client alone of whom the files do not speak', () => {
   const providersOf = async (service: Service, path: string) =>
-    (await service.call<PersonView>('GET', `/v1/${path}`)).body.providers;
+    (await service.call<PersonResponse>('GET', `/v1/${path}`)).body.providers;
   const lines = (...resources: object[]) => resources.map((resource) => JSON.stringify(resource)).join('\n');
   const encounter = {
     resourceType: 'Encounter',
@@ -141,7 +141,7 @@ test('what somebody said of a person in review since the plan stands after a ret
   const [service] = await begin();
   const person = { firstName: 'Any', lastName: 'Body', email: 'one@example.org' };
   await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-1'] }, wait: 60 });
-  const second = await service.call<PersonView>('PUT', '/v1/clients/c-2', {
+  const second = await service.call<PersonResponse>('PUT', '/v1/clients/c-2', {
     body: { ...person, providers: ['p-1'] },
     wait: 60,
   });
@@ -153,6 +153,6 @@ test('what somebody said of a person in review since the plan stands after a ret
     wait: 60,
   });
   expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ skipped: 1 });
-  const { body } = await service.call<PersonView>('GET', '/v1/clients/c-2');
+  const { body } = await service.call<PersonResponse>('GET', '/v1/clients/c-2');
   expect(body).toMatchObject({ firstName: 'New', email: null, providers: ['p-2'], sync: { state: 'synced' } });
 });

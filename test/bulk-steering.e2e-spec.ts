@@ -3,7 +3,7 @@ import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import {
   clientLine,
   clientsCsv,
@@ -29,7 +29,7 @@ const ROUNDS = 4;
 const shared = useSharedService({ calls: 3_000, platform: { latencyMs: [20, 120] } });
 
 const steer = (service: Service, id: string, verb: string) =>
-  service.call<ImportView>('POST', `/v1/imports/${id}/${verb}`, { body: {} });
+  service.call<ImportResponse>('POST', `/v1/imports/${id}/${verb}`, { body: {} });
 
 /** For whom calls were granted and sent, in their order. */
 async function granted(): Promise<string[]> {
@@ -84,7 +84,7 @@ describe('a running import', () => {
       providersCsv(providers.map((one) => providerLine(one))),
       clientsCsv(clients.map((one) => clientLine(one, ['p-1', 'p-2'], `${one}@example.org`))),
     ]);
-    const looks: ImportView[] = [];
+    const looks: ImportResponse[] = [];
     for (const calls of [8, 8, 8]) {
       await room.used();
       looks.push(await importOf(service, id));

@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ComplianceUploadAnswer } from '../src/compliance/submit/compliance.dto.js';
+import type { ComplianceUploadResponse } from '../src/compliance/submit/compliance.dto.js';
 import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
@@ -205,7 +205,7 @@ describe('a request whose answer was lost is found, and settled by a word', () =
 
   test('compliance jobs', async () => {
     lose('submitComplianceJob');
-    const { body } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
     const files = [{ id: 'visit-17', url: body.url }];
     await service.call('POST', '/v1/compliance/jobs', { body: { files }, wait: 60 });

@@ -3,8 +3,8 @@ import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
-import type { ComplianceJobView } from '../src/compliance/model/job-view.js';
-import type { ComplianceUploadAnswer } from '../src/compliance/submit/compliance.dto.js';
+import type { ComplianceJobResponse } from '../src/compliance/model/job-view.js';
+import type { ComplianceUploadResponse } from '../src/compliance/submit/compliance.dto.js';
 import type { ProblemDetails } from '../src/http/problem/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
@@ -75,7 +75,7 @@ const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
 
 /** Submits, and takes the database away while the platform works on its answer, which is there at the end. */
 const submitAsItGoes = (service: Service, key?: string) =>
-  asItGoes(service, () => submit<ComplianceJobView>(service, key));
+  asItGoes(service, () => submit<ComplianceJobResponse>(service, key));
 
 async function asItGoes<Answer>(
   service: Service,
@@ -147,18 +147,18 @@ describe('a database that is away when the platform answers a submission', () =>
     expect(answered).toEqual({ id: body.id, state: 'Submitted', job_id: platformJobs().at(-1)?.jobId });
     // The key is held for its lease, as after a crash.
     await sql.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second'");
-    const again = await submit<ComplianceJobView>(service, 'held-1');
+    const again = await submit<ComplianceJobResponse>(service, 'held-1');
     expect([again.status, again.body.id, again.body.jobId]).toEqual([201, body.id, answered.job_id]);
     expect(platformJobs()).toHaveLength(1);
   });
 
   it('for long, after a person had it submitted again: the answer has the id, and no third one is submitted', async () => {
     mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
-    const { body: unknown } = await submit<ComplianceJobView>(service);
+    const { body: unknown } = await submit<ComplianceJobResponse>(service);
     expect(unknown.state).toBe('Unknown');
     const count = platformJobs().length;
     const resolve = () =>
-      service.call<ComplianceJobView>('POST', `/v1/compliance/jobs/${unknown.id}/resolve`, {
+      service.call<ComplianceJobResponse>('POST', `/v1/compliance/jobs/${unknown.id}/resolve`, {
         body: { action: 'create' },
       });
     const { answering } = await asItGoes(service, resolve);
@@ -181,7 +181,7 @@ describe('a database that is away when the platform answers a submission', () =>
 
   it('a refusal is told all the same, and kept when it is back', async () => {
     await until('its database is there', async () => (await fetch(`${service.url}/health/ready`)).ok);
-    const { body: target } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', {
+    const { body: target } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', {
       body: {},
     });
     const { state } = mirror.simulator;
@@ -226,7 +226,7 @@ it('an intent whose commit is not confirmed is submitted once, under its one id'
   const service = await startBehind(commits);
   const before = [platformJobs().length, commits.lost()];
   commits.loseAnswerTo('INSERT INTO compliance_jobs');
-  const { status, body } = await submit<ComplianceJobView>(service);
+  const { status, body } = await submit<ComplianceJobResponse>(service);
   expect([status, body.state, body.jobId]).toEqual([201, 'Submitted', platformJobs().at(-1)?.jobId]);
   expect([platformJobs().length, commits.lost()]).toEqual([(before[0] ?? 0) + 1, (before[1] ?? 0) + 1]);
   await service.kill();
@@ -236,7 +236,7 @@ it('a commit whose confirmation is lost is no fault: the outcome is stored once 
   const service = await startBehind(commits);
   const before = commits.lost();
   commits.loseCommitAfter('UPDATE compliance_jobs SET job_id');
-  const { status, body } = await submit<ComplianceJobView>(service);
+  const { status, body } = await submit<ComplianceJobResponse>(service);
   expect([commits.lost() - before, status, body.state, body.jobId]).toEqual([
     1,
     201,

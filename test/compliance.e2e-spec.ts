@@ -6,9 +6,9 @@ import { until } from '../harness/until.js';
 import type { ComplianceJob } from '../simulator/compliance/compliance-job.js';
 import { complianceView } from '../simulator/compliance/compliance-job.js';
 import { finishJob } from '../simulator/compliance/compliance-routes.js';
-import type { ComplianceJobView } from '../src/compliance/model/job-view.js';
-import type { ComplianceUploadAnswer } from '../src/compliance/submit/compliance.dto.js';
-import type { FeedEvent } from '../src/feed/feed-event.js';
+import type { ComplianceJobResponse } from '../src/compliance/model/job-view.js';
+import type { ComplianceUploadResponse } from '../src/compliance/submit/compliance.dto.js';
+import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import { dumpOf } from './support/database-dump.js';
 import { ADMIN_KEY, type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
@@ -49,7 +49,7 @@ function listen(yes: boolean): void {
 
 type Part = [name: string, content: string | Uint8Array<ArrayBuffer>, fileName?: string];
 
-async function post<Body = ComplianceJobView>(parts: Part[], headers: Record<string, string> = {}, to = service) {
+async function post<Body = ComplianceJobResponse>(parts: Part[], headers: Record<string, string> = {}, to = service) {
   const form = new FormData();
   for (const [name, content, fileName] of parts) {
     if (fileName === undefined) form.append(name, String(content));
@@ -64,17 +64,17 @@ async function post<Body = ComplianceJobView>(parts: Part[], headers: Record<str
   });
 }
 const file = (name = 'files', content: Part[1] = PDF): Part => [name, content, 'Jane Roe.pdf'];
-const submitJson = <Body = ComplianceJobView>(body: unknown) =>
+const submitJson = <Body = ComplianceJobResponse>(body: unknown) =>
   service.call<Body>('POST', '/v1/compliance/jobs', { body });
 const show = async (id: string, wait?: number) =>
-  (await service.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${id}`, { wait })).body;
+  (await service.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`, { wait })).body;
 /** The job with its result, as whoever waits for it is shown it. */
 const ended = (id: string) =>
   until('its result is there', async () => {
     const job = await show(id, 60);
     return job.result === null ? undefined : job;
   });
-const resolve = <Body = ComplianceJobView>(id: string, body: object) =>
+const resolve = <Body = ComplianceJobResponse>(id: string, body: object) =>
   service.call<Body>('POST', `/v1/compliance/jobs/${id}/resolve`, { body });
 const platformJobs = () => [...mirror.simulator.state.complianceJobs.values()];
 const platformJob = (jobId: string | null) =>
@@ -87,7 +87,7 @@ const hurry = () =>
     `UPDATE compliance_jobs SET due_at = due_at - interval '2 days' WHERE due_at IS NOT NULL AND job_id IS NOT NULL`,
   );
 const news = async (jobId: string | null) => {
-  const { body } = await service.call<Page<FeedEvent>>('GET', '/v1/events?limit=200');
+  const { body } = await service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200');
   return body.items.filter(({ data }) => data.jobId === jobId).map(({ type, subject }) => ({ type, subject }));
 };
 /** Resolves when every webhook that the platform has to send was acknowledged and handled. */
@@ -116,13 +116,13 @@ function fail(message: string): never {
 }
 
 async function uploadedFile(id: string): Promise<{ id: string; url: string }> {
-  const { body } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+  const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
   const sent = await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: PDF });
   expect(sent.status).toBe(200);
   return { id, url: body.url };
 }
 
-async function unknownJob(headers: Record<string, string> = {}): Promise<[ComplianceJobView, ComplianceJob]> {
+async function unknownJob(headers: Record<string, string> = {}): Promise<[ComplianceJobResponse, ComplianceJob]> {
   mirror.trouble({ operation: 'submitComplianceJob', kind: 'commit-then-cut' });
   const answer = await post([file()], headers);
   expect([answer.status, answer.body.state, answer.body.jobId]).toEqual([202, 'Unknown', null]);
@@ -187,7 +187,7 @@ describe('a submission', () => {
 
   it('that the platform rejects is answered with its words and is not tried again', async () => {
     // Nothing was uploaded there.
-    const { body } = await service.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     const answer = await submitJson<ProblemBody>({ files: [{ id: 'a', url: body.url }] });
     expect([answer.status, answer.body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
     expect(answer.body.platformMessage).toMatch('must be uploaded');
@@ -218,7 +218,7 @@ describe('a submission', () => {
     const signed = await mirror.start({ PLATFORM_CONTRACT: contractOf({ 'Content-Type': contentType }) });
     state.settings = { ...before, uploadContentType };
     const own = await post([file()], {}, signed);
-    const { body } = await signed.call<ComplianceUploadAnswer>('POST', '/v1/compliance/upload-url', { body: {} });
+    const { body } = await signed.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     const bytes = new Uint8Array(Buffer.from(PDF)); // of which fetch says no type by itself
     const sent = await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: bytes });
     const refused = await post<ProblemBody>([file()]);
@@ -368,7 +368,7 @@ describe('the list of jobs', () => {
     const ids: string[] = [];
     for (let at = 0; at < 3; at += 1) ids.unshift((await post([file()])).body.id);
     const list = async (query: string) =>
-      (await service.call<Page<ComplianceJobView>>('GET', `/v1/compliance/jobs?${query}`)).body;
+      (await service.call<Page<ComplianceJobResponse>>('GET', `/v1/compliance/jobs?${query}`)).body;
     const first = await list('limit=2');
     const second = await list(`limit=2&cursor=${first.nextCursor}`);
     expect([...first.items, ...second.items].map(({ id }) => id)).toEqual([...ids, unknown.id]);
@@ -511,9 +511,9 @@ it('without states in the contract the answer after the webhook is the result; b
   const { state } = other.simulator;
   state.settings = { ...state.settings, webhookUrl: `${stateless.url}/webhooks/platform` };
   const { body } = await post([file()], {}, stateless);
-  const look = async () => (await stateless.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${body.id}`)).body;
+  const look = async () => (await stateless.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${body.id}`)).body;
   const answered = async () => {
-    const { body: page } = await stateless.call<Page<FeedEvent>>('GET', '/v1/events?limit=200');
+    const { body: page } = await stateless.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200');
     return page.items.filter(({ data }) => data.jobId === body.jobId).map(({ type }) => type);
   };
   const running = await until('it is looked at', async () => {
@@ -589,7 +589,7 @@ it('a process that is killed in the middle of a look-up holds the job only until
       UPDATE workers SET alive_until = now() WHERE id = (SELECT lease_owner FROM compliance_jobs WHERE id = '${body.id}'))
     UPDATE compliance_jobs SET lease_safe_at = now() WHERE id = '${body.id}'`);
   await until('its result is there', async () => {
-    const answer = await next.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${body.id}`);
+    const answer = await next.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${body.id}`);
     return answer.body.result !== null && answer.body.state === 'Completed';
   });
 });
@@ -624,7 +624,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
   const send = (name: string) =>
     until(`${name} is answered for good`, async () => {
       const key = { 'idempotency-key': name };
-      const answer = await post<ComplianceJobView>([file(name)], key, running).catch(() => undefined);
+      const answer = await post<ComplianceJobResponse>([file(name)], key, running).catch(() => undefined);
       return answer && answer.status < 300 ? answer.body.id : undefined;
     });
   const names = Array.from({ length: REQUESTS }, (_, at) => `request-${at}`);
@@ -644,7 +644,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
   await sending;
   await client.query("UPDATE compliance_jobs SET lease_until = now() WHERE state = 'Requested'");
   const stateOf = async (id: string) =>
-    (await running.call<ComplianceJobView>('GET', `/v1/compliance/jobs/${id}`)).body.state;
+    (await running.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body.state;
   await until('every request is settled', async () => {
     const { rows } = await client.query("SELECT 1 FROM compliance_jobs WHERE state = 'Requested'");
     return rows.length === 0;

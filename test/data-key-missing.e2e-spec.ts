@@ -4,7 +4,7 @@ import { until } from '../harness/until.js';
 import type { ProblemDetails } from '../src/http/problem/problem.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import type { Trace } from '../src/people/read/trace.service.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';
 
@@ -35,7 +35,7 @@ describe('a data key that was dropped too early', () => {
     const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
     expect((await service.call('PUT', '/v1/clients/c-1', { body: client })).status).toBe(202);
     const session = { provider: 'p-1', noteTemplateIds: [SOAP], input: { text: { text: 'Cleo came.' } } };
-    const asked = await service.call<SessionView>('POST', '/v1/sessions', { body: session, wait: 0 });
+    const asked = await service.call<SessionResponse>('POST', '/v1/sessions', { body: session, wait: 0 });
     expect([asked.status, asked.body.state]).toEqual([202, 'Requested']);
     await stopped(service);
 
@@ -78,7 +78,7 @@ describe('a data key that was dropped too early', () => {
     expect((await service.call('GET', '/v1/clients/c-1', { wait: 60 })).body.sync.state).toBe('synced');
     await until('the session is asked for', () => mirror.arrivals('createSession') === 1);
     await until('its id is known', async () => {
-      const { body } = await service.call<SessionView>('GET', `/v1/sessions/${asked.body.id}`);
+      const { body } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
       return body.sessionId !== null;
     });
   });

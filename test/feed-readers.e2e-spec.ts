@@ -1,5 +1,5 @@
 import { until } from '../harness/until.js';
-import type { FeedEvent } from '../src/feed/feed-event.js';
+import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import { ADMIN_KEY } from './support/service.js';
 import { useSharedService } from './support/shared-service.js';
@@ -30,7 +30,7 @@ describe('a reader of the feed', () => {
     const read: string[] = [];
     let path: string | undefined = '/v1/events?after=0&limit=10';
     for (let pages = 0; path !== undefined && pages < 5; pages++) {
-      const page: Page<FeedEvent> = (await shared.service.call<Page<FeedEvent>>('GET', path)).body;
+      const page: Page<FeedEventResponse> = (await shared.service.call<Page<FeedEventResponse>>('GET', path)).body;
       read.push(...page.items.map(({ subject }) => subject));
       path = page.nextCursor === null ? undefined : `/v1/events?after=0&limit=10&cursor=${page.nextCursor}`;
     }
@@ -39,14 +39,15 @@ describe('a reader of the feed', () => {
 
   it('that is the first one after many events does not pay for all of them', async () => {
     await append(5_000);
-    const { body } = await shared.service.call<Page<FeedEvent>>('GET', '/v1/events?limit=1');
+    const { body } = await shared.service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=1');
     expect(body.items).toHaveLength(1);
     const [given] = await shared.mirror.sql<{ n: number }>('SELECT count(cursor)::int AS n FROM feed_events');
     expect(given?.n).toBe(1_000);
     let [cursor, read] = ['0', 0];
     for (;;) {
-      const { items } = (await shared.service.call<Page<FeedEvent>>('GET', `/v1/events?limit=200&after=${cursor}`))
-        .body;
+      const { items } = (
+        await shared.service.call<Page<FeedEventResponse>>('GET', `/v1/events?limit=200&after=${cursor}`)
+      ).body;
       if (items.length === 0) break;
       read += items.length;
       cursor = items.at(-1)?.cursor ?? cursor;

@@ -1,5 +1,5 @@
 import type { ImportFile, Service } from '../harness/service.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { clientsCsv, imported, planned, providerLine, providersCsv, rejectedCsv, rowsOf } from './support/bulk.js';
 import { useSharedService } from './support/shared-service.js';
 
@@ -43,7 +43,7 @@ const ndjson = (...resources: object[]): ImportFile[] => [
 ];
 
 async function listOf(service: Service, client: string): Promise<string[] | undefined> {
-  return (await service.call<PersonView>('GET', `/v1/clients/${client}`)).body.providers;
+  return (await service.call<PersonResponse>('GET', `/v1/clients/${client}`)).body.providers;
 }
 
 test('an upsert adds the providers of encounters and teams, is replaced by general practitioners, and leaves others alone', async () => {

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type ImportFile, type Service, sumOfOutcomes } from '../harness/service.js';
 import type { Page } from '../src/http/request/page.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { OUTCOMES_OF_PLAN, planned, rejectedCsv, rowsOf } from './support/bulk.js';
 import { describeWithSharedData } from './support/shared-data.js';
 import { useSharedService } from './support/shared-service.js';
@@ -21,7 +21,7 @@ function resourcesOf<Resource>(folder: string, name: string): Resource[] {
 }
 
 /** Plans an import, runs it, and expects each row to come to what was planned for it. */
-async function runAsPlanned(service: Service, query: string, files: ImportFile[]): Promise<ImportView> {
+async function runAsPlanned(service: Service, query: string, files: ImportFile[]): Promise<ImportResponse> {
   const dry = await planned(service, `${query}&dryRun=true`, files);
   const { id } = await service.startImport(query, files);
   const ended = await service.importEnded(id);
@@ -48,7 +48,7 @@ describeWithSharedData('of the sample exports', (folder) => {
     const wanted = providersByEncounters(ten);
     expect(wanted.size).toBe(13);
     for (const [client, providers] of wanted) {
-      const { body } = await service.call<PersonView>('GET', `/v1/clients/${client}`);
+      const { body } = await service.call<PersonResponse>('GET', `/v1/clients/${client}`);
       expect([client, body.providers]).toEqual([client, providers]);
       const platformIds = providers.map((provider) => mirror.usersOf(provider)[0]?.userId);
       expect(mirror.usersOf(client)).toMatchObject([{ providerUserIds: platformIds }]);
@@ -91,7 +91,8 @@ describeWithSharedData('of the sample exports', (folder) => {
     const first = await runAsPlanned(service, 'kind=fhir', files);
     expect(first.counts).toMatchObject({ total: 206, created: 98, needsReview: 1, rejected: 100 + 7 });
 
-    const provider = (await service.call<Page<PersonView>>('GET', '/v1/providers?state=synced&limit=1')).body.items[0];
+    const provider = (await service.call<Page<PersonResponse>>('GET', '/v1/providers?state=synced&limit=1')).body
+      .items[0];
     const query = `kind=fhir&defaultProvider=${provider?.externalId}`;
     const second = await runAsPlanned(service, query, files);
     expect(second.counts).toMatchObject({ total: 206, created: 100, unchanged: 98, needsReview: 1, rejected: 7 });

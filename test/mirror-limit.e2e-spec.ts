@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ImportView } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -95,7 +95,7 @@ describeOnBothBackends('three worker processes and the platform’s strict limit
       expect([externalId, overtook.length > 1]).toEqual([externalId, false]);
     }
     // There was always work of the import to do.
-    expect((await api.call<ImportView>('GET', `/v1/imports/${id}`)).body.finishedAt).toBeNull();
+    expect((await api.call<ImportResponse>('GET', `/v1/imports/${id}`)).body.finishedAt).toBeNull();
     expect((await api.call('POST', `/v1/imports/${id}/cancel`)).status).toBe(200);
   });
 });

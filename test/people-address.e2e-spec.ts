@@ -1,13 +1,13 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 let mirror: Mirror;
 let service: Service;
 
-const call = async (method: string, path: string, body?: object, wait = 0): Promise<PersonView> =>
+const call = async (method: string, path: string, body?: object, wait = 0): Promise<PersonResponse> =>
   (await service.call(method, `/v1/${path}`, { body, wait })).body;
 const provider = (id: string) => ({ email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 const client = (...providers: string[]) => ({ firstName: 'Noor', lastName: 'Haddad', providers });

@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 /** Far longer than a test: a grace ends when the test moves it back. */
@@ -21,7 +21,7 @@ beforeAll(async () => {
 const profile = (externalId: string) => ({ email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 const put = (externalId: string) => service.call('PUT', `/v1/providers/${externalId}`, { body: profile(externalId) });
 const verdict = async (externalId: string, wait = 0) => {
-  const { sync } = (await service.call('GET', `/v1/providers/${externalId}`, { wait })).body as PersonView;
+  const { sync } = (await service.call('GET', `/v1/providers/${externalId}`, { wait })).body as PersonResponse;
   return [sync.state, sync.error?.code ?? null];
 };
 

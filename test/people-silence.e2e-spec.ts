@@ -1,13 +1,13 @@
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService();
-const put = async (path: string, body: object, wait = 60): Promise<PersonView> =>
+const put = async (path: string, body: object, wait = 60): Promise<PersonResponse> =>
   (await shared.service.call('PUT', `/v1/${path}`, { body, wait })).body;
-const get = async (path: string, wait = 0): Promise<PersonView> =>
+const get = async (path: string, wait = 0): Promise<PersonResponse> =>
   (await shared.service.call('GET', `/v1/${path}`, { wait })).body;
-const verdict = ({ sync }: PersonView) => [sync.state, sync.error?.code ?? null];
+const verdict = ({ sync }: PersonResponse) => [sync.state, sync.error?.code ?? null];
 const provider = (id: string) => ({ email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 const client = { firstName: 'Noor', lastName: 'Haddad', providers: ['home'] };
 const operations = () => shared.mirror.simulator.state.arrivals.list().map(({ operation }) => operation);

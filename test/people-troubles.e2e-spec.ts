@@ -1,7 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import type { Trace } from '../src/people/read/trace.service.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 /** Puts a person and waits until it is settled or needs somebody. */
-async function put(path: string, more: object = {}, wait = 60): Promise<PersonView> {
+async function put(path: string, more: object = {}, wait = 60): Promise<PersonResponse> {
   const names = { firstName: 'Pia', lastName: 'Ruiz', ...(path.startsWith('clients') && { providers: ['home'] }) };
   return (await service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait })).body;
 }
@@ -24,7 +24,7 @@ const get = async (path: string, wait = 0) => (await service.call('GET', `/v1/${
 const remove = async (path: string, wait = 60) => (await service.call('DELETE', `/v1/${path}`, { wait })).body;
 const resolve = async (path: string, body: object, wait = 60) =>
   (await service.call('POST', `/v1/${path}/resolve`, { body, wait })).body;
-const verdict = ({ sync }: PersonView) => [sync.state, sync.error?.code ?? null];
+const verdict = ({ sync }: PersonResponse) => [sync.state, sync.error?.code ?? null];
 
 /** Operations that arrived while `work` was done. */
 async function callsDuring(work: () => Promise<unknown>): Promise<string[]> {

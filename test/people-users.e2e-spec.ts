@@ -1,6 +1,6 @@
 import { until } from '../harness/until.js';
 import type { FaultRule } from '../simulator/gate/fault-rule.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import type { UserRole } from '../src/platform/contract/wire-types.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from './support/service.js';
@@ -9,15 +9,15 @@ import { useSharedService } from './support/shared-service.js';
 const shared = useSharedService();
 
 /** Puts a person and waits until it is settled or needs somebody. */
-async function put(path: string, more: object = {}, wait = 60): Promise<PersonView> {
+async function put(path: string, more: object = {}, wait = 60): Promise<PersonResponse> {
   const names = { firstName: 'Pia', lastName: 'Ruiz', ...(path.startsWith('clients') && { providers: ['home'] }) };
   return (await shared.service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait })).body;
 }
-const get = async (path: string, wait = 0): Promise<PersonView> =>
+const get = async (path: string, wait = 0): Promise<PersonResponse> =>
   (await shared.service.call('GET', `/v1/${path}`, { wait })).body;
-const remove = async (path: string, wait = 0): Promise<PersonView> =>
+const remove = async (path: string, wait = 0): Promise<PersonResponse> =>
   (await shared.service.call('DELETE', `/v1/${path}`, { wait })).body;
-const verdict = ({ sync }: PersonView) => [sync.state, sync.error?.code ?? null];
+const verdict = ({ sync }: PersonResponse) => [sync.state, sync.error?.code ?? null];
 const endPause = () => shared.mirror.sql('UPDATE call_budgets SET blocked_until = now()');
 
 beforeEach(() => put('providers/home', { email: 'home@example.org' }));

@@ -1,7 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Page } from '../src/http/request/page.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import type { Trace } from '../src/people/read/trace.service.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -24,13 +24,13 @@ beforeAll(async () => {
 const ada = { email: 'Ada.Osei@example.org', firstName: 'Ada', lastName: 'Osei' };
 const provider = (externalId: string) => ({ email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' });
 
-async function syncedProvider(externalId: string): Promise<PersonView> {
+async function syncedProvider(externalId: string): Promise<PersonResponse> {
   const answer = await service.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId), wait: 60 });
   expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
   return answer.body;
 }
 
-async function syncedClient(externalId: string, providers: string[], more: object = {}): Promise<PersonView> {
+async function syncedClient(externalId: string, providers: string[], more: object = {}): Promise<PersonResponse> {
   const body = { firstName: 'Cleo', lastName: 'Adler', providers, ...more };
   const answer = await service.call('PUT', `/v1/clients/${externalId}`, { body, wait: 60 });
   expect([externalId, answer.status, answer.body.sync.state]).toEqual([externalId, 200, 'synced']);
@@ -344,16 +344,16 @@ describe('people are found again', () => {
     const seen: string[] = [];
     let cursor = '';
     do {
-      const page = await service.call<Page<PersonView>>('GET', `/v1/providers?limit=3&state=synced${cursor}`);
+      const page = await service.call<Page<PersonResponse>>('GET', `/v1/providers?limit=3&state=synced${cursor}`);
       expect(page.body.items.length).toBeLessThanOrEqual(3);
       seen.push(...page.body.items.map(({ externalId }) => externalId));
       cursor = page.body.nextCursor ? `&cursor=${encodeURIComponent(page.body.nextCursor)}` : '';
     } while (cursor);
     expect(seen.filter((id) => id.startsWith('l-'))).toEqual(['l-1', 'l-2', 'l-4', 'l-5']);
     expect(new Set(seen).size).toBe(seen.length);
-    const all = await service.call<Page<PersonView>>('GET', '/v1/providers?limit=200');
+    const all = await service.call<Page<PersonResponse>>('GET', '/v1/providers?limit=200');
     expect(all.body.items.map(({ externalId }) => externalId)).not.toContain('l-3');
-    const deleted = await service.call<Page<PersonView>>('GET', '/v1/providers?limit=200&state=deleted');
+    const deleted = await service.call<Page<PersonResponse>>('GET', '/v1/providers?limit=200&state=deleted');
     expect(deleted.body.items.map(({ externalId }) => externalId)).toContain('l-3');
     expect((await service.call('GET', '/v1/providers?state=asleep')).status).toBeGreaterThanOrEqual(400);
   });
@@ -362,7 +362,7 @@ describe('people are found again', () => {
     await syncedProvider('both');
     await syncedClient('both', ['both'], { email: 'MiXed@Example.org' });
     const search = async (body: object) =>
-      (await service.call<Page<PersonView>>('POST', '/v1/people/search', { body })).body.items.map(
+      (await service.call<Page<PersonResponse>>('POST', '/v1/people/search', { body })).body.items.map(
         ({ kind, externalId }) => `${kind} ${externalId}`,
       );
     expect(await search({ email: ' mixed@example.ORG ' })).toEqual(['client both']);

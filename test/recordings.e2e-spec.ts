@@ -7,7 +7,7 @@ import path from 'node:path';
 import { answerTo, beginUpload, peakMbDuring, residentMb, uploadBytes, writeBytes } from '../bench/big-upload.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
+import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 import { contractFile } from './support/sessions-app.js';
 
@@ -186,7 +186,7 @@ describe('an upload URL', () => {
       status,
       headers: answered,
       body,
-    } = await service.call<RecordingUploadAnswer>('POST', '/v1/recordings/upload-url', {
+    } = await service.call<RecordingUploadResponse>('POST', '/v1/recordings/upload-url', {
       body: { contentType: 'audio/mpeg', size: 5 },
     });
     expect([status, answered.get('cache-control')]).toEqual([201, 'no-store']);
@@ -217,7 +217,7 @@ describe('an upload URL', () => {
       const before = state.settings;
       state.settings = { ...before, uploadContentType };
       const through = await send('sound', {}, signed);
-      const { body } = await signed.call<RecordingUploadAnswer>('POST', '/v1/recordings/upload-url', {
+      const { body } = await signed.call<RecordingUploadResponse>('POST', '/v1/recordings/upload-url', {
         body: { contentType: 'audio/wav' },
       });
       const bytes = new Uint8Array(Buffer.from('sound')); // of which fetch says no type by itself

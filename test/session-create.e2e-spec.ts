@@ -5,10 +5,10 @@ import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import { SessionsClient } from '../src/platform/clients/sessions-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
-import type { RecordingUploadAnswer } from '../src/recordings/recordings.dto.js';
+import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
 import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 import type { CallOptions } from './support/sessions-app.js';
 
@@ -36,12 +36,12 @@ type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<st
 
 async function create(wish: Wish, options: CallOptions = {}) {
   const answer = await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
-  return { ...answer, body: answer.json<SessionView & Refused>() };
+  return { ...answer, body: answer.json<SessionResponse & Refused>() };
 }
 
 async function resolve(id: string, body: object) {
   const answer = await app.service.call('POST', `/v1/sessions/${id}/resolve`, { body });
-  return { ...answer, body: answer.json<SessionView & Refused>() };
+  return { ...answer, body: answer.json<SessionResponse & Refused>() };
 }
 
 const shownAs = (id: string, state: string) =>
@@ -59,7 +59,7 @@ const requestOf = async (id: string) =>
   )[0];
 
 /** A request whose answer is lost, and of which no event tells yet. */
-async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionView> {
+async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionResponse> {
   app.webhooks(false);
   app.trouble({ kind });
   const { body, status } = await create(wish);
@@ -78,7 +78,7 @@ function tell(sessionId: string, partnerAppointmentId: unknown, more: object = {
 const handled = (sessionId: string) =>
   until('the event was handled', async () => {
     const answer = await app.service.call('GET', `/v1/sessions/${sessionId}`);
-    return answer.status === 200 ? answer.json<SessionView>() : undefined;
+    return answer.status === 200 ? answer.json<SessionResponse>() : undefined;
   });
 
 describe('a session that is asked for', () => {
@@ -175,7 +175,7 @@ describe('a session that is asked for', () => {
     state.settings = { ...before, fileUrls: 's3' };
     const target = (
       await app.service.call('POST', '/v1/recordings/upload-url', { body: { contentType: 'audio/wav' } })
-    ).json<RecordingUploadAnswer>();
+    ).json<RecordingUploadResponse>();
     const sent = await fetch(target.uploadUrl, { method: target.method, headers: target.headers, body: 'sound' });
     state.settings = before;
     expect([sent.status, target.url.slice(0, 5)]).toEqual([200, 's3://']);
@@ -588,7 +588,7 @@ it('an answer that is not there in time leaves one session, which the event sett
     hasty.trouble({ kind: 'slow', ms: 3_600_000 });
     const wish = usual();
     const asked = await hasty.service.call('POST', '/v1/sessions', { body: wish, wait: 60 });
-    const { id, state } = asked.json<SessionView>();
+    const { id, state } = asked.json<SessionResponse>();
     expect([asked.status, state]).toEqual([202, 'Unknown']);
     hasty.webhooks(true);
     const [session, ...more] = hasty.sessionsOf(wish.partnerAppointmentId);

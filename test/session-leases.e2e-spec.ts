@@ -4,7 +4,7 @@ import { until } from '../harness/until.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
-import type { NotesView } from '../src/sessions/read/notes-view.js';
+import type { NotesResponse } from '../src/sessions/read/notes-view.js';
 import { SOAP } from './support/arriving-sessions.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -48,7 +48,7 @@ describe('a process that is killed or stopped in the middle of a fetch', () => {
       [owner],
     );
   const generations = async (service: Service) => {
-    const { body } = await service.call<NotesView>('GET', `/v1/sessions/${id}/notes`);
+    const { body } = await service.call<NotesResponse>('GET', `/v1/sessions/${id}/notes`);
     return body.documents.flatMap(({ notes }) => notes.flatMap(({ text }) => /Generation \d+/.exec(text)?.[0] ?? []));
   };
 

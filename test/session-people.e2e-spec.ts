@@ -1,7 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Page } from '../src/http/request/page.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const SOAP = '11111111-1111-4111-8111-111111111111';
@@ -21,12 +21,15 @@ test('after the deletion of a client its sessions go on naming it by its externa
   await put('/v1/providers/p-kept', { email: 'pia@example.org', firstName: 'Pia', lastName: 'Ruiz' });
   const first = await newClient();
   const wish = { provider: 'p-kept', client: 'c-kept', noteTemplateIds: [SOAP], input: { text: { text: 'Notes.' } } };
-  const { status, body: session } = await service.call<SessionView>('POST', '/v1/sessions', { body: wish, wait: 60 });
+  const { status, body: session } = await service.call<SessionResponse>('POST', '/v1/sessions', {
+    body: wish,
+    wait: 60,
+  });
   expect([first.status, status]).toEqual([200, 201]);
   const named = async () => {
     const [shown, listed] = await Promise.all([
-      service.call<SessionView>('GET', `/v1/sessions/${session.id}`),
-      service.call<Page<SessionView>>('GET', '/v1/sessions?client=c-kept&provider=p-kept'),
+      service.call<SessionResponse>('GET', `/v1/sessions/${session.id}`),
+      service.call<Page<SessionResponse>>('GET', '/v1/sessions?client=c-kept&provider=p-kept'),
     ]);
     return [shown.body.clients, shown.body.provider, listed.body.items.map(({ id }) => id)];
   };

@@ -4,9 +4,9 @@ import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import { SessionsClient } from '../src/platform/clients/sessions-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
-import type { NotesView } from '../src/sessions/read/notes-view.js';
+import type { NotesResponse } from '../src/sessions/read/notes-view.js';
 import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { RefreshRepository } from '../src/sessions/refresh/refresh.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { UpdatesRepository } from '../src/sessions/update/updates.repository.js';
@@ -29,7 +29,7 @@ let appointments = 0;
 const simulated = (sessionId: string | null) => app.simulator.state.sessions.find(sessionId ?? '');
 
 /** A session that was asked for here and whose first notes are there. */
-async function done(input: object = TEXT): Promise<SessionView> {
+async function done(input: object = TEXT): Promise<SessionResponse> {
   const body = {
     provider: 'p-1',
     client: 'c-1',
@@ -37,7 +37,9 @@ async function done(input: object = TEXT): Promise<SessionView> {
     input,
     partnerAppointmentId: `visit-${++appointments}`,
   };
-  const { id, sessionId } = (await app.service.call('POST', '/v1/sessions', { body, wait: 60 })).json<SessionView>();
+  const { id, sessionId } = (
+    await app.service.call('POST', '/v1/sessions', { body, wait: 60 })
+  ).json<SessionResponse>();
   finish(sessionId);
   await app.simulator.state.deliveries.settled();
   // No event is left that would have it fetched once more.
@@ -54,10 +56,10 @@ async function done(input: object = TEXT): Promise<SessionView> {
   return session;
 }
 
-const standing = new Map<object, Promise<SessionView>>();
+const standing = new Map<object, Promise<SessionResponse>>();
 
 /** The one session with this input that no test changes. */
-function unchanged(input: object = TEXT): Promise<SessionView> {
+function unchanged(input: object = TEXT): Promise<SessionResponse> {
   const known = standing.get(input) ?? done(input);
   standing.set(input, known);
   return known;
@@ -70,7 +72,7 @@ function finish(sessionId: string | null): void {
 
 async function update(id: string, body: unknown) {
   const answer = await app.service.call('PATCH', `/v1/sessions/${id}`, { body });
-  return { status: answer.status, headers: answer.headers, body: answer.json<SessionView & Refused>() };
+  return { status: answer.status, headers: answer.headers, body: answer.json<SessionResponse & Refused>() };
 }
 
 function fail(message: string): never {
@@ -99,7 +101,7 @@ describe('an update', () => {
     expect(simulated(session.sessionId)?.input).toEqual({ kind: 'text', text: 'Second notes.' });
     finish(session.sessionId);
     const notes = await until('the new notes are there', async () => {
-      const { documents } = (await app.service.call('GET', `/v1/sessions/${session.id}/notes`)).json<NotesView>();
+      const { documents } = (await app.service.call('GET', `/v1/sessions/${session.id}/notes`)).json<NotesResponse>();
       return documents.length === 2 ? documents : undefined;
     });
     expect(notes.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
@@ -216,8 +218,8 @@ describe('an update', () => {
   });
 
   const leaving = (settings: object) => Object.assign(app.simulator.state.settings, settings);
-  const contents = async ({ id }: SessionView) => ({
-    documents: (await app.service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesView>().documents,
+  const contents = async ({ id }: SessionResponse) => ({
+    documents: (await app.service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesResponse>().documents,
     transcript: (await app.service.call('GET', `/v1/sessions/${id}/transcript`)).json(),
     insights: (await app.service.call('GET', `/v1/sessions/${id}/insights`)).json(),
   });
@@ -355,7 +357,7 @@ describe('an update', () => {
     expect((await update('nowhere', { externalTreatmentPlan: 'x' })).status).toBe(404);
     app.trouble({ kind: 'refuse' });
     const wish = { provider: 'p-1', noteTemplateIds: [SOAP], input: TEXT };
-    const unknown = (await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60 })).json<SessionView>();
+    const unknown = (await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60 })).json<SessionResponse>();
     expect(unknown.state).toBe('Unknown');
     const { body } = await update(unknown.id, { externalTreatmentPlan: 'x' });
     expect(body).toMatchObject({ status: 409, state: 'Unknown' });
@@ -365,7 +367,7 @@ describe('an update', () => {
 describe('the deprecated update of note templates', () => {
   const put = async (id: string, body: unknown) => {
     const answer = await app.service.call('PUT', `/v1/sessions/${id}/note-templates`, { body });
-    return { status: answer.status, body: answer.json<SessionView & Refused>() };
+    return { status: answer.status, body: answer.json<SessionResponse & Refused>() };
   };
 
   it('adds templates and answers with the session', async () => {

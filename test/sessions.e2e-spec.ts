@@ -2,8 +2,8 @@ import { until } from '../harness/until.js';
 import { OPTIONAL_FIELDS } from '../simulator/sessions/optional-fields.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/request/page.js';
-import type { RevisionsView } from '../src/sessions/read/notes-view.js';
-import type { SessionView } from '../src/sessions/read/session-view.js';
+import type { RevisionsResponse } from '../src/sessions/read/notes-view.js';
+import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { newSimulatedProvider } from './support/simulator-call.js';
 import { sessionEvent, signed } from './support/webhooks-app.js';
@@ -77,7 +77,7 @@ describe('a session that arrives by webhooks', () => {
 
   it('is listed by provider, client, appointment, state and change, page by page', async () => {
     const page = async (query: string) =>
-      (await world.service.call('GET', `/v1/sessions?${query}`)).json<Page<SessionView>>();
+      (await world.service.call('GET', `/v1/sessions?${query}`)).json<Page<SessionResponse>>();
     expect((await page('provider=p-1&client=c-1')).items).toHaveLength(2);
     expect((await page('provider=p-2')).items).toEqual([]);
     expect((await page('client=c-2')).items).toEqual([]);
@@ -162,7 +162,7 @@ describe('notes that change', () => {
     expect(after.documents).toMatchObject([{ documentId: before.documents[0]?.documentId, revision: 2 }]);
     expect(after.notesRevision).toBe(2);
     const path = `/v1/sessions/${session.sessionId}/notes/${after.documents[0]?.documentId}/revisions`;
-    const revisions = (await world.service.call('GET', path)).json<RevisionsView>();
+    const revisions = (await world.service.call('GET', path)).json<RevisionsResponse>();
     expect(revisions.items.map(({ revision }) => revision)).toEqual([2, 1]);
     expect(revisions.items[1]?.notes[0]?.text).toContain('(Generation 1.)');
   });
@@ -198,7 +198,7 @@ describe('notes that change', () => {
     expect(after.documents[0]?.documentId).toBe(before.documents[0]?.documentId);
     expect(after.documents[0]?.sessionDocumentId).not.toBe(before.documents[0]?.sessionDocumentId);
     const byOldId = `/v1/sessions/${session.sessionId}/notes/${before.documents[0]?.sessionDocumentId}/revisions`;
-    expect((await world.service.call('GET', byOldId)).json<RevisionsView>().items).toHaveLength(2);
+    expect((await world.service.call('GET', byOldId)).json<RevisionsResponse>().items).toHaveLength(2);
   });
 
   it('a document that disappears is superseded, not erased, and comes back when the platform has it again', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonView } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/model/person-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   await put('providers/home', { email: 'home@example.org' });
 });
 
-async function put(path: string, more: object = {}): Promise<PersonView> {
+async function put(path: string, more: object = {}): Promise<PersonResponse> {
   const names = { firstName: 'Pia', lastName: 'Ruiz', ...(path.startsWith('clients') && { providers: ['home'] }) };
   return (await service.call('PUT', `/v1/${path}`, { body: { ...names, ...more }, wait: 60 })).body;
 }

@@ -1,9 +1,10 @@
-import type { FeedEvent, FeedType } from '../../src/feed/feed-event.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { FeedType } from '../../src/feed/feed-event.js';
 import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */
 export class FeedWatch {
-  private readonly events: FeedEvent[] = [];
+  private readonly events: FeedEventResponse[] = [];
   private stopping = false;
   private readonly reading: Promise<void>;
 
@@ -39,7 +40,7 @@ export class FeedWatch {
     while (!this.stopping) {
       const after = this.events.at(-1)?.cursor ?? '0';
       const path = `/v1/events?after=${after}&limit=200`;
-      const answer = await this.world.ehr.call<{ items: FeedEvent[] }>('GET', path, { wait: 1 });
+      const answer = await this.world.ehr.call<{ items: FeedEventResponse[] }>('GET', path, { wait: 1 });
       this.events.push(...(answer?.body.items ?? []));
     }
   }

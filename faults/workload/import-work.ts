@@ -1,7 +1,7 @@
 import type { ImportFile } from '../../harness/service.js';
 import { sumOfOutcomes } from '../../harness/service.js';
-import type { ImportView } from '../../src/imports/report/import-view.js';
-import type { PersonView } from '../../src/people/model/person-view.js';
+import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { PersonResponse } from '../../src/people/model/person-view.js';
 import { everyItem } from '../ehr.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';
@@ -75,7 +75,7 @@ export class ImportWork {
   async ended(feed: FeedWatch): Promise<void> {
     const { oracle, ehr } = this.world;
     const view = await this.world.reach('the import has ended', async () => {
-      const answer = await ehr.call<ImportView>('GET', `/v1/imports/${this.id}`, { wait: 1 });
+      const answer = await ehr.call<ImportResponse>('GET', `/v1/imports/${this.id}`, { wait: 1 });
       return answer?.body.finishedAt ? answer.body : undefined;
     });
     const { counts } = view;
@@ -100,8 +100,8 @@ export class ImportWork {
     const { users } = simulator.state;
     const api = await crew.api();
     const people = [
-      ...(await everyItem<PersonView>(api, '/v1/providers')),
-      ...(await everyItem<PersonView>(api, '/v1/clients')),
+      ...(await everyItem<PersonResponse>(api, '/v1/providers')),
+      ...(await everyItem<PersonResponse>(api, '/v1/clients')),
     ].filter(({ externalId }) => /^[pc]-\d+$/.test(externalId));
     oracle.same('nobody is made twice', users.duplicates(), { partnerUserIds: [], emails: [] });
     const platformIds = new Map(people.map((person) => [person.externalId, person.platformUserId]));
@@ -141,7 +141,7 @@ export class ImportWork {
   }
 }
 
-const stateOf = ({ externalId, sync }: PersonView) => [externalId, sync.state, sync.error?.code ?? null];
+const stateOf = ({ externalId, sync }: PersonResponse) => [externalId, sync.state, sync.error?.code ?? null];
 
 function csv(name: string, header: string, rows: number, row: (n: number) => string[]): ImportFile {
   const lines = Array.from({ length: rows }, (_, n) => row(n).join(','));

@@ -29,10 +29,3 @@ export interface PendingFeedEvents {
   subject: string;
   data: Record<string, string | number | boolean | null>;
 }
-
-/** An event as the EHR reads it. */
-export interface FeedEvent extends PendingFeedEvents {
-  /** Grows with every event; hand it back as `after`. */
-  cursor: string;
-  at: string;
-}

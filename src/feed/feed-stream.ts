@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
+import type { FeedEventResponse } from './feed.dto.js';
 import { Feed } from './feed.js';
-import type { FeedEvent } from './feed-event.js';
 import { FEED_BATCH, FeedWatch } from './feed-watch.js';
 
 /** Milliseconds after which a silent stream sends a comment, so that nothing between closes it. */
@@ -16,7 +16,7 @@ export class FeedStream {
   ) {}
 
   /** Reads the events behind a cursor, waiting for the first of them. @param seconds to wait at most */
-  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEvent[]> {
+  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
     const events = await this.feed.read(after, limit);
     if (events.length > 0 || seconds === 0) return events;
     return (await this.watch.news(after, seconds * 1000, signal)).slice(0, limit);

@@ -1,16 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FeedEventResponse } from './feed.dto.js';
 import type { Feed } from './feed.js';
-import type { FeedEvent } from './feed-event.js';
 import { FeedStream } from './feed-stream.js';
 import { FeedWatch } from './feed-watch.js';
 
 const LISTENERS = 150;
 
-const event = (cursor: number): FeedEvent => ({
+const event = (cursor: number): FeedEventResponse => ({
   cursor: String(cursor),
   type: 'person.synced',
-  at: '2027-01-15T08:00:00Z',
+  at: new Date('2027-01-15T08:00:00Z'),
   subject: 'clients/c',
   data: {},
 });
@@ -21,11 +21,11 @@ const until = async (holds: () => boolean): Promise<void> => {
 
 /** A feed in memory that counts how often it is read. */
 class CountedFeed {
-  readonly events: FeedEvent[] = [];
+  readonly events: FeedEventResponse[] = [];
   reads = 0;
   fault: Error | undefined;
 
-  async read(after: string, limit: number): Promise<FeedEvent[]> {
+  async read(after: string, limit: number): Promise<FeedEventResponse[]> {
     this.reads += 1;
     if (this.fault) throw this.fault;
     return this.events.filter(({ cursor }) => Number(cursor) > Number(after)).slice(0, limit);
@@ -65,7 +65,7 @@ describe('many who wait for news', () => {
 
   it('are told what is news to them, whoever is behind', async () => {
     const [early, late] = [watch.news('1', 60_000, gone.signal), watch.news('2', 60_000, gone.signal)];
-    const cursors = (events: FeedEvent[]) => events.map(({ cursor }) => cursor);
+    const cursors = (events: FeedEventResponse[]) => events.map(({ cursor }) => cursor);
     expect(cursors(await early)).toEqual(['2', '3']);
     expect(cursors(await late)).toEqual(['3']);
   });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import type { FeedEventResponse } from './feed.dto.js';
 import { Feed } from './feed.js';
-import type { FeedEvent } from './feed-event.js';
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 250;
@@ -12,7 +12,7 @@ export const FEED_BATCH = 200;
 /** Somebody who waits for the first event behind a cursor. */
 interface Waiter {
   after: bigint;
-  tell(events: FeedEvent[]): void;
+  tell(events: FeedEventResponse[]): void;
   fail(error: unknown): void;
 }
 
@@ -30,7 +30,7 @@ export class FeedWatch {
    * @param ms milliseconds to wait at most
    * @returns the events; none when the time is over or the signal aborted
    */
-  news(after: string, ms: number, signal: AbortSignal): Promise<FeedEvent[]> {
+  news(after: string, ms: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
     if (signal.aborted) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
       const leave = () => {

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
-import type { FeedEvent, FeedType, PendingFeedEvents } from './feed-event.js';
+import type { FeedEventResponse } from './feed.dto.js';
+import type { FeedType, PendingFeedEvents } from './feed-event.js';
 
 /** Any fixed number: whoever gives out cursors holds this lock. */
 const CURSOR_LOCK = 727_003;
@@ -26,18 +27,18 @@ export class FeedRepository {
   }
 
   /** The events behind a cursor that have one. */
-  async read(after: string, limit: number): Promise<FeedEvent[]> {
+  async read(after: string, limit: number): Promise<FeedEventResponse[]> {
     const { rows } = await this.database.pool.query<{
       cursor: string;
       type: FeedType;
       at: Date;
       subject: string;
-      data: FeedEvent['data'];
+      data: FeedEventResponse['data'];
     }>('SELECT cursor, type, at, subject, data FROM feed_events WHERE cursor > $1 ORDER BY cursor LIMIT $2', [
       after,
       limit,
     ]);
-    return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+    return rows;
   }
 
   /**

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import type { FeedEventResponse } from './feed.dto.js';
 import { FeedRepository } from './feed.repository.js';
-import type { FeedEvent, PendingFeedEvents } from './feed-event.js';
+import type { PendingFeedEvents } from './feed-event.js';
 
 /** The change feed: what the EHR is told, in the order in which it became true. */
 @Injectable()
@@ -18,7 +19,7 @@ export class Feed {
    *
    * @param after `0` for the first
    */
-  async read(after: string, limit: number): Promise<FeedEvent[]> {
+  async read(after: string, limit: number): Promise<FeedEventResponse[]> {
     if (await this.repository.hasNew()) await this.repository.giveCursors();
     return this.repository.read(after, limit);
   }

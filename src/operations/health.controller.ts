@@ -1,5 +1,5 @@
 import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Public } from '../access/identity/scopes.js';
 import { HotRoute } from '../http/request/route-options.js';
@@ -16,11 +16,12 @@ export class HealthController {
     private readonly liveness: Liveness,
   ) {}
 
+  /**
+   * The process runs
+   *
+   * @remarks 503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.
+   */
   @Get('live')
-  @ApiOperation({
-    summary: 'The process runs',
-    description: '503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.',
-  })
   @HotRoute()
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()
@@ -30,11 +31,12 @@ export class HealthController {
     return { status: 'stuck' };
   }
 
+  /**
+   * The service takes requests
+   *
+   * @remarks 200, also when something is degraded; 503 when nothing can be kept, or on shutdown.
+   */
   @Get('ready')
-  @ApiOperation({
-    summary: 'The service takes requests',
-    description: '200, also when something is degraded; 503 when nothing can be kept, or on shutdown.',
-  })
   @HotRoute()
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()

@@ -1,5 +1,5 @@
 import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
 import { HotRoute } from '../http/request/route-options.js';
@@ -11,8 +11,8 @@ import { Metrics } from '../http/server/metrics.js';
 export class MetricsController {
   constructor(private readonly metrics: Metrics) {}
 
+  /** All metrics in the text format of Prometheus */
   @Get()
-  @ApiOperation({ summary: 'All metrics in the text format of Prometheus' })
   @HotRoute()
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' } })

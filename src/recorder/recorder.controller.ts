@@ -1,9 +1,9 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
-import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
 import { Caller, type Principal } from '../access/identity/caller.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { ClientDisconnect } from '../http/request/client-disconnect.js';
-import { LaunchDto, RecorderAnswer, RecoveryDto } from './recorder.dto.js';
+import { LaunchRequest, RecorderResponse, RecoveryRequest } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
 
 /** The white-labeled browser recorder. No Idempotency-Key here: its record would keep the token. */
@@ -13,15 +13,14 @@ import { RecorderService } from './recorder.service.js';
 export class RecorderController {
   constructor(private readonly recorder: RecorderService) {}
 
+  /** Opens the recorder for a provider's session with a client it treats */
   @Post('launches')
-  @ApiOperation({ summary: "Opens the recorder for a provider's session with a client it treats" })
   @HttpCode(201)
-  @ApiCreatedResponse({ type: RecorderAnswer })
   async launch(
-    @Body() { provider, client, variant, redirectUrl }: LaunchDto,
+    @Body() { provider, client, variant, redirectUrl }: LaunchRequest,
     @Caller() caller: Principal,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<RecorderAnswer> {
+  ): Promise<RecorderResponse> {
     return {
       url: await this.recorder.launch(
         { provider, client, variant, redirectUrl: redirectUrl ?? undefined },
@@ -31,18 +30,19 @@ export class RecorderController {
     };
   }
 
+  /**
+   * Opens the page where a provider finishes interrupted uploads
+   *
+   * @remarks It lists only what was recorded on the same device and in the same browser.
+   */
   @Post('recoveries')
-  @ApiOperation({
-    summary: 'Opens the page where a provider finishes interrupted uploads',
-    description: 'It lists only what was recorded on the same device and in the same browser.',
-  })
   @HttpCode(201)
-  @ApiCreatedResponse({ type: RecorderAnswer })
+  @ApiCreatedResponse({ type: RecorderResponse })
   async recover(
-    @Body() { provider }: RecoveryDto,
+    @Body() { provider }: RecoveryRequest,
     @Caller() caller: Principal,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<RecorderAnswer> {
+  ): Promise<RecorderResponse> {
     return { url: await this.recorder.recover(provider, caller, signal) };
   }
 }

@@ -1,4 +1,3 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { IsExternalId } from '../people/read/people.dto.js';
 import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/contract/wire-types.js';
@@ -7,23 +6,22 @@ import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/contract/wi
 const REDIRECT_MAX = 2_000;
 
 /** `POST /v1/recorder/recoveries` */
-export class RecoveryDto {
-  @ApiProperty({ type: String, example: 'p-1' })
+export class RecoveryRequest {
+  /** @example p-1 */
   @IsExternalId()
   provider!: string;
 }
 
 /** `POST /v1/recorder/launches` (spec, Audio recorder web routes). */
-export class LaunchDto extends RecoveryDto {
-  @ApiProperty({ type: String, example: 'c-1' })
+export class LaunchRequest extends RecoveryRequest {
+  /** @example c-1 */
   @IsExternalId()
   client!: string;
 
-  @ApiProperty({ enum: RECORDER_VARIANTS })
   @IsIn(RECORDER_VARIANTS, { message: `must be ${RECORDER_VARIANTS.join(' or ')}` })
   variant!: RecorderVariant;
 
-  @ApiPropertyOptional({ type: String, description: 'Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists' })
+  /** Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists */
   @IsOptional()
   @IsString()
   @MaxLength(REDIRECT_MAX)
@@ -31,7 +29,6 @@ export class LaunchDto extends RecoveryDto {
 }
 
 /** Opens the recorder once; it holds a secret, so open it and keep it nowhere. */
-export class RecorderAnswer {
-  @ApiProperty({ type: String })
+export class RecorderResponse {
   url!: string;
 }

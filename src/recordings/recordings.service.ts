@@ -12,7 +12,7 @@ import { UploadStream } from '../platform/upload/upload-stream.js';
 import type { UploadTarget } from '../platform/upload/upload-target.js';
 import type { RecordingBody } from './recording-body.js';
 import { recordingFile } from './recording-file.js';
-import type { RecordingAnswer, RecordingUploadAnswer } from './recordings.dto.js';
+import type { RecordingResponse, RecordingUploadResponse } from './recordings.dto.js';
 
 /** Brings recordings to the platform's store; nothing of them is kept here. */
 @Injectable()
@@ -30,7 +30,11 @@ export class RecordingsService {
    *
    * @throws {Problem} 501 `not-configured`, 499 `upload-broken-off`, 502 `upload-refused` or `upload-failed`, 503, 504
    */
-  async upload(request: Readable, { length, mediaType }: RecordingBody, signal: AbortSignal): Promise<RecordingAnswer> {
+  async upload(
+    request: Readable,
+    { length, mediaType }: RecordingBody,
+    signal: AbortSignal,
+  ): Promise<RecordingResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), mediaType, length);
     try {
@@ -48,7 +52,7 @@ export class RecordingsService {
   }
 
   /** Hands out an address to which somebody else sends a recording. @throws {Problem} 501 `not-configured`, 503, 504 */
-  async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadAnswer> {
+  async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);
     const target = await this.sessions.recordingUploadUrl(file, { signal }).catch((error: unknown) => {

@@ -5,8 +5,8 @@ import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
-import type { NotesView } from '../../src/sessions/read/notes-view.js';
-import type { SessionView } from '../../src/sessions/read/session-view.js';
+import type { NotesResponse } from '../../src/sessions/read/notes-view.js';
+import type { SessionResponse } from '../../src/sessions/read/session-view.js';
 import { RefreshNotifier } from '../../src/sessions/refresh/refresh-notifier.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
@@ -31,11 +31,11 @@ export interface ArrivingSessions {
   /** A session that the platform's application made, which tells of it by webhooks. */
   newSession(more?: Partial<SimulatedSession>): SimulatedSession;
   toEnd(session: SimulatedSession): void;
-  show(id: string): Promise<SessionView>;
-  notesOf(id: string): Promise<NotesView>;
+  show(id: string): Promise<SessionResponse>;
+  notesOf(id: string): Promise<NotesResponse>;
   shownAs(id: string, state: string): Promise<unknown>;
   /** The session with its notes of this generation, as the EHR reads them. */
-  read(session: SimulatedSession, generation: number): Promise<NotesView>;
+  read(session: SimulatedSession, generation: number): Promise<NotesResponse>;
   /** Looked up on demand. */
   refresh(session: SimulatedSession): Promise<void>;
   /** Resolves when every webhook that the platform has to send was acknowledged and handled. */
@@ -89,8 +89,8 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     await database?.drop();
   });
 
-  const show = async (id: string) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionView>();
-  const notesOf = async (id: string) => (await service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesView>();
+  const show = async (id: string) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionResponse>();
+  const notesOf = async (id: string) => (await service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesResponse>();
   return {
     get simulator() {
       return simulator;
@@ -164,5 +164,5 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
 }
 
 /** Empty while the session is not known. */
-export const texts = ({ documents = [] }: Partial<NotesView>): string[] =>
+export const texts = ({ documents = [] }: Partial<NotesResponse>): string[] =>
   documents.flatMap(({ notes }) => notes.map(({ text }) => text));

@@ -3,8 +3,8 @@ import type { ImportFile, Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { ImportRowView } from '../../src/imports/report/import-rows.service.js';
-import type { ImportView } from '../../src/imports/report/import-view.js';
-import type { PersonView } from '../../src/people/model/person-view.js';
+import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { PersonResponse } from '../../src/people/model/person-view.js';
 import { ADMIN_KEY } from './service.js';
 
 /** A provider of the tests: an email of its own unless told. */
@@ -65,17 +65,20 @@ export async function rejectedCsv(service: Service, id: string): Promise<string>
 }
 
 /** Every person who is not deleted. */
-export async function everybody(service: Service): Promise<PersonView[]> {
-  return [...(await all<PersonView>(service, '/v1/providers')), ...(await all<PersonView>(service, '/v1/clients'))];
+export async function everybody(service: Service): Promise<PersonResponse[]> {
+  return [
+    ...(await all<PersonResponse>(service, '/v1/providers')),
+    ...(await all<PersonResponse>(service, '/v1/clients')),
+  ];
 }
 
 /** An import as it stands. */
-export async function importOf(service: Service, id: string): Promise<ImportView> {
-  return (await service.call<ImportView>('GET', `/v1/imports/${id}`)).body;
+export async function importOf(service: Service, id: string): Promise<ImportResponse> {
+  return (await service.call<ImportResponse>('GET', `/v1/imports/${id}`)).body;
 }
 
 /** Waits until an import is in a state. */
-export async function importIs(service: Service, id: string, state: ImportView['state']): Promise<ImportView> {
+export async function importIs(service: Service, id: string, state: ImportResponse['state']): Promise<ImportResponse> {
   const look = async () => {
     const view = await importOf(service, id);
     return view.state === state ? view : undefined;
@@ -90,13 +93,13 @@ export async function importIs(service: Service, id: string, state: ImportView['
 }
 
 /** Sends files as one import and waits for its end. */
-export async function imported(service: Service, query: string, files: ImportFile[]): Promise<ImportView> {
+export async function imported(service: Service, query: string, files: ImportFile[]): Promise<ImportResponse> {
   const { id } = await service.startImport(query, files);
   return importIs(service, id, 'completed');
 }
 
 /** Sends a dry run or a snapshot and waits for its plan. */
-export async function planned(service: Service, query: string, files: ImportFile[]): Promise<ImportView> {
+export async function planned(service: Service, query: string, files: ImportFile[]): Promise<ImportResponse> {
   const { id } = await service.startImport(query, files);
   return importIs(service, id, 'planned');
 }

@@ -3,8 +3,8 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { ComplianceJobView } from '../../src/compliance/model/job-view.js';
-import type { SessionView } from '../../src/sessions/read/session-view.js';
+import type { ComplianceJobResponse } from '../../src/compliance/model/job-view.js';
+import type { SessionResponse } from '../../src/sessions/read/session-view.js';
 import { ADMIN_KEY, type Mirror } from './service.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
@@ -45,7 +45,7 @@ export async function holdEveryKind(mirror: Mirror, service: Service, name: stri
   await service.startImport('kind=providers', [{ name: 'providers.csv', type: 'text/csv', content }]);
   const input = { text: { text: 'They spoke of the week.' } };
   const body = { provider: 'therapist', noteTemplateIds: [TEMPLATE], input, partnerAppointmentId: name };
-  const asked = await service.call<SessionView>('POST', '/v1/sessions', { body, wait: 0 });
+  const asked = await service.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 });
   const submitted = submit(service);
   const session = state.sessions.find(sessionId);
   while (session?.nextStep) takeStep(state, session);
@@ -86,10 +86,10 @@ function newSession({ simulator }: Mirror): string {
   return session.sessionId;
 }
 
-async function submit(service: Service): Promise<ComplianceJobView> {
+async function submit(service: Service): Promise<ComplianceJobResponse> {
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, prefer: 'wait=0' };
   const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
-  return (await answer.json()) as ComplianceJobView;
+  return (await answer.json()) as ComplianceJobResponse;
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
-import type { SessionView } from '../../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../../src/sessions/read/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
@@ -39,7 +39,7 @@ export interface RequestsApp {
   arrivals(operation: string): number;
   /** From now on the platform's new events come, or do not. */
   webhooks(on: boolean): void;
-  show(id: string): Promise<SessionView>;
+  show(id: string): Promise<SessionResponse>;
   close(): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export async function startRequestsApp(
     webhooks: (on) => {
       state.settings = { ...state.settings, webhookDropRate: on ? 0 : 1 };
     },
-    show: async (id) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionView>(),
+    show: async (id) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionResponse>(),
     async close() {
       await service.close();
       await simulator.close();

@@ -1,5 +1,5 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../identity/scopes.js';
 import { AuditPageResponse, AuditQuery, AuditResponse } from './audit.dto.js';
 import { Audit } from './audit.js';
@@ -10,9 +10,8 @@ import { Audit } from './audit.js';
 export class AuditController {
   constructor(private readonly audit: Audit) {}
 
+  /** Who did what, the newest first */
   @Get()
-  @ApiOperation({ summary: 'Who did what, the newest first' })
-  @ApiOkResponse({ type: AuditPageResponse })
   async list(@Query() query: AuditQuery): Promise<AuditPageResponse> {
     const { limit, cursor, ...filter } = query;
     const { items, nextCursor } = await this.audit.list(filter, limit, cursor);

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal } from '../identity/caller.js';
@@ -13,26 +13,23 @@ import { ApiKeys } from './api-keys.js';
 export class ApiKeysController {
   constructor(private readonly keys: ApiKeys) {}
 
+  /** Makes a key; it is shown this once */
   @Post()
-  @ApiOperation({ summary: 'Makes a key; it is shown this once' })
-  @ApiCreatedResponse({ type: NewApiKeyResponse })
   async create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
     const { row, key } = await this.keys.create(body.name, body.scopes, caller);
     return new NewApiKeyResponse(row, key);
   }
 
+  /** All keys, revoked ones too, the oldest first */
   @Get()
-  @ApiOperation({ summary: 'All keys, revoked ones too, the oldest first' })
-  @ApiOkResponse({ type: ApiKeyPageResponse })
   async list(@Query() query: PageQuery): Promise<ApiKeyPageResponse> {
     const { items, nextCursor } = await this.keys.list(query.limit, query.cursor);
     return { items: items.map((row) => new ApiKeyResponse(row)), nextCursor };
   }
 
+  /** Revokes a key, at once; revoking it again changes nothing */
   @Delete(':id')
-  @ApiOperation({ summary: 'Revokes a key, at once; revoking it again changes nothing' })
   @HttpCode(204)
-  @ApiNoContentResponse()
   revoke(@UuidParam() id: string, @Caller() caller: Principal): Promise<void> {
     return this.keys.revoke(id, caller);
   }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { DeliveryAnswer, ReplayAnswer } from '../../webhooks/admin/deliveries.dto.js';
+import type { DeliveryResponse, ReplayResponse } from '../../webhooks/admin/deliveries.dto.js';
 import { type Api, type Page, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { table } from '../output/table.js';
@@ -17,7 +17,7 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
     .addOption(stateOption())
     .option('--json', 'print what the service answers')
     .action(async ({ state, json }: { state?: string; json?: boolean }) => {
-      const page = await api.get<Page<DeliveryAnswer>>(withQuery('/v1/webhook-deliveries', { state }));
+      const page = await api.get<Page<DeliveryResponse>>(withQuery('/v1/webhook-deliveries', { state }));
       if (json) return console.log(JSON.stringify(page, null, 2));
       if (page.items.length === 0) return console.log('There are no such deliveries.');
       console.log(table(['id', 'received', 'event', 'state', 'attempts', 'why'], page.items.map(deliveryRow)));
@@ -48,12 +48,12 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
     });
 }
 
-function deliveryRow({ id, receivedAt, eventType, state, attempts, error }: DeliveryAnswer): unknown[] {
+function deliveryRow({ id, receivedAt, eventType, state, attempts, error }: DeliveryResponse): unknown[] {
   return [id, receivedAt, eventType, state, attempts, error?.message];
 }
 
 async function replayAll(api: Api, state: string, sure: boolean): Promise<void> {
-  const counts = await api.post<ReplayAnswer>('/v1/webhook-deliveries/replay', { state, dryRun: true });
+  const counts = await api.post<ReplayResponse>('/v1/webhook-deliveries/replay', { state, dryRun: true });
   const what = counts.count === 1 ? '1 delivery' : `${counts.count} deliveries`;
   if (counts.count === 0) return console.log('There are no such deliveries.');
   if (!sure) return console.log(`${what} would be processed again; to do it, add --yes.`);

@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
 import type { PersonKind } from '../../people/model/person.js';
-import type { PersonView } from '../../people/model/person-view.js';
+import type { PersonResponse } from '../../people/model/person-view.js';
 import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Trace } from '../../people/read/trace.service.js';
 import { type Api, type Page, segment } from '../api/api.js';
@@ -78,20 +78,20 @@ async function listPeople(api: Api, options: PeopleOptions): Promise<void> {
   if ((await printTable(header, rowsOf(people))) === 0) console.log('There is nobody like that.');
 }
 
-async function* rowsOf(people: AsyncIterable<PersonView>): AsyncGenerator<readonly unknown[]> {
+async function* rowsOf(people: AsyncIterable<PersonResponse>): AsyncGenerator<readonly unknown[]> {
   for await (const person of people) yield personRow(person);
 }
 
-async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonView> {
+async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonResponse> {
   if (email !== undefined || externalId !== undefined) {
     if (email !== undefined && externalId !== undefined) throw new CliFault('Say --email or --external-id, not both.');
     const wanted = email === undefined ? { externalId } : { email };
-    const found = await api.post<Page<PersonView>>('/v1/people/search', wanted);
+    const found = await api.post<Page<PersonResponse>>('/v1/people/search', wanted);
     yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
     return;
   }
   for (const each of kind ? [kind] : (['provider', 'client'] as const)) {
-    yield* api.all<PersonView>(`/v1/${each}s`, { state });
+    yield* api.all<PersonResponse>(`/v1/${each}s`, { state });
   }
 }
 
@@ -106,6 +106,6 @@ async function resolve(
     throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
   }
   const body = { action, ...(user !== undefined && { platformUserId: user }) };
-  const person = await api.post<PersonView>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, { wait });
+  const person = await api.post<PersonResponse>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, { wait });
   console.log(json ? JSON.stringify(person, null, 2) : personLines(person));
 }

@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
-import type { ListedJobView } from '../../compliance/model/job-view.js';
-import type { SessionView } from '../../sessions/read/session-view.js';
+import type { ListedJobResponse } from '../../compliance/model/job-view.js';
+import type { SessionResponse } from '../../sessions/read/session-view.js';
 import { type Api, segment } from '../api/api.js';
 import { table } from '../output/table.js';
 
@@ -24,7 +24,7 @@ interface Requested {
   error: { code: string } | null;
 }
 
-const SESSIONS: RequestKind<SessionView> = {
+const SESSIONS: RequestKind<SessionResponse> = {
   command: 'sessions',
   description: 'sessions, and requests for some; Unknown ones wait for your word',
   path: '/v1/sessions',
@@ -42,7 +42,7 @@ const SESSIONS: RequestKind<SessionView> = {
   linkedBy: 'sessionId',
 };
 
-const JOBS: RequestKind<ListedJobView> = {
+const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
   description: 'compliance jobs; Unknown ones wait for your word',
   path: '/v1/compliance/jobs',

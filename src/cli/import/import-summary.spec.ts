@@ -1,4 +1,4 @@
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import { exitCodeOf, importSummary } from './import-summary.js';
 
 const NONE = {
@@ -15,7 +15,7 @@ const NONE = {
   deleted: 0,
 };
 
-function view(counts: Partial<ImportView['counts']>, more: Partial<ImportView> = {}): ImportView {
+function view(counts: Partial<ImportResponse['counts']>, more: Partial<ImportResponse> = {}): ImportResponse {
   return {
     id: 'i1',
     state: 'completed',
@@ -34,7 +34,7 @@ function view(counts: Partial<ImportView['counts']>, more: Partial<ImportView> =
     createdAt: '2026-11-21T08:00:00.000Z',
     finishedAt: '2026-11-21T08:00:15.000Z',
     ...more,
-  } as ImportView;
+  } as ImportResponse;
 }
 
 test('only outcomes that occurred are listed', () => {
@@ -70,7 +70,7 @@ test('a plan says what it would need and how to do it', () => {
   expect(text).toContain('nb apply i1');
 });
 
-const NOTHING_TO_DO: ImportView['planned'][] = [{}, { unchanged: 5 }, { rejected: 4 }];
+const NOTHING_TO_DO: ImportResponse['planned'][] = [{}, { unchanged: 5 }, { rejected: 4 }];
 
 test.each(NOTHING_TO_DO)('a plan of %j has nothing that could be applied', (planned) => {
   const text = importSummary(view({ total: 5 }, { state: 'planned', planned, etaSeconds: 0, finishedAt: null }), 'nb');
@@ -107,7 +107,7 @@ test('a deletion that failed is told and fails the command, and so does what is 
 
 test('a plan that a threshold holds back says which, what it counts, and how to go over it', () => {
   const guards = [{ name: 'deletes', count: 7, of: 20, threshold: { percent: 10, people: 5 }, exceeded: true }];
-  const held = view({ total: 13 }, { state: 'planned', planned: { delete: 7 }, guards } as Partial<ImportView>);
+  const held = view({ total: 13 }, { state: 'planned', planned: { delete: 7 }, guards } as Partial<ImportResponse>);
   expect(importSummary(held, 'nb')).toContain(
     'threshold deletes: 7 of 20 people would be deleted; more than 10% and 5',
   );

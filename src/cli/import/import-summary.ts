@@ -1,6 +1,6 @@
 import type { Guard, GuardName } from '../../imports/model/import-guards.js';
 import type { PlannedOutcome } from '../../imports/model/import-types.js';
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import { counted, duration } from '../output/duration.js';
 
 /** Outcomes in the order in which a reader wants them, with their words. */
@@ -47,7 +47,7 @@ const PLANNED: Record<PlannedOutcome, string> = {
 const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
 
 /** How an import that came to rest ends the command: 0 well, 2 with something that needs somebody, 1 not at all. */
-export function exitCodeOf(view: ImportView): 0 | 1 | 2 {
+export function exitCodeOf(view: ImportResponse): 0 | 1 | 2 {
   if (view.state === 'failed' || view.state === 'cancelled') return 1;
   const skipped = view.counts.skipped + (view.deletes.skipped ?? 0);
   const waits = view.state === 'paused' || exceeded(view).length > 0;
@@ -55,7 +55,7 @@ export function exitCodeOf(view: ImportView): 0 | 1 | 2 {
 }
 
 /** The thresholds that hold a plan back. */
-function exceeded({ state, guards }: ImportView): ImportView['guards'] {
+function exceeded({ state, guards }: ImportResponse): ImportResponse['guards'] {
   return state === 'planned' ? guards.filter((guard) => guard.exceeded) : [];
 }
 
@@ -64,7 +64,7 @@ function exceeded({ state, guards }: ImportView): ImportView['guards'] {
  *
  * @param command how the command line is called, for the lines that say what to type
  */
-export function importSummary(view: ImportView, command: string): string {
+export function importSummary(view: ImportResponse, command: string): string {
   return [
     headline(view),
     ...(view.state === 'planned' ? planLines(view) : outcomeLines(view)),
@@ -74,17 +74,17 @@ export function importSummary(view: ImportView, command: string): string {
   ].join('\n');
 }
 
-function headline(view: ImportView): string {
+function headline(view: ImportResponse): string {
   const rows = counted(view.counts.total, 'row');
   if (view.error) return `Import ${view.id} ${view.state}: ${view.error.message}`;
   const took =
     view.finishedAt === null
       ? ''
-      : ` in ${duration((Date.parse(view.finishedAt) - Date.parse(view.createdAt)) / 1_000)}`;
+      : ` in ${duration((Number(new Date(view.finishedAt)) - Number(new Date(view.createdAt))) / 1_000)}`;
   return `Import ${view.id} ${view.state}${took}: ${rows}, ${counted(view.calls.made, 'call')} to the platform`;
 }
 
-function outcomeLines(view: ImportView): string[] {
+function outcomeLines(view: ImportResponse): string[] {
   const outcomes = Object.entries(OUTCOMES).filter(([outcome]) => view.counts[outcome as Outcome] > 0);
   return [
     ...outcomes.map(([outcome, words]) => line(view.counts[outcome as Outcome], words)),
@@ -92,7 +92,7 @@ function outcomeLines(view: ImportView): string[] {
   ];
 }
 
-function planLines(view: ImportView): string[] {
+function planLines(view: ImportResponse): string[] {
   const { min, max } = view.calls.remaining;
   const planned = Object.entries(PLANNED).filter(([outcome]) => (view.planned[outcome] ?? 0) > 0);
   const calls = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
@@ -104,7 +104,7 @@ function planLines(view: ImportView): string[] {
 }
 
 /** A misspelt name costs a column of the whole file: it is told even where every row went well. */
-function ignoredLine({ file, columns }: ImportView['ignoredColumns'][number]): string {
+function ignoredLine({ file, columns }: ImportResponse['ignoredColumns'][number]): string {
   return `  Nothing was read from ${columns.length === 1 ? 'the column' : 'the columns'} ${columns.join(', ')} of ${file}.`;
 }
 
@@ -117,7 +117,7 @@ function guardLine({ name, count, of, threshold }: Guard): string {
   return `  Held back by the threshold ${name}: ${count} of ${of} ${GUARDS[name]}${most}.`;
 }
 
-function planAdvice(view: ImportView, command: string): string {
+function planAdvice(view: ImportResponse, command: string): string {
   const { id, planned } = view;
   if (!WORK.some((outcome) => (planned[outcome] ?? 0) > 0)) return 'Nothing was sent, and there is nothing to do.';
   const over = exceeded(view).map(({ name }) => name);
@@ -125,7 +125,7 @@ function planAdvice(view: ImportView, command: string): string {
   return `Nothing was sent. To do it: ${command} apply ${id}${override}`;
 }
 
-function advice(view: ImportView, command: string): string[] {
+function advice(view: ImportResponse, command: string): string[] {
   const { counts, deletes, id } = view;
   return [
     ...(view.state === 'planned' ? [planAdvice(view, command)] : []),

@@ -1,4 +1,4 @@
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import type { Api } from '../api/api.js';
 import { CliFault, Unreachable } from '../api/cli-fault.js';
 import { LiveLine } from '../output/live-line.js';
@@ -13,10 +13,10 @@ const view = (state: string, more = {}) =>
     counts: { total: 2, pending: 1 },
     calls: { made: 1 },
     ...more,
-  }) as unknown as ImportView;
+  }) as unknown as ImportResponse;
 
 /** Watches an import that answers one after the other, the last for ever; an error is thrown. */
-async function watched(answers: (ImportView | Error)[], options = {}) {
+async function watched(answers: (ImportResponse | Error)[], options = {}) {
   const left = [...answers];
   const get = async () => {
     const answer = left.length > 1 ? left.shift() : left[0];

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import type { Api } from '../api/api.js';
 import { Unreachable } from '../api/cli-fault.js';
 import { counted } from '../output/duration.js';
@@ -25,7 +25,7 @@ export interface WatchOptions {
 const pauseFor: Required<WatchOptions>['pause'] = (ms, signal) => delay(ms, undefined, { signal });
 
 /** Why nothing is sent at present. */
-const WHY_UNKNOWN: Record<NonNullable<ImportView['etaUnknown']>, string> = {
+const WHY_UNKNOWN: Record<NonNullable<ImportResponse['etaUnknown']>, string> = {
   paused: 'it is paused',
   'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
   'platform-unauthorized': 'the platform refuses the API key, so nothing is sent',
@@ -34,7 +34,7 @@ const WHY_UNKNOWN: Record<NonNullable<ImportView['etaUnknown']>, string> = {
 };
 
 /** How far an import is. */
-export function importProgress(view: ImportView): Progress {
+export function importProgress(view: ImportResponse): Progress {
   const { total, pending } = view.counts;
   return {
     done: total - pending,
@@ -58,7 +58,7 @@ export async function watchImport(
   id: string,
   live: LiveLine,
   options: WatchOptions = {},
-): Promise<ImportView> {
+): Promise<ImportResponse> {
   const { signal, applied = false, pause = pauseFor } = options;
   try {
     for (;;) {
@@ -82,10 +82,10 @@ async function look(
   live: LiveLine,
   pause: typeof pauseFor,
   signal?: AbortSignal,
-): Promise<ImportView> {
+): Promise<ImportResponse> {
   for (let awayMs = 0; ; awayMs += AWAY_LOOK_MS) {
     try {
-      return await api.get<ImportView>(`/v1/imports/${id}`, { signal });
+      return await api.get<ImportResponse>(`/v1/imports/${id}`, { signal });
     } catch (error) {
       if (!(error instanceof Unreachable) || awayMs >= AWAY_MOST_MS) throw error;
       if (awayMs === 0) live.say('The service does not answer at present; the import goes on with it. Waiting …');
@@ -95,7 +95,7 @@ async function look(
 }
 
 /** A plan waits for somebody's word; one that was told to be done passes through that state. */
-function isAtRest(view: ImportView, applied: boolean): boolean {
+function isAtRest(view: ImportResponse, applied: boolean): boolean {
   if (view.state === 'planned') return !applied;
   return view.state !== 'staging' && view.state !== 'running';
 }

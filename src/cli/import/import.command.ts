@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ImportKind } from '../../imports/parse/row/import-row.js';
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import { type Api, withQuery } from '../api/api.js';
 import { byteSize } from '../output/duration.js';
 import { LiveLine } from '../output/live-line.js';
@@ -79,7 +79,7 @@ async function send(
     encounterSince: options.encounterSince,
   });
   try {
-    return await api.upload<ImportView>(path, await formOf(files), { signal });
+    return await api.upload<ImportResponse>(path, await formOf(files), { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
     console.log('Stopped while sending: nothing of it is imported.');

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
 import { ROW_OUTCOMES } from '../../imports/model/import-types.js';
 import type { ImportRowView } from '../../imports/report/import-rows.service.js';
-import type { ImportView } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/report/import-view.js';
 import { type Api, type Page, withQuery } from '../api/api.js';
 import { fileFault } from '../api/file-fault.js';
 import { table } from '../output/table.js';
@@ -25,7 +25,7 @@ export function addImportsCommands(program: Command, api: Api): void {
     .action(async (id: string | undefined, options: { wait: boolean; json?: boolean }) => {
       if (!id) return listImports(api, options.json);
       if (options.wait && !options.json) return watch(api, id);
-      const view = await api.get<ImportView>(`/v1/imports/${id}`);
+      const view = await api.get<ImportResponse>(`/v1/imports/${id}`);
       console.log(options.json ? JSON.stringify(view, null, 2) : importSummary(view, 'npx notebridge'));
     });
 
@@ -73,7 +73,7 @@ function steering(program: Command, api: Api, action: string, description: strin
 }
 
 async function steer(api: Api, id: string, action: string, wait: boolean, body: unknown = {}): Promise<void> {
-  const view = await api.post<ImportView>(`/v1/imports/${id}/${action}`, body);
+  const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, body);
   if (wait) return watch(api, id, true);
   console.log(importSummary(view, 'npx notebridge'));
 }
@@ -84,12 +84,21 @@ async function watch(api: Api, id: string, applied = false): Promise<void> {
 }
 
 async function listImports(api: Api, asJson: boolean | undefined): Promise<void> {
-  const page = await api.get<Page<ImportView>>(withQuery('/v1/imports', { limit: '20' }));
+  const page = await api.get<Page<ImportResponse>>(withQuery('/v1/imports', { limit: '20' }));
   if (asJson) return console.log(JSON.stringify(page, null, 2));
   if (page.items.length === 0)
     return console.log('There was no import yet: npx notebridge import providers.csv clients.csv');
   const rows = page.items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => {
-    return [id, createdAt.slice(0, 19), kind, state, counts.total, counts.pending, needAttention, calls.made];
+    return [
+      id,
+      new Date(createdAt).toISOString().slice(0, 19),
+      kind,
+      state,
+      counts.total,
+      counts.pending,
+      needAttention,
+      calls.made,
+    ];
   });
   console.log(table(['id', 'begun (UTC)', 'kind', 'state', 'rows', 'pending', 'need attention', 'calls'], rows));
 }

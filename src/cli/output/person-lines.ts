@@ -1,15 +1,15 @@
-import type { PersonView } from '../../people/model/person-view.js';
+import type { PersonResponse } from '../../people/model/person-view.js';
 import type { Trace } from '../../people/read/trace.service.js';
 import { table } from './table.js';
 
 /** A person as a row of a table, without names. */
-export function personRow(person: PersonView): unknown[] {
+export function personRow(person: PersonResponse): unknown[] {
   const { kind, externalId, sync, platformUserId, providers } = person;
   return [kind, externalId, sync.state, sync.error?.code, platformUserId, providers?.join('|')];
 }
 
 /** How one person stands, without names. */
-export function personLines({ kind, externalId, platformUserId, providers, sync }: PersonView): string {
+export function personLines({ kind, externalId, platformUserId, providers, sync }: PersonResponse): string {
   const lines = [
     `${kind} ${externalId}: ${sync.state}${sync.step ? `, next: ${sync.step}` : ''}`,
     ...(platformUserId ? [`  user on the platform: ${platformUserId}`] : []),

@@ -1,59 +1,50 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
-import type { Page } from '../../http/request/page.js';
+import { PageResponse } from '../../http/request/page.js';
 import type { ComplianceRequest } from './compliance-request.js';
 import type { ComplianceSeal } from './compliance-seal.js';
-import { JOB_STATES, type JobRow, type JobState } from './job-row.js';
+import type { JobRow, JobState } from './job-row.js';
+import type { JobEnd } from './job-state.js';
 
-export class JobErrorView {
-  @ApiProperty({ type: String, example: 'submission-unknown' })
+export class JobErrorResponse {
+  /** @example submission-unknown */
   code!: string;
-
-  @ApiProperty({ type: String })
   message!: string;
 }
 
 /** A compliance job as the EHR sees it. */
-export class ComplianceJobView {
-  @ApiProperty({ type: String, format: 'uuid' })
+export class ComplianceJobResponse {
+  @ApiProperty({ format: 'uuid' })
   id!: string;
-
-  @ApiProperty({ type: String, nullable: true, description: "The platform's id" })
+  /** The platform's id */
   jobId!: string | null;
-
-  @ApiProperty({ enum: JOB_STATES })
   state!: JobState;
 
-  @ApiProperty({
-    nullable: true,
-    description:
-      'As the platform gave it. Of a job that is Submitted it is the answer so far, where the contract does not say which answers mean an end',
-    type: 'object',
-    additionalProperties: true,
-  })
+  /**
+   * As the platform gave it. Of a job that is Submitted it is the answer so far, where the contract does not say which
+   * answers mean an end
+   */
+  @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
   result!: unknown;
-
-  @ApiProperty({ type: JobErrorView, nullable: true })
-  error!: JobErrorView | null;
-
-  @ApiProperty({ type: [String], description: 'Ids of the files, in their order' })
+  error!: JobErrorResponse | null;
+  /** Ids of the files, in their order */
   files!: string[];
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  createdAt!: string;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  updatedAt!: string;
+  createdAt!: Date;
+  updatedAt!: Date;
 }
 
 /** A job in a list: its result is read by its id. */
-export class ListedJobView extends OmitType(ComplianceJobView, ['result'] as const) {}
+export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result'] as const) {}
 
-export class ComplianceJobPage implements Page<ListedJobView> {
-  @ApiProperty({ type: [ListedJobView] })
-  items!: ListedJobView[];
+export class ComplianceJobPageResponse extends PageResponse {
+  items!: ListedJobResponse[];
+}
 
-  @ApiProperty({ type: String, nullable: true })
-  nextCursor!: string | null;
+/** A smart edit job, of which the platform only tells how it ended. */
+export class SmartEditJobResponse {
+  /** The platform's */
+  jobId!: string;
+  state!: JobEnd;
+  updatedAt!: Date;
 }
 
 const MESSAGES: Record<string, string> = {
@@ -72,19 +63,22 @@ const MESSAGES: Record<string, string> = {
 const NOT_ASKED = 'The platform could not be asked for the result; it is tried again by itself.';
 
 /** Shows a job. @param seal opens what the row holds */
-export function showJob(row: JobRow, seal: ComplianceSeal): ComplianceJobView {
+export function showJob(row: JobRow, seal: ComplianceSeal): ComplianceJobResponse {
   return { ...showListedJob(row, seal), result: row.result && seal.openResult(row.id, row.result) };
 }
 
 /** Shows a submission as it was committed, where its row can't be read. */
-export function showRequested(id: string, { files }: Pick<ComplianceRequest, 'files'>, now: Date): ComplianceJobView {
-  const at = now.toISOString();
+export function showRequested(
+  id: string,
+  { files }: Pick<ComplianceRequest, 'files'>,
+  now: Date,
+): ComplianceJobResponse {
   const ids = files.map((file) => file.id);
-  return { id, jobId: null, state: 'Requested', result: null, error: null, files: ids, createdAt: at, updatedAt: at };
+  return { id, jobId: null, state: 'Requested', result: null, error: null, files: ids, createdAt: now, updatedAt: now };
 }
 
 /** Shows a job without its result. */
-export function showListedJob(row: JobRow, seal: ComplianceSeal): ListedJobView {
+export function showListedJob(row: JobRow, seal: ComplianceSeal): ListedJobResponse {
   const code = codeOf(row);
   return {
     id: row.id,
@@ -92,8 +86,8 @@ export function showListedJob(row: JobRow, seal: ComplianceSeal): ListedJobView 
     state: row.state,
     error: code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED },
     files: row.request ? seal.openRequest(row.id, row.request).files.map(({ id }) => id) : [],
-    createdAt: row.createdAt.toISOString(),
-    updatedAt: row.updatedAt.toISOString(),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }
 

@@ -15,14 +15,14 @@ import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { dropRest } from '../../http/request/request-source.js';
 import { BodyLimit, TakesMultipart } from '../../http/request/route-options.js';
-import { ComplianceJobPage, ComplianceJobView } from '../model/job-view.js';
+import { ComplianceJobPageResponse, ComplianceJobResponse } from '../model/job-view.js';
 import { readComplianceForm } from '../model/pdf-parts.js';
 import {
-  ComplianceJobDto,
+  ComplianceJobRequest,
   ComplianceJobsQuery,
-  ComplianceUploadAnswer,
-  ComplianceUploadDto,
-  ResolveJobDto,
+  ComplianceUploadRequest,
+  ComplianceUploadResponse,
+  ResolveJobRequest,
 } from './compliance.dto.js';
 import { ComplianceService } from './compliance.service.js';
 import { jobBody } from './job-body.js';
@@ -33,7 +33,7 @@ const JOB_BODY_LIMIT = 1024 ** 2;
 
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
-@ApiExtraModels(ComplianceJobDto)
+@ApiExtraModels(ComplianceJobRequest)
 @Controller('v1/compliance')
 @Scopes('compliance')
 export class ComplianceController {
@@ -49,15 +49,15 @@ export class ComplianceController {
   @TakesMultipart()
   @BodyLimit(JOB_BODY_LIMIT)
   @Idempotent()
-  @ApiCreatedResponse({ type: ComplianceJobView })
-  @ApiAcceptedResponse({ type: ComplianceJobView, description: 'Kept, and submitted as soon as possible' })
+  @ApiCreatedResponse({ type: ComplianceJobResponse })
+  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })
   async submit(
     @CreationId() id: string,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ComplianceJobView> {
+  ): Promise<ComplianceJobResponse> {
     this.compliance.require('compliance-submit');
     const wish = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
     const job = await this.compliance.submit(id, wish, wait, signal);
@@ -65,48 +65,48 @@ export class ComplianceController {
     return job;
   }
 
+  /** Hands out an address to which the EHR sends one PDF by itself */
   @Post('upload-url')
-  @ApiOperation({ summary: 'Hands out an address to which the EHR sends one PDF by itself' })
   @HttpCode(201)
   @Idempotent()
-  @ApiCreatedResponse({ type: ComplianceUploadAnswer })
   async uploadUrl(
-    @Body() dto: ComplianceUploadDto,
+    @Body() dto: ComplianceUploadRequest,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ComplianceUploadAnswer> {
+  ): Promise<ComplianceUploadResponse> {
     return this.compliance.uploadUrl(dto.size ?? 0, signal);
   }
 
+  /**
+   * Jobs without their results, the newest first
+   *
+   * @remarks Those in state Unknown wait for a person.
+   */
   @Get('jobs')
-  @ApiOperation({
-    summary: 'Jobs without their results, the newest first',
-    description: 'Those in state Unknown wait for a person.',
-  })
-  @ApiOkResponse({ type: ComplianceJobPage })
-  async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPage> {
+  @ApiOkResponse({ type: ComplianceJobPageResponse })
+  async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
     return this.compliance.list(query.state, query.limit, query.cursor);
   }
 
+  /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
-  @ApiOperation({ summary: "A job with its result, by our id or the platform's" })
   @AuditedRead()
-  @ApiOkResponse({ type: ComplianceJobView })
   async show(
     @Param('id') id: string,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ComplianceJobView> {
+  ): Promise<ComplianceJobResponse> {
     return this.compliance.show(id, wait, signal);
   }
 
+  /**
+   * Says what became of a submission that got no answer
+   *
+   * @remarks `link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.
+   */
   @Post('jobs/:id/resolve')
-  @ApiOperation({
-    summary: 'Says what became of a submission that got no answer',
-    description: '`link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.',
-  })
   @HttpCode(200)
-  @ApiOkResponse({ type: ComplianceJobView })
-  async resolve(@Param('id') id: string, @Body() { action, jobId }: ResolveJobDto): Promise<ComplianceJobView> {
+  @ApiOkResponse({ type: ComplianceJobResponse })
+  async resolve(@Param('id') id: string, @Body() { action, jobId }: ResolveJobRequest): Promise<ComplianceJobResponse> {
     return this.compliance.resolve(id, action, jobId);
   }
 

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
   ArrayNotEmpty,
@@ -25,34 +25,31 @@ import {
 import { JOB_STATES, type JobState } from '../model/job-row.js';
 import { PDF_LIMIT_BYTES } from '../model/pdf-parts.js';
 
-export class ComplianceFileDto {
-  @ApiProperty({ type: String, example: 'visit-17' })
+export class ComplianceFileRequest {
+  /** @example visit-17 */
   @IsString()
   @IsNotEmpty()
   id!: string;
 
-  @ApiProperty({ type: String, description: 'From POST /v1/compliance/upload-url, after the upload' })
+  /** From POST /v1/compliance/upload-url, after the upload */
   @IsString()
   @IsNotEmpty()
   url!: string;
 }
 
 /** `POST /v1/compliance/jobs` (spec, Compliance job submission). */
-export class ComplianceJobDto {
-  @ApiProperty({ type: [ComplianceFileDto] })
+export class ComplianceJobRequest {
   @IsArray({ message: 'must be a list of files' })
   @ArrayNotEmpty({ message: 'must hold at least one file' })
   @ValidateNested({ each: true })
-  @Type(() => ComplianceFileDto)
-  files!: ComplianceFileDto[];
+  @Type(() => ComplianceFileRequest)
+  files!: ComplianceFileRequest[];
 
-  @ApiPropertyOptional({ enum: COMPLIANCE_CRITERIA, isArray: true })
   @IsOptional()
   @IsArray({ message: 'must be a list of criteria' })
   @IsIn(COMPLIANCE_CRITERIA, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA.join(', ')}` })
   criteria?: ComplianceCriterion[] | null;
 
-  @ApiPropertyOptional({ enum: COMPLIANCE_CRITERIA_GROUPS, isArray: true })
   @IsOptional()
   @IsArray({ message: 'must be a list of criteria groups' })
   @IsIn(COMPLIANCE_CRITERIA_GROUPS, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA_GROUPS.join(', ')}` })
@@ -60,8 +57,9 @@ export class ComplianceJobDto {
 }
 
 /** `POST /v1/compliance/upload-url` */
-export class ComplianceUploadDto {
-  @ApiPropertyOptional({ type: Number, minimum: 1, maximum: PDF_LIMIT_BYTES, description: 'Bytes' })
+export class ComplianceUploadRequest {
+  /** Bytes */
+  @ApiPropertyOptional({ minimum: 1, maximum: PDF_LIMIT_BYTES })
   @IsOptional()
   @IsInt()
   @Min(1)
@@ -70,23 +68,18 @@ export class ComplianceUploadDto {
 }
 
 /** Where a PDF is sent before a job names it. */
-export class ComplianceUploadAnswer {
-  @ApiProperty({ type: String, description: 'Send the PDF here, with `method` and `headers`, without any key' })
+export class ComplianceUploadResponse {
+  /** Send the PDF here, with `method` and `headers`, without any key */
   uploadUrl!: string;
-
-  @ApiProperty({ type: String, description: 'Names the file in POST /v1/compliance/jobs afterwards' })
+  /** Names the file in POST /v1/compliance/jobs afterwards */
   url!: string;
-
-  @ApiProperty({ type: String, example: 'PUT' })
+  /** @example PUT */
   method!: string;
-
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' } })
   headers!: Record<string, string>;
 }
 
 /** `GET /v1/compliance/jobs` */
 export class ComplianceJobsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: JOB_STATES })
   @IsOptional()
   @IsIn(JOB_STATES)
   state?: JobState;
@@ -95,13 +88,12 @@ export class ComplianceJobsQuery extends PageQuery {
 export type ResolveJobAction = 'link' | 'create' | 'abandon';
 
 /** `POST /v1/compliance/jobs/{id}/resolve` */
-export class ResolveJobDto {
-  @ApiProperty({ enum: ['link', 'create', 'abandon'] })
+export class ResolveJobRequest {
   @IsIn(['link', 'create', 'abandon'])
   action!: ResolveJobAction;
 
-  @ApiPropertyOptional({ type: String, description: "The platform's id of the job; with `link` only" })
-  @ValidateIf((dto: ResolveJobDto) => dto.action === 'link' || dto.jobId !== undefined)
+  /** The platform's id of the job; with `link` only */
+  @ValidateIf((dto: ResolveJobRequest) => dto.action === 'link' || dto.jobId !== undefined)
   @IsString()
   @Matches(/^\S+$/, { message: 'must be the id of a job on the platform' })
   @IsPlatformId()

@@ -16,9 +16,9 @@ import { UploadStream } from '../../platform/upload/upload-stream.js';
 import type { ComplianceRequest } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { isSettled, type JobRow, type JobState } from '../model/job-row.js';
-import { type ComplianceJobView, type ListedJobView, showJob, showListedJob } from '../model/job-view.js';
+import { type ComplianceJobResponse, type ListedJobResponse, showJob, showListedJob } from '../model/job-view.js';
 import { type JobCursor, JobsRepository } from '../model/jobs.repository.js';
-import type { ComplianceUploadAnswer } from './compliance.dto.js';
+import type { ComplianceUploadResponse } from './compliance.dto.js';
 import { Submissions } from './submissions.js';
 
 const PDF = 'application/pdf';
@@ -43,7 +43,7 @@ export class ComplianceService {
   }
 
   /** Hands out an address for one PDF. @param size bytes; 0 when it is not known */
-  async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadAnswer> {
+  async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadResponse> {
     this.require('compliance-upload');
     const { uploadUrl, fileUrl, method = 'PUT', headers } = await this.target(size, signal);
     await this.handedOut.remember('compliance', fileUrl);
@@ -85,18 +85,18 @@ export class ComplianceService {
     request: ComplianceRequest,
     seconds: number,
     signal: AbortSignal,
-  ): Promise<ComplianceJobView> {
+  ): Promise<ComplianceJobResponse> {
     return this.submissions.submit(id, request, () => this.show(id, seconds, signal));
   }
 
   /** A job by its id here or on the platform. @throws {Problem} 404 `unknown-job` */
-  async show(id: string, seconds = 0, signal?: AbortSignal): Promise<ComplianceJobView> {
+  async show(id: string, seconds = 0, signal?: AbortSignal): Promise<ComplianceJobResponse> {
     const row = await pollUntil(seconds, () => this.find(id), isSettled, signal);
     return this.view(row);
   }
 
   /** One page of jobs without their results, the newest first. */
-  async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<ListedJobView>> {
+  async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<ListedJobResponse>> {
     const rows = await this.jobs.list(state, limit + 1, decodeCursor<JobCursor>(cursor, 'time', 'uuid'));
     return pageOf(
       rows,
@@ -112,7 +112,7 @@ export class ComplianceService {
   }
 
   /** Settles by a person's word a submission whose outcome is unknown. @throws {Problem} as {@link Submissions} */
-  async resolve(id: string, action: 'link' | 'create' | 'abandon', jobId?: string): Promise<ComplianceJobView> {
+  async resolve(id: string, action: 'link' | 'create' | 'abandon', jobId?: string): Promise<ComplianceJobResponse> {
     const row = await this.find(id);
     return this.view(await this.submissions.resolve(row, action, jobId));
   }
@@ -130,7 +130,7 @@ export class ComplianceService {
     return row;
   }
 
-  private view(row: JobRow): ComplianceJobView {
+  private view(row: JobRow): ComplianceJobResponse {
     return showJob(row, this.seal);
   }
 }

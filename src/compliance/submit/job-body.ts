@@ -1,6 +1,6 @@
 import { validationPipe } from '../../http/body/validation.js';
 import type { ComplianceRequest } from '../model/compliance-request.js';
-import { ComplianceJobDto } from './compliance.dto.js';
+import { ComplianceJobRequest } from './compliance.dto.js';
 
 const pipe = validationPipe();
 
@@ -10,7 +10,7 @@ const pipe = validationPipe();
  * @throws {Problem} 400 `validation`
  */
 export async function jobBody(body: unknown): Promise<ComplianceRequest> {
-  const dto: ComplianceJobDto = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobDto });
+  const dto: ComplianceJobRequest = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobRequest });
   const { files, criteria, criteriaGroups } = dto;
   return { files, criteria: criteria ?? [], criteriaGroups: criteriaGroups ?? [] };
 }

@@ -1,7 +1,7 @@
 import { getSchemaPath, type RequestBodyObject, type SchemaObject } from '@nestjs/swagger';
 import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../../platform/contract/wire-types.js';
 import { PDF_LIMIT_BYTES } from '../model/pdf-parts.js';
-import { ComplianceJobDto } from './compliance.dto.js';
+import { ComplianceJobRequest } from './compliance.dto.js';
 
 const PDF: SchemaObject = { type: 'string', format: 'binary' };
 
@@ -33,6 +33,6 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
       },
       encoding: { files: { contentType: 'application/pdf' } },
     },
-    'application/json': { schema: { $ref: getSchemaPath(ComplianceJobDto) } },
+    'application/json': { schema: { $ref: getSchemaPath(ComplianceJobRequest) } },
   },
 };

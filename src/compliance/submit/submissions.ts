@@ -13,7 +13,7 @@ import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { type ComplianceRequest, submissionOf } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { isUnsettled, type JobRow } from '../model/job-row.js';
-import { type ComplianceJobView, showRequested } from '../model/job-view.js';
+import { type ComplianceJobResponse, showRequested } from '../model/job-view.js';
 import { type Attempt, JobsRepository } from '../model/jobs.repository.js';
 import { SubmissionOutcomes } from './submission-outcomes.js';
 
@@ -46,8 +46,8 @@ export class Submissions {
   async submit(
     id: string,
     request: ComplianceRequest,
-    show: () => Promise<ComplianceJobView>,
-  ): Promise<ComplianceJobView> {
+    show: () => Promise<ComplianceJobResponse>,
+  ): Promise<ComplianceJobResponse> {
     const sealed = this.seal.sealRequest(id, request);
     const token = randomUUID();
     const attempt = await confirmed(() => this.jobs.begin(id, token, sealed));

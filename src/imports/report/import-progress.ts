@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { pollUntil } from '../../http/request/poll-until.js';
-import type { ImportView } from './import-view.js';
+import type { ImportResponse } from './import-view.js';
 import { ImportsService } from './imports.service.js';
 
 /** Milliseconds between two looks for a watcher; and the least rest after one, in times of what it took. */
@@ -18,7 +18,7 @@ export class ImportProgress {
   constructor(private readonly imports: ImportsService) {}
 
   /** Shows an import once it needs nobody or somebody. @param seconds to wait at most @throws {Problem} 404 */
-  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportView> {
+  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     // Counting many rows again and again would slow down the work that is waited for.
     if (seconds > 0) await pollUntil(seconds, () => this.imports.find(id), isAtRest, signal);
     return this.imports.show(id);
@@ -30,7 +30,7 @@ export class ImportProgress {
     return Readable.from(this.events(first, signal), { objectMode: false });
   }
 
-  private async *events(first: ImportView, signal: AbortSignal): AsyncGenerator<string> {
+  private async *events(first: ImportResponse, signal: AbortSignal): AsyncGenerator<string> {
     let view = first;
     let tookMs = 0;
     let sent = '';
@@ -50,6 +50,6 @@ export class ImportProgress {
   }
 }
 
-function isAtRest(view: Pick<ImportView, 'state'>): boolean {
+function isAtRest(view: Pick<ImportResponse, 'state'>): boolean {
   return view.state !== 'staging' && view.state !== 'running';
 }

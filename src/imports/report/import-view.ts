@@ -4,80 +4,52 @@ import { etaSeconds } from '../model/import-eta.js';
 import type { IgnoredColumns } from '../model/import-files.js';
 import type { Guard } from '../model/import-guards.js';
 import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import-types.js';
-import { ETA_UNKNOWN, type EtaUnknown } from './import-outlook.js';
+import type { EtaUnknown } from './import-outlook.js';
 import type { ImportTotals } from './totals.repository.js';
 
+export class ImportCallsResponse {
+  made!: number;
+  remaining!: { min: number; max: number };
+}
+
+export class ImportErrorResponse {
+  code!: string;
+  message!: string;
+}
+
 /** An import as it is shown; `counts` but `deleted` add up to `total`. */
-export class ImportView {
-  @ApiProperty({ type: String })
+export class ImportResponse {
   id!: string;
-
-  @ApiProperty({ enum: ['staging', 'planned', 'running', 'paused', 'completed', 'cancelled', 'failed'] })
   state!: ImportState;
-
-  @ApiProperty({ enum: ['providers', 'clients', 'fhir'] })
-  kind!: string;
-
-  @ApiProperty({ enum: ['upsert', 'snapshot'] })
-  mode!: string;
-
-  @ApiProperty({ type: Boolean })
+  kind!: ImportRecord['kind'];
+  mode!: ImportRecord['mode'];
   dryRun!: boolean;
 
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   counts!: Record<'total' | RowOutcome, number>;
 
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' }, description: 'Rows by planned outcome' })
+  /** Rows by planned outcome */
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   planned!: Record<string, number>;
 
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: { type: 'integer' },
-    description: 'People to delete, by outcome',
-  })
+  /** People to delete, by outcome */
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   deletes!: Record<string, number>;
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
-  calls!: { made: number; remaining: { min: number; max: number } };
-
-  @ApiProperty({
-    type: Number,
-    nullable: true,
-    description: 'To tenths; null while it can not be told, and once it ended',
-  })
+  calls!: ImportCallsResponse;
+  /** To tenths; null while it can not be told, and once it ended */
   etaSeconds!: number | null;
-
-  @ApiProperty({ enum: ETA_UNKNOWN, nullable: true, description: 'Why it can not be told: nothing is sent at present' })
+  /** Why it can not be told: nothing is sent at present */
   etaUnknown!: EtaUnknown | null;
-
-  @ApiProperty({
-    type: Number,
-    description: 'Rows, and people to delete, that somebody has to see to: rejected, failed, in review',
-  })
+  /** Rows, and people to delete, that somebody has to see to: rejected, failed, in review */
   needAttention!: number;
-
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'object' },
-    description: 'What the plan does in the large, and its thresholds',
-  })
+  /** What the plan does in the large, and its thresholds */
   guards!: Guard[];
-
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'object' },
-    description: 'Columns from which nothing is read, by file: often a name that was misspelt',
-  })
+  /** Columns from which nothing is read, by file: often a name that was misspelt */
   ignoredColumns!: IgnoredColumns[];
-
-  @ApiProperty({ type: 'object', nullable: true, additionalProperties: true })
-  error!: { code: string; message: string } | null;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  createdAt!: string;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true })
-  finishedAt!: string | null;
+  error!: ImportErrorResponse | null;
+  createdAt!: Date;
+  finishedAt!: Date | null;
 }
 
 /** Whether it can be told when an import ends: a paused one waits for somebody's word. */
@@ -91,7 +63,7 @@ export function showImport(
   totals: ImportTotals,
   { tempo, etaUnknown }: { tempo: CallTempo | null; etaUnknown: EtaUnknown | null },
   ignoredColumns: IgnoredColumns[],
-): ImportView {
+): ImportResponse {
   const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
   const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
   const open = ['planned', 'running', 'paused'].includes(record.state);
@@ -102,7 +74,7 @@ export function showImport(
     kind: record.kind,
     mode: record.mode,
     dryRun: record.dryRun,
-    counts: { total, ...outcomes, deleted: totals.deletes.deleted ?? 0 } as ImportView['counts'],
+    counts: { total, ...outcomes, deleted: totals.deletes.deleted ?? 0 } as ImportResponse['counts'],
     planned: totals.planned,
     deletes: totals.deletes,
     calls: { made: totals.callsMade, remaining },
@@ -112,8 +84,8 @@ export function showImport(
     needAttention: attention(totals.counts) + attention(totals.deletes),
     ignoredColumns,
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
-    createdAt: record.createdAt.toISOString(),
-    finishedAt: record.finishedAt?.toISOString() ?? null,
+    createdAt: record.createdAt,
+    finishedAt: record.finishedAt,
   };
 }
 

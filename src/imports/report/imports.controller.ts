@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { EventStreams } from '../../access/guard/event-streams.js';
@@ -19,8 +19,8 @@ import { uploadedFiles } from '../upload/uploaded-files.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
 import { ImportUploads } from './import-uploads.service.js';
-import { ImportView } from './import-view.js';
-import { ApplyDto, ImportQuery, ImportRowsQuery } from './imports.dto.js';
+import { ImportResponse } from './import-view.js';
+import { ApplyRequest, ImportQuery, ImportRowsQuery } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 
 /** Bulk imports of people. */
@@ -45,7 +45,6 @@ export class ImportsController {
   @HttpCode(202)
   @TakesStream()
   @Idempotent()
-  @ApiAcceptedResponse({ type: ImportView })
   async create(
     @Query() query: ImportQuery,
     @CreationId() id: string,
@@ -55,7 +54,7 @@ export class ImportsController {
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ImportView> {
+  ): Promise<ImportResponse> {
     const { idSystem, encounterSince: day, ...rest } = query;
     const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
     await this.uploads.create(
@@ -67,38 +66,37 @@ export class ImportsController {
     return this.progress.awaitRest(id, wait, signal);
   }
 
+  /** Imports, the newest first */
   @Get()
-  @ApiOperation({ summary: 'Imports, the newest first' })
-  async list(@Query() query: PageQuery): Promise<Page<ImportView>> {
+  async list(@Query() query: PageQuery): Promise<Page<ImportResponse>> {
     const [createdAt, id] = decodeCursor<[string, string]>(query.cursor, 'time', 'uuid') ?? [];
     const views = await this.imports.list(query.limit + 1, createdAt && id ? { createdAt, id } : undefined);
     return pageOf(
       views,
       query.limit,
-      (view) => [view.createdAt, view.id],
+      (view) => [view.createdAt.toISOString(), view.id],
       (view) => view,
     );
   }
 
+  /** One import: where it stands and what became of its rows */
   @Get(':id')
-  @ApiOperation({ summary: 'One import: where it stands and what became of its rows' })
-  @ApiOkResponse({ type: ImportView })
   async get(
     @UuidParam() id: string,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ImportView> {
+  ): Promise<ImportResponse> {
     return this.progress.awaitRest(id, wait, signal);
   }
 
+  /** The rows of an import, by outcome if asked */
   @Get(':id/rows')
-  @ApiOperation({ summary: 'The rows of an import, by outcome if asked' })
   async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<Page<ImportRowView>> {
     return this.rows.list(id, query);
   }
 
+  /** The rejected rows as CSV, to be corrected and imported again */
   @Get(':id/rejected.csv')
-  @ApiOperation({ summary: 'The rejected rows as CSV, to be corrected and imported again' })
   @AuditedRead()
   async rejected(@UuidParam() id: string, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
@@ -108,8 +106,8 @@ export class ImportsController {
       .send(csv);
   }
 
+  /** The progress of an import as server-sent events */
   @Get(':id/events')
-  @ApiOperation({ summary: 'The progress of an import as server-sent events' })
   async events(
     @UuidParam() id: string,
     @ClientDisconnect() signal: AbortSignal,
@@ -119,38 +117,46 @@ export class ImportsController {
     await this.streams.send(reply, caller, () => this.progress.stream(id, signal));
   }
 
+  /** Applies exactly the plan, over thresholds when told */
   @Post(':id/apply')
-  @ApiOperation({ summary: 'Applies exactly the plan, over thresholds when told' })
   @HttpCode(202)
-  async apply(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
+  async apply(
+    @UuidParam() id: string,
+    @Body() dto: ApplyRequest,
+    @Caller() caller: Principal,
+  ): Promise<ImportResponse> {
     return this.imports.apply(id, dto.override ?? [], caller);
   }
 
+  /** Pauses an import; calls under way finish */
   @Post(':id/pause')
-  @ApiOperation({ summary: 'Pauses an import; calls under way finish' })
   @HttpCode(200)
-  async pause(@UuidParam() id: string): Promise<ImportView> {
+  async pause(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.pause(id);
   }
 
+  /** Goes on with a paused import */
   @Post(':id/resume')
-  @ApiOperation({ summary: 'Goes on with a paused import' })
   @HttpCode(200)
-  async resume(@UuidParam() id: string): Promise<ImportView> {
+  async resume(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.resume(id);
   }
 
+  /** Cancels an import; what was not sent is no longer wanted */
   @Post(':id/cancel')
-  @ApiOperation({ summary: 'Cancels an import; what was not sent is no longer wanted' })
   @HttpCode(200)
-  async cancel(@UuidParam() id: string): Promise<ImportView> {
+  async cancel(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.cancel(id);
   }
 
+  /** Takes up again what failed, is in review or was skipped */
   @Post(':id/retry')
-  @ApiOperation({ summary: 'Takes up again what failed, is in review or was skipped' })
   @HttpCode(200)
-  async retry(@UuidParam() id: string, @Body() dto: ApplyDto, @Caller() caller: Principal): Promise<ImportView> {
+  async retry(
+    @UuidParam() id: string,
+    @Body() dto: ApplyRequest,
+    @Caller() caller: Principal,
+  ): Promise<ImportResponse> {
     return this.imports.retry(id, dto?.override ?? [], caller);
   }
 }

@@ -15,7 +15,7 @@ import { ImportsRepository } from '../model/imports.repository.js';
 import { ImportSteps } from '../run/import-steps.service.js';
 import { RetryRepository } from '../run/retry.repository.js';
 import { ImportOutlook } from './import-outlook.js';
-import { hasEta, type ImportView, showImport } from './import-view.js';
+import { hasEta, type ImportResponse, showImport } from './import-view.js';
 import { TotalsRepository } from './totals.repository.js';
 
 /** What somebody's word changes of an import. */
@@ -38,11 +38,11 @@ export class ImportsService {
   ) {}
 
   /** @throws {Problem} 404 */
-  async show(id: string): Promise<ImportView> {
+  async show(id: string): Promise<ImportResponse> {
     return this.view(await this.find(id));
   }
 
-  async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportView[]> {
+  async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportResponse[]> {
     const records = await this.imports.list(limit, before);
     return Promise.all(records.map((record) => this.view(record)));
   }
@@ -54,7 +54,7 @@ export class ImportsService {
    * @param by who says so, for the audit trail
    * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing sent
    */
-  async apply(id: string, overrides: string[], by: Principal): Promise<ImportView> {
+  async apply(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
     return this.steer(id, ['planned'], async (tx, record) => {
       await this.passGuards(tx, id, record.guards ?? [], overrides, by);
       await this.imports.wantApply(tx, id, overrides);
@@ -67,7 +67,7 @@ export class ImportsService {
    * @param overrides the guards that what is planned anew may exceed, by name
    * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing taken up
    */
-  async retry(id: string, overrides: string[], by: Principal): Promise<ImportView> {
+  async retry(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
     const work: Steering = async (tx, record) => {
       const guards = await this.retrying.retry(tx, record);
       if (!guards) return;
@@ -78,7 +78,7 @@ export class ImportsService {
   }
 
   /** Calls under way finish, nothing else of this import starts. */
-  async pause(id: string): Promise<ImportView> {
+  async pause(id: string): Promise<ImportResponse> {
     return this.steer(id, ['running'], async (tx, { applyWanted }) => {
       await this.imports.enter(tx, id, 'paused', applyWanted);
       await this.calls.awaitGrants(tx);
@@ -86,14 +86,14 @@ export class ImportsService {
   }
 
   /** One that was paused while it was applied is applied on; its people go when all of it is wanted. */
-  async resume(id: string): Promise<ImportView> {
+  async resume(id: string): Promise<ImportResponse> {
     return this.steer(id, ['paused'], async (tx, { applyWanted }) => {
       await this.imports.enter(tx, id, 'running', applyWanted);
     });
   }
 
   /** Calls under way finish, nothing else starts, and what was not sent is no longer wanted. */
-  async cancel(id: string): Promise<ImportView> {
+  async cancel(id: string): Promise<ImportResponse> {
     return this.steer(id, ['staging', 'planned', 'running', 'paused'], async (tx, { appliedAt }) => {
       await this.imports.enter(tx, id, 'cancelled');
       if (appliedAt) await this.calls.awaitGrants(tx);
@@ -128,7 +128,7 @@ export class ImportsService {
     from: ImportState[],
     work: Steering,
     before?: (tx: PoolClient) => Promise<void>,
-  ): Promise<ImportView> {
+  ): Promise<ImportResponse> {
     await this.database.transaction(async (tx) => {
       await before?.(tx);
       await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR NO KEY UPDATE', [id]);
@@ -152,7 +152,7 @@ export class ImportsService {
     return record;
   }
 
-  private async view(record: ImportRecord): Promise<ImportView> {
+  private async view(record: ImportRecord): Promise<ImportResponse> {
     const totals = await this.counts.totals(record);
     const etaUnknown = await this.outlook.etaUnknown(record);
     const hasTempo = hasEta(record) && etaUnknown === null;

@@ -8,7 +8,7 @@ import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { becameListable, type PersonKind, type PersonState } from '../model/person.js';
 import type { PersonRow } from '../model/person-row.js';
-import { type PersonView, showPerson } from '../model/person-view.js';
+import { type PersonResponse, showPerson } from '../model/person-view.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { type ResolveAction, type ResolveRefusal, resolveRefusal } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
@@ -40,7 +40,7 @@ export class PeopleService {
   ) {}
 
   /** Wants a provider with this profile. */
-  async putProvider(externalId: string, profile: Profile): Promise<PersonView> {
+  async putProvider(externalId: string, profile: Profile): Promise<PersonResponse> {
     const key: PersonKey = { kind: 'provider', externalId };
     return this.change(key, async (tx) => this.desired.wantPerson(tx, key, profile));
   }
@@ -50,7 +50,7 @@ export class PeopleService {
    *
    * @throws {Problem} 422 `unknown-provider` when the EHR never named one of them
    */
-  async putClient(externalId: string, profile: Profile, providers: string[]): Promise<PersonView> {
+  async putClient(externalId: string, profile: Profile, providers: string[]): Promise<PersonResponse> {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
@@ -61,7 +61,7 @@ export class PeopleService {
   }
 
   /** Wants this complete list of providers for a client. @throws {Problem} 404, or 422 `unknown-provider` */
-  async putClientProviders(externalId: string, providers: string[]): Promise<PersonView> {
+  async putClientProviders(externalId: string, providers: string[]): Promise<PersonResponse> {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
@@ -77,7 +77,7 @@ export class PeopleService {
   }
 
   /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
-  async remove(key: PersonKey): Promise<PersonView> {
+  async remove(key: PersonKey): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
       const clients = key.kind === 'provider' ? await this.desired.countClientsOf(tx, row.id) : 0;
@@ -91,7 +91,7 @@ export class PeopleService {
   }
 
   /** Shows a person, waiting until it is settled or needs somebody. @param seconds to wait at most */
-  async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonView> {
+  async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
       const row = await this.people.find(this.database.pool, key.kind, key.externalId);
       if (!row) throw notFound(key.kind);
@@ -106,7 +106,7 @@ export class PeopleService {
    * @param seconds to wait at most; 0 answers at once
    * @returns the person as it was changed where it can't be read again
    */
-  async awaitSettled(view: PersonView, seconds: number, signal?: AbortSignal): Promise<PersonView> {
+  async awaitSettled(view: PersonResponse, seconds: number, signal?: AbortSignal): Promise<PersonResponse> {
     if (seconds === 0 || SETTLED.includes(view.sync.state)) return view;
     return afterCommit(
       () => this.show(view, seconds, signal),
@@ -119,7 +119,7 @@ export class PeopleService {
    *
    * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
    */
-  async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonView> {
+  async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
       const refusal = resolveRefusal(action, row.state, row.person);
@@ -143,7 +143,7 @@ export class PeopleService {
     state: PersonState | undefined,
     limit: number,
     after: string | undefined,
-  ): Promise<PersonView[]> {
+  ): Promise<PersonResponse[]> {
     const { rows } = await this.database.pool.query<{ id: string }>(
       `SELECT id FROM people WHERE kind = $1 AND external_id > $2
          AND ($3::person_state IS NULL AND state <> 'deleted' OR state = $3::person_state)
@@ -154,7 +154,7 @@ export class PeopleService {
   }
 
   /** Finds people of both kinds by email or external id. */
-  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonView[]> {
+  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const { rows } = await this.database.pool.query<{ id: string }>(
       `SELECT id FROM people WHERE state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1)
          AND ($2::text IS NULL OR external_id = $2) ORDER BY kind, external_id LIMIT 200`,
@@ -164,7 +164,7 @@ export class PeopleService {
   }
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */
-  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonView> {
+  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonResponse> {
     const view = await this.database.transaction(async (tx) => {
       const before = await this.people.find(tx, key.kind, key.externalId);
       const id = await work(tx);
@@ -198,12 +198,12 @@ export class PeopleService {
     return row;
   }
 
-  private async views(ids: string[]): Promise<PersonView[]> {
+  private async views(ids: string[]): Promise<PersonResponse[]> {
     const rows = await this.people.loadMany(this.database.pool, ids);
     return rows.map((row) => this.view(row));
   }
 
-  private view(row: PersonRow): PersonView {
+  private view(row: PersonRow): PersonResponse {
     return showPerson(row, this.seal, this.platform.isConfigured);
   }
 }

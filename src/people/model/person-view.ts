@@ -1,83 +1,44 @@
-import { ApiProperty } from '@nestjs/swagger';
 import type { PersonKind, PersonState } from './person.js';
 import { messageFor } from './person-messages.js';
-import { ORIGINS, type Origin, type PersonRow } from './person-row.js';
+import type { Origin, PersonRow } from './person-row.js';
 import { platformCopy } from './platform-copy.js';
 import type { ProfileSeal } from './profile.js';
 
-export class SyncErrorView {
-  @ApiProperty({ type: String, example: 'email-taken' })
+export class SyncErrorResponse {
+  /** @example email-taken */
   code!: string;
-
-  @ApiProperty({ type: String })
   message!: string;
 }
 
-export class SyncView {
-  @ApiProperty({ enum: ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'] })
+export class SyncResponse {
   state!: PersonState;
-
-  @ApiProperty({ type: String, nullable: true, description: 'The next call to the platform' })
+  /** The next call to the platform */
   step!: string | null;
-
-  @ApiProperty({ type: SyncErrorView, nullable: true })
-  error!: SyncErrorView | null;
-
-  @ApiProperty({
-    type: [String],
-    description: 'Changed fields that the platform has no operation for: email, firstName, lastName, primaryProvider',
-  })
+  error!: SyncErrorResponse | null;
+  /** Changed fields that the platform has no operation for: email, firstName, lastName, primaryProvider */
   notPushable!: string[];
-
-  @ApiProperty({
-    type: [String],
-    description: 'Of these fields it is not known what the platform holds, since this service did not make the user',
-  })
+  /** Of these fields it is not known what the platform holds, since this service did not make the user */
   unknownThere!: string[];
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  updatedAt!: string;
+  updatedAt!: Date;
 }
 
 /** A person as the EHR sees it. */
-export class PersonView {
-  @ApiProperty({ type: String })
+export class PersonResponse {
   externalId!: string;
-
-  @ApiProperty({ enum: ['provider', 'client'] })
   kind!: PersonKind;
-
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Null where there is none, and once the person is deleted',
-  })
+  /** Null where there is none, and once the person is deleted */
   email!: string | null;
-
-  @ApiProperty({ type: String, description: 'Empty once the person is deleted' })
+  /** Empty once the person is deleted */
   firstName!: string;
-
-  @ApiProperty({ type: String, description: 'Empty once the person is deleted' })
+  /** Empty once the person is deleted */
   lastName!: string;
-
-  @ApiProperty({ type: [String], required: false, description: 'Clients only; the first is the primary' })
+  /** Clients only; the first is the primary */
   providers?: string[];
-
-  @ApiProperty({ type: String, nullable: true })
   platformUserId!: string | null;
-
-  @ApiProperty({
-    enum: ORIGINS,
-    nullable: true,
-    description: 'How the person came by this user: made here, found by its email, told by an event, or linked by hand',
-  })
+  /** How the person came by this user: made here, found by its email, told by an event, or linked by hand */
   origin!: Origin | null;
-
-  @ApiProperty({ type: String, nullable: true })
   inviteUrl!: string | null;
-
-  @ApiProperty({ type: SyncView })
-  sync!: SyncView;
+  sync!: SyncResponse;
 }
 
 /**
@@ -85,7 +46,7 @@ export class PersonView {
  *
  * @param isConfigured whether the platform can be called at all
  */
-export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonView {
+export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
   const profile = seal.open(row, row.sealed.profile);
   const applied = row.sealed.appliedProfile && seal.open(row, row.sealed.appliedProfile);
   const stuck = !isConfigured && (row.state === 'pending' || row.state === 'deleting');
@@ -104,7 +65,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
       step: row.step,
       error: code === null ? null : { code, message: messageFor(code, text) },
       ...platformCopy(row, profile, applied),
-      updatedAt: row.updatedAt.toISOString(),
+      updatedAt: row.updatedAt,
     },
   };
 }

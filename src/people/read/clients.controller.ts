@@ -1,16 +1,16 @@
 import { Body, Controller, Put, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { BodyLimit } from '../../http/request/route-options.js';
 import { PeopleService } from '../desired/people.service.js';
-import { PersonView } from '../model/person-view.js';
+import { PersonResponse } from '../model/person-view.js';
 import { ExternalIdParam } from './external-id.pipe.js';
-import { CLIENT_BODY_LIMIT, ClientDto, ClientProvidersDto } from './people.dto.js';
+import { CLIENT_BODY_LIMIT, ClientProvidersRequest, ClientRequest } from './people.dto.js';
 import { answerWith } from './people-answers.js';
-import { PersonController } from './person.controller.js';
+import { PersonController } from './person-routes.js';
 
 /** Clients: the patients of the EHR. */
 @ApiTags('people')
@@ -20,37 +20,37 @@ export class ClientsController extends PersonController {
     super(people, 'client');
   }
 
+  /** Sets what a client is to be */
   @Put(':externalId')
-  @ApiOperation({ summary: 'Sets what a client is to be' })
   @Scopes('people:write')
   @BodyLimit(CLIENT_BODY_LIMIT)
-  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
-  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
+  @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
   async put(
     @ExternalIdParam() externalId: string,
-    @Body() dto: ClientDto,
+    @Body() dto: ClientRequest,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<PersonView> {
+  ): Promise<PersonResponse> {
     const { email, firstName, lastName, providers } = dto;
     const view = await this.people.putClient(externalId, { email: email ?? null, firstName, lastName }, providers);
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
   }
 
+  /** Replaces the providers of a client; the first is the primary */
   @Put(':externalId/providers')
-  @ApiOperation({ summary: 'Replaces the providers of a client; the first is the primary' })
   @Scopes('people:write')
   @BodyLimit(CLIENT_BODY_LIMIT)
-  @ApiOkResponse({ type: PersonView, description: 'Mirrored' })
-  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not mirrored yet' })
+  @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
   async putProviders(
     @ExternalIdParam() externalId: string,
-    @Body() dto: ClientProvidersDto,
+    @Body() dto: ClientProvidersRequest,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<PersonView> {
+  ): Promise<PersonResponse> {
     const view = await this.people.putClientProviders(externalId, dto.providers);
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
   }

@@ -1,11 +1,11 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { PeopleService } from '../desired/people.service.js';
-import type { PersonView } from '../model/person-view.js';
+import type { PersonResponse } from '../model/person-view.js';
 import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
-import { SearchDto, TraceDto } from './people.dto.js';
+import { SearchRequest, TraceRequest } from './people.dto.js';
 import { type StuckPerson, StuckRepository } from './stuck.repository.js';
 import { type Trace, TraceService } from './trace.service.js';
 
@@ -20,8 +20,8 @@ export class PeopleController {
     private readonly stuckPeople: StuckRepository,
   ) {}
 
+  /** People who have been in one state for too long, the oldest first */
   @Get('stuck')
-  @ApiOperation({ summary: 'People who have been in one state for too long, the oldest first' })
   @Scopes('people:read')
   async stuck(@Query() query: PageQuery): Promise<Page<StuckPerson>> {
     const [since, id] = decodeCursor<[string, string]>(query.cursor, 'time', 'uuid') ?? [];
@@ -34,8 +34,8 @@ export class PeopleController {
     );
   }
 
+  /** Users of the platform whom the EHR does not know */
   @Get('unknown-to-ehr')
-  @ApiOperation({ summary: 'Users of the platform whom the EHR does not know' })
   @Scopes('people:read')
   async unknownToEhr(@Query() query: PageQuery): Promise<Page<UnknownPlatformUser>> {
     const [after] = decodeCursor<[string]>(query.cursor, 'string') ?? [''];
@@ -48,19 +48,19 @@ export class PeopleController {
     );
   }
 
+  /** Finds people by email or external id */
   @Post('search')
-  @ApiOperation({ summary: 'Finds people by email or external id' })
   @HttpCode(200)
   @Scopes('people:read')
-  async search(@Body() dto: SearchDto): Promise<Page<PersonView>> {
+  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
+  /** What is wanted, known and next of a person, and why; sends nothing */
   @Post('trace')
-  @ApiOperation({ summary: 'What is wanted, known and next of a person, and why; sends nothing' })
   @HttpCode(200)
   @Scopes('people:read')
-  async trace(@Body() dto: TraceDto): Promise<Trace> {
+  async trace(@Body() dto: TraceRequest): Promise<Trace> {
     return this.traces.trace(dto);
   }
 }

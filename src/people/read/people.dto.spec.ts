@@ -1,8 +1,8 @@
 import { validationPipe } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
-import { ClientDto, ClientProvidersDto, ProviderDto } from './people.dto.js';
+import { ClientProvidersRequest, ClientRequest, ProviderRequest } from './people.dto.js';
 
-type Dto = typeof ProviderDto | typeof ClientDto | typeof ClientProvidersDto;
+type Dto = typeof ProviderRequest | typeof ClientRequest | typeof ClientProvidersRequest;
 
 const provider = { email: 'ada@clinic.example', firstName: 'Ada', lastName: 'Osei' };
 const client = { firstName: 'Noor', lastName: 'Haddad', providers: ['p-1', 'p-2'] };
@@ -24,49 +24,50 @@ const emailFaults = ['ada', 'ada@', '@clinic.example', 7, {}];
 
 describe('create provider (spec, User management)', () => {
   it('email, firstName and lastName are enough', async () => {
-    expect(await refusedAt(ProviderDto, provider)).toBeUndefined();
+    expect(await refusedAt(ProviderRequest, provider)).toBeUndefined();
   });
 
   it.each(['firstName', 'lastName'])('%s is required and is a name', async (field) => {
     for (const value of nameFaults)
-      expect(await refusedAt(ProviderDto, { ...provider, [field]: value })).toBe(`/${field}`);
+      expect(await refusedAt(ProviderRequest, { ...provider, [field]: value })).toBe(`/${field}`);
   });
 
   it('email is required and is an address', async () => {
     for (const email of [undefined, null, '', ...emailFaults]) {
-      expect(await refusedAt(ProviderDto, { ...provider, email })).toBe('/email');
+      expect(await refusedAt(ProviderRequest, { ...provider, email })).toBe('/email');
     }
   });
 
   it.each(['partnerUserId', 'therapistUserId', 'providers'])('%s is not the EHR’s to send', async (field) => {
-    expect(await refusedAt(ProviderDto, { ...provider, [field]: 'x' })).toBe(`/${field}`);
+    expect(await refusedAt(ProviderRequest, { ...provider, [field]: 'x' })).toBe(`/${field}`);
   });
 });
 
 describe('create client (spec, User management)', () => {
   it('firstName, lastName and a provider are enough', async () => {
-    expect(await refusedAt(ClientDto, client)).toBeUndefined();
+    expect(await refusedAt(ClientRequest, client)).toBeUndefined();
   });
 
   it.each(['firstName', 'lastName'])('%s is required and is a name', async (field) => {
-    for (const value of nameFaults) expect(await refusedAt(ClientDto, { ...client, [field]: value })).toBe(`/${field}`);
+    for (const value of nameFaults)
+      expect(await refusedAt(ClientRequest, { ...client, [field]: value })).toBe(`/${field}`);
   });
 
   it('an email may be given, and is then an address', async () => {
     for (const email of ['noor@mail.example', null, '', ' ']) {
-      expect(await refusedAt(ClientDto, { ...client, email })).toBeUndefined();
+      expect(await refusedAt(ClientRequest, { ...client, email })).toBeUndefined();
     }
-    for (const email of emailFaults) expect(await refusedAt(ClientDto, { ...client, email })).toBe('/email');
+    for (const email of emailFaults) expect(await refusedAt(ClientRequest, { ...client, email })).toBe('/email');
   });
 
   it.each(['partnerUserId', 'therapistUserId'])('%s is not the EHR’s to send', async (field) => {
-    expect(await refusedAt(ClientDto, { ...client, [field]: 'x' })).toBe(`/${field}`);
+    expect(await refusedAt(ClientRequest, { ...client, [field]: 'x' })).toBe(`/${field}`);
   });
 });
 
 it.each<[string, Dto, object]>([
-  ['a client', ClientDto, client],
-  ['a replaced list', ClientProvidersDto, {}],
+  ['a client', ClientRequest, client],
+  ['a replaced list', ClientProvidersRequest, {}],
 ])('the providers of %s are a list that names at least one, each once', async (_name, dto, rest) => {
   expect(await refusedAt(dto, { ...rest, providers: ['p-1'] })).toBeUndefined();
   for (const providers of [undefined, null, [], 'p-1', {}, [7], [' p-1'], ['p-1', 'p-1']]) {

@@ -1,4 +1,3 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -51,30 +50,30 @@ export function IsExternalId(options?: ValidationOptions): PropertyDecorator {
 }
 
 /** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
-export class ProviderDto {
-  @ApiProperty({ type: String, example: 'ada.osei@example.org' })
+export class ProviderRequest {
+  /** @example ada.osei@example.org */
   @trimmed
   @IsEmailAddress()
   email!: string;
 
-  @ApiProperty({ type: String, example: 'Ada' })
+  /** @example Ada */
   @trimmed
   @IsPersonName()
   firstName!: string;
 
-  @ApiProperty({ type: String, example: 'Osei' })
+  /** @example Osei */
   @trimmed
   @IsPersonName()
   lastName!: string;
 }
 
 /** `PUT /v1/clients/{externalId}/providers` */
-export class ClientProvidersDto {
-  @ApiProperty({
-    type: [String],
-    description: 'External ids of all providers; the first is the primary',
-    example: ['p-1'],
-  })
+export class ClientProvidersRequest {
+  /**
+   * External ids of all providers; the first is the primary
+   *
+   * @example ['p-1']
+   */
   @IsArray({ message: 'must be a list of external ids' })
   @ArrayNotEmpty({ message: 'must name at least one provider; the first is the primary' })
   @ArrayMaxSize(PROVIDERS_MAX)
@@ -84,65 +83,60 @@ export class ClientProvidersDto {
 }
 
 /** `PUT /v1/clients/{externalId}` (spec, User management: an email may be given). */
-export class ClientDto extends ClientProvidersDto {
-  @ApiProperty({ type: String, example: 'Noor' })
+export class ClientRequest extends ClientProvidersRequest {
+  /** @example Noor */
   @trimmed
   @IsPersonName()
   firstName!: string;
 
-  @ApiProperty({ type: String, example: 'Haddad' })
+  /** @example Haddad */
   @trimmed
   @IsPersonName()
   lastName!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, example: 'noor@example.org' })
+  /** @example noor@example.org */
   @Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : (value ?? undefined)))
   @IsOptional()
   @IsEmailAddress()
-  email?: string;
+  email?: string | null;
 }
 
 /** `GET /v1/providers` and `GET /v1/clients` */
 export class PeopleQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: STATES })
   @IsOptional()
   @IsIn(STATES)
   state?: PersonState;
 }
 
 /** `POST /v1/people/search`: at least one of the two; an email never stands in a URL. */
-export class SearchDto {
-  @ApiPropertyOptional({ type: String })
-  @ValidateIf((dto: SearchDto) => dto.email !== undefined || dto.externalId === undefined)
+export class SearchRequest {
+  @ValidateIf((dto: SearchRequest) => dto.email !== undefined || dto.externalId === undefined)
   @trimmed
   @IsEmailAddress()
   email?: string;
 
-  @ApiPropertyOptional({ type: String })
-  @ValidateIf((dto: SearchDto) => dto.externalId !== undefined)
+  @ValidateIf((dto: SearchRequest) => dto.externalId !== undefined)
   @IsExternalId()
   externalId?: string;
 }
 
 /** `POST /v1/people/trace` */
-export class TraceDto {
-  @ApiProperty({ type: String })
+export class TraceRequest {
   @IsExternalId()
   externalId!: string;
 
-  @ApiProperty({ enum: ['provider', 'client'] })
   @IsIn(['provider', 'client'])
   kind!: PersonKind;
 }
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */
-export class ResolveDto {
-  @ApiProperty({ enum: RESOLVE_ACTIONS, description: '`delete`: for code delete-linked only' })
+export class ResolveRequest {
+  /** `delete`: for code delete-linked only */
   @IsIn(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
-  @ApiPropertyOptional({ type: String, description: 'The user of the platform to link to; with `link` only' })
-  @ValidateIf((dto: ResolveDto) => dto.action === 'link' || dto.platformUserId !== undefined)
+  /** The user of the platform to link to; with `link` only */
+  @ValidateIf((dto: ResolveRequest) => dto.action === 'link' || dto.platformUserId !== undefined)
   @IsPlatformId()
   platformUserId?: string;
 }

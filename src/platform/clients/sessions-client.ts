@@ -3,13 +3,13 @@ import * as v from 'valibot';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
 import {
-  type CreateSessionRequest,
-  type CreateSessionResponse,
+  type CreateTherapySessionRequest,
+  type CreateTherapySessionResponse,
   SESSION_PARTS,
   type Session,
   sessionCore,
   sessionDocument,
-  type UpdateSessionRequest,
+  type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
 import type { PlatformAnswer } from '../http/platform-answer.js';
 import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
@@ -49,7 +49,10 @@ export class SessionsClient {
   }
 
   /** Creates a session. An unreadable answer leaves the outcome unknown. */
-  async createSession(body: CreateSessionRequest, options: CallOptions = {}): Promise<CreateSessionResponse> {
+  async createSession(
+    body: CreateTherapySessionRequest,
+    options: CallOptions = {},
+  ): Promise<CreateTherapySessionResponse> {
     const answer = await this.http.call({ operation: 'createSession', body, ...options });
     return { sessionId: answer.requiredId('sessionId') };
   }
@@ -63,7 +66,7 @@ export class SessionsClient {
   /** Changes a session; what the body leaves out stays as it is. */
   async updateSession(
     sessionId: string,
-    body: UpdateSessionRequest,
+    body: UpdateTherapySessionRequest,
     options: CallOptions = {},
   ): Promise<SessionAnswer> {
     const answer = await this.http.call({ operation: 'updateSession', parameters: { sessionId }, body, ...options });

@@ -105,7 +105,7 @@ export interface SessionInput {
   text?: TextInput;
 }
 /** Selects its notes by a session type (form A of the spec, marked work in progress there) or by templates (form B). */
-export type CreateSessionRequest = {
+export type CreateTherapySessionRequest = {
   providerUserId: string;
   clientUserId?: string;
   /** Only without clientUserId. */
@@ -116,10 +116,10 @@ export type CreateSessionRequest = {
   partnerAppointmentId?: string;
   externalTreatmentPlan?: string;
 } & ({ sessionType: SessionType } | { noteTemplateIds: string[] });
-export type CreateSessionResponse = { sessionId: string };
+export type CreateTherapySessionResponse = { sessionId: string };
 
 /** At least one field; what is absent, null or blank stays as it is. */
-export interface UpdateSessionRequest {
+export interface UpdateTherapySessionRequest {
   noteTemplateIds?: string[];
   externalTreatmentPlan?: string;
   /** Speaker label to user UUID; recording sessions only. */

@@ -1,9 +1,9 @@
-import type { CreateSessionDto } from './create-session.dto.js';
+import type { CreateSessionRequest } from './create-session.dto.js';
 
 export const EXAMPLE_TEMPLATE = '8bc81bb8-ff09-450a-8512-e7334b3fee7d';
 
 /** Bodies of `POST /v1/sessions` as OpenAPI shows them: each can be sent, unlike one with every field. */
-export const CREATE_EXAMPLES: Record<string, { summary: string; value: CreateSessionDto }> = {
+export const CREATE_EXAMPLES: Record<string, { summary: string; value: CreateSessionRequest }> = {
   text: {
     summary: "From a provider's text",
     value: {

@@ -1,11 +1,11 @@
 import { correlationId, shownAppointment } from '../model/correlation-id.js';
 import { createRequest, inputKind } from './create-request.js';
-import type { CreateSessionDto } from './create-session.dto.js';
+import type { CreateSessionRequest } from './create-session.dto.js';
 
 const provider = { id: 'a', externalId: 'p-1', platformUserId: 'P1' };
 const client = { id: 'b', externalId: 'c-1', platformUserId: 'C1' };
-const text: CreateSessionDto['input'] = { text: { text: 'What was said.' } };
-const dto: CreateSessionDto = { provider: 'p-1', noteTemplateIds: ['t-1'], input: text };
+const text: CreateSessionRequest['input'] = { text: { text: 'What was said.' } };
+const dto: CreateSessionRequest = { provider: 'p-1', noteTemplateIds: ['t-1'], input: text };
 
 it('people go by their ids on the platform, never by those of the EHR', () => {
   const body = createRequest({ ...dto, client: 'c-1' }, { provider, client }, 'visit-1');
@@ -30,7 +30,7 @@ it('recordings keep their order, and null and blank fields are left out', () => 
     recordingUrls: ['https://b.example.org', 'https://a.example.org'],
     recordingContent: 'Recording',
   };
-  const input = { recording, text: null } as CreateSessionDto['input'];
+  const input = { recording, text: null } as CreateSessionRequest['input'];
   const blank = { clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' \n' };
   expect(createRequest({ ...dto, ...blank, input }, { provider, client: null }, 'visit-1')).toEqual({
     providerUserId: 'P1',

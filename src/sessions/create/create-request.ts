@@ -1,6 +1,6 @@
 import type { ResolvedParties } from '../../people/model/resolved-parties.js';
-import type { CreateSessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
-import type { CreateSessionDto, SessionInputDto } from './create-session.dto.js';
+import type { CreateTherapySessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
+import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 
 /** Of which kind a session's input is; it decides which fields of an update apply (spec, Applicability). */
 export type InputKind = 'recording' | 'text';
@@ -11,10 +11,10 @@ export type InputKind = 'recording' | 'text';
  * @param correlation sent as `partnerAppointmentId`
  */
 export function createRequest(
-  dto: CreateSessionDto,
+  dto: CreateSessionRequest,
   { provider, client }: ResolvedParties,
   correlation: string,
-): CreateSessionRequest {
+): CreateTherapySessionRequest {
   const { clientPronouns, noteTemplateIds, sessionType, date, externalTreatmentPlan } = dto;
   const fields = {
     providerUserId: provider.platformUserId,
@@ -29,11 +29,11 @@ export function createRequest(
 }
 
 /** The kind of an acceptable request's input, which holds exactly one. */
-export function inputKind({ recording }: Pick<SessionInputDto, 'recording'>): InputKind {
+export function inputKind({ recording }: Pick<SessionInputRequest, 'recording'>): InputKind {
   return recording ? 'recording' : 'text';
 }
 
-function inputOf({ recording, text }: SessionInputDto): SessionInput {
+function inputOf({ recording, text }: SessionInputRequest): SessionInput {
   if (recording) {
     const { recordingUrls, recordingContent } = recording;
     return { recording: { recordingUrls, recordingContent } };

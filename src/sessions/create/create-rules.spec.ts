@@ -3,7 +3,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { CLIENT_PRONOUNS, RECORDING_CONTENTS, SESSION_TYPES } from '../../platform/contract/wire-types.js';
 import { CREATE_EXAMPLES } from './create-examples.js';
 import { createFault } from './create-rules.js';
-import { CreateSessionDto } from './create-session.dto.js';
+import { CreateSessionRequest } from './create-session.dto.js';
 
 const usual = {
   provider: 'p-1',
@@ -16,7 +16,7 @@ const recording = { recordingUrls: urls, recordingContent: 'Recording' };
 /** Status and pointer of the refusal of a body; undefined when it is acceptable. */
 async function judge(body: unknown, privateHostsAllowed = false): Promise<[number, string | undefined] | undefined> {
   try {
-    const dto = await validationPipe().transform(body, { type: 'body', metatype: CreateSessionDto });
+    const dto = await validationPipe().transform(body, { type: 'body', metatype: CreateSessionRequest });
     const fault = createFault(dto, { privateHostsAllowed });
     if (!fault) return undefined;
     throw fault;

@@ -2,7 +2,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { COUPLE_SESSION_TYPES } from '../../platform/contract/wire-types.js';
 import { checkPublicUrl, type HostRule } from '../../platform/upload/public-url.js';
 import { OWN_CORRELATION } from '../model/correlation-id.js';
-import type { CreateSessionDto } from './create-session.dto.js';
+import type { CreateSessionRequest } from './create-session.dto.js';
 import { requestFault } from './request-fault.js';
 
 /**
@@ -13,7 +13,7 @@ import { requestFault } from './request-fault.js';
  * @returns the refusal (400 `validation`, 422 `url-not-allowed`), or undefined when the request may be sent
  */
 export function createFault(
-  dto: CreateSessionDto,
+  dto: CreateSessionRequest,
   rule: HostRule,
   handedOut: ReadonlySet<string> = new Set(),
 ): Problem | undefined {

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
   ArrayNotEmpty,
@@ -36,59 +36,60 @@ function IsSessionDate(): PropertyDecorator {
   return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDateTime, defaultMessage } });
 }
 
-export class RecordingInputDto {
-  @ApiProperty({ type: [String], description: 'In their order; `POST /v1/recordings` gives such URLs' })
+export class RecordingInputRequest {
+  /** In their order; `POST /v1/recordings` gives such URLs */
   @IsArray({ message: 'must be a list of URLs' })
   @ArrayNotEmpty({ message: 'must name at least one recording' })
   @IsString({ each: true, message: 'must be a list of URLs' })
   recordingUrls!: string[];
 
-  @ApiProperty({ enum: RECORDING_CONTENTS })
   @IsIn(RECORDING_CONTENTS, { message: `must be ${RECORDING_CONTENTS.join(' or ')}` })
   recordingContent!: RecordingContent;
 }
 
-export class TextInputDto {
-  @ApiProperty({ type: String, description: "The provider's text notes of the session" })
+export class TextInputRequest {
+  /** The provider's text notes of the session */
   @IsString()
   @Matches(/\S/, SOMETHING)
   text!: string;
 }
 
 /** Exactly one of the two. */
-export class SessionInputDto {
-  @ApiPropertyOptional({ type: RecordingInputDto, nullable: true })
+export class SessionInputRequest {
   @IsOptional()
   @IsObject()
   @ValidateNested()
-  @Type(() => RecordingInputDto)
-  recording?: RecordingInputDto | null;
+  @Type(() => RecordingInputRequest)
+  recording?: RecordingInputRequest | null;
 
-  @ApiPropertyOptional({ type: TextInputDto, nullable: true })
   @IsOptional()
   @IsObject()
   @ValidateNested()
-  @Type(() => TextInputDto)
-  text?: TextInputDto | null;
+  @Type(() => TextInputRequest)
+  text?: TextInputRequest | null;
 }
 
 /** `POST /v1/sessions` (spec, Therapy session creation request); people are named by the EHR's ids. */
-export class CreateSessionDto {
-  @ApiProperty({ type: String, example: 'p-1' })
+export class CreateSessionRequest {
+  /** @example p-1 */
   @IsExternalId()
   provider!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, example: 'c-1', description: 'One whom the provider treats' })
+  /**
+   * One whom the provider treats
+   *
+   * @example c-1
+   */
   @IsOptional()
   @IsExternalId()
   client?: string | null;
 
-  @ApiPropertyOptional({ enum: CLIENT_PRONOUNS, nullable: true, description: 'Only without `client`' })
+  /** Only without `client` */
   @IsOptional()
   @IsIn(CLIENT_PRONOUNS, { message: `must be one of ${CLIENT_PRONOUNS.join(', ')}` })
   clientPronouns?: ClientPronouns | null;
 
-  @ApiPropertyOptional({ type: [String], nullable: true, description: 'Either these or `sessionType`' })
+  /** Either these or `sessionType` */
   @IsOptional()
   @IsArray({ message: 'must be a list of note template ids' })
   @ArrayNotEmpty({ message: 'must name at least one note template' })
@@ -97,22 +98,17 @@ export class CreateSessionDto {
   @IsPlatformId({ each: true })
   noteTemplateIds?: string[] | null;
 
-  @ApiPropertyOptional({
-    enum: SESSION_TYPES,
-    nullable: true,
-    description: 'Work in progress at the platform, which does not support the Couple types yet',
-  })
+  /** Work in progress at the platform, which does not support the Couple types yet */
   @IsOptional()
   @IsIn(SESSION_TYPES, { message: `must be one of ${SESSION_TYPES.join(', ')}` })
   sessionType?: SessionType | null;
 
-  @ApiProperty({ type: SessionInputDto })
   @IsObject()
   @ValidateNested()
-  @Type(() => SessionInputDto)
-  input!: SessionInputDto;
+  @Type(() => SessionInputRequest)
+  input!: SessionInputRequest;
 
-  @ApiPropertyOptional({ type: String, nullable: true, description: 'ISO 8601, with its time of day; now unless said' })
+  /** ISO 8601, with its time of day; now unless said */
   @IsOptional()
   @IsSessionDate()
   date?: string | null;
@@ -125,7 +121,8 @@ export class CreateSessionDto {
   @IsPlatformId()
   partnerAppointmentId?: string | null;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
+  /** Markdown */
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH })
   @IsOptional()
   @IsString()
   @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
@@ -136,13 +133,12 @@ export const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
 export type RequestAction = (typeof REQUEST_ACTIONS)[number];
 
 /** `POST /v1/sessions/{id}/resolve` */
-export class ResolveSessionDto {
-  @ApiProperty({ enum: REQUEST_ACTIONS })
+export class ResolveSessionRequest {
   @IsIn(REQUEST_ACTIONS, { message: `must be one of ${REQUEST_ACTIONS.join(', ')}` })
   action!: RequestAction;
 
-  @ApiPropertyOptional({ type: String, description: "The platform's id of the session; with `link` only" })
-  @ValidateIf((dto: ResolveSessionDto) => dto.action === 'link' || dto.sessionId !== undefined)
+  /** The platform's id of the session; with `link` only */
+  @ValidateIf((dto: ResolveSessionRequest) => dto.action === 'link' || dto.sessionId !== undefined)
   @IsString()
   @Matches(/^\S+$/, { message: 'must be the id of a session on the platform' })
   @IsPlatformId()

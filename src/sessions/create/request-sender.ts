@@ -7,7 +7,7 @@ import { Metrics } from '../../http/server/metrics.js';
 import { SessionsClient } from '../../platform/clients/sessions-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -103,7 +103,7 @@ export class RequestSender {
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
-  private opened({ session, body }: RequestClaim): CreateSessionRequest | undefined {
+  private opened({ session, body }: RequestClaim): CreateTherapySessionRequest | undefined {
     try {
       return this.seal.openRequest(session, body);
     } catch (error) {

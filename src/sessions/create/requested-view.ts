@@ -1,6 +1,6 @@
-import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
-import type { SessionView } from '../read/session-view.js';
-import type { CreateSessionDto } from './create-session.dto.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
+import type { SessionResponse } from '../read/session-view.js';
+import type { CreateSessionRequest } from './create-session.dto.js';
 
 /**
  * Shows a request for a session as it was committed, where the row that shows it can't be read.
@@ -10,10 +10,10 @@ import type { CreateSessionDto } from './create-session.dto.js';
  */
 export function requestedView(
   id: string,
-  dto: CreateSessionDto,
-  body: CreateSessionRequest | undefined,
+  dto: CreateSessionRequest,
+  body: CreateTherapySessionRequest | undefined,
   now: Date,
-): SessionView {
+): SessionResponse {
   return {
     id,
     sessionId: null,
@@ -36,6 +36,6 @@ export function requestedView(
     lastEventAt: null,
     fetchedAt: null,
     goneAt: null,
-    updatedAt: now.toISOString(),
+    updatedAt: now,
   };
 }

@@ -1,21 +1,14 @@
 import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
-import {
-  ApiAcceptedResponse,
-  ApiBody,
-  ApiCreatedResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { BodyLimit } from '../../http/request/route-options.js';
-import { SessionView } from '../read/session-view.js';
+import { SessionResponse } from '../read/session-view.js';
 import { CREATE_EXAMPLES } from './create-examples.js';
-import { CreateSessionDto, ResolveSessionDto, SESSION_BODY_LIMIT } from './create-session.dto.js';
+import { CreateSessionRequest, ResolveSessionRequest, SESSION_BODY_LIMIT } from './create-session.dto.js';
 import { CREATE_WAIT_SECONDS } from './request-timing.js';
 import { SessionRequests } from './session-requests.js';
 
@@ -26,43 +19,45 @@ import { SessionRequests } from './session-requests.js';
 export class SessionRequestsController {
   constructor(private readonly requests: SessionRequests) {}
 
+  /**
+   * Asks for a session of notes from a text or from recordings
+   *
+   * @remarks 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to
+   * ten seconds for it.
+   */
   @Post()
-  @ApiOperation({
-    summary: 'Asks for a session of notes from a text or from recordings',
-    description:
-      "201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to ten seconds for it.",
-  })
   @HttpCode(201)
   @BodyLimit(SESSION_BODY_LIMIT)
   @Idempotent()
-  @ApiBody({ type: CreateSessionDto, examples: CREATE_EXAMPLES })
-  @ApiCreatedResponse({ type: SessionView })
-  @ApiAcceptedResponse({ type: SessionView, description: 'Kept and shown as Requested or Unknown' })
+  @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
+  @ApiCreatedResponse({ type: SessionResponse })
+  @ApiAcceptedResponse({ type: SessionResponse, description: 'Kept and shown as Requested or Unknown' })
   async create(
     @CreationId() id: string,
-    @Body() dto: CreateSessionDto,
+    @Body() dto: CreateSessionRequest,
     @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
     @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<SessionView> {
+  ): Promise<SessionResponse> {
     const session = await this.requests.create(id, dto, { seconds, signal });
     reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
     return session;
   }
 
+  /**
+   * Says what became of a request that got no answer
+   *
+   * @remarks `link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.
+   */
   @Post(':id/resolve')
-  @ApiOperation({
-    summary: 'Says what became of a request that got no answer',
-    description: '`link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.',
-  })
   @HttpCode(200)
-  @ApiOkResponse({ type: SessionView })
+  @ApiOkResponse({ type: SessionResponse })
   async resolve(
     @Param('id') id: string,
-    @Body() dto: ResolveSessionDto,
+    @Body() dto: ResolveSessionRequest,
     @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<SessionView> {
+  ): Promise<SessionResponse> {
     return this.requests.resolve(id, dto, { seconds, signal });
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { shownAppointment } from '../model/correlation-id.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { InputKind } from './create-request.js';
@@ -25,7 +25,7 @@ export type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'A
 export interface NewRequest {
   /** Our id of the session. */
   id: string;
-  body: CreateSessionRequest;
+  body: CreateTherapySessionRequest;
   inputKind: InputKind;
 }
 
@@ -195,7 +195,7 @@ export class SessionRequestsRepository {
 
   private async inTheWay(
     tx: PoolClient,
-    { partnerAppointmentId, providerUserId }: CreateSessionRequest,
+    { partnerAppointmentId, providerUserId }: CreateTherapySessionRequest,
   ): Promise<OpenRequest | undefined> {
     const { rows } = await tx.query<OpenRequest>(
       `SELECT session, state FROM session_requests

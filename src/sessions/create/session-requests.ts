@@ -9,19 +9,19 @@ import { pollUntil } from '../../http/request/poll-until.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.repository.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
-import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { correlationId } from '../model/correlation-id.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionReader } from '../read/session-reader.js';
-import type { SessionView } from '../read/session-view.js';
+import type { SessionResponse } from '../read/session-view.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { createRequest, inputKind } from './create-request.js';
 import { createFault } from './create-rules.js';
-import type { CreateSessionDto, ResolveSessionDto } from './create-session.dto.js';
+import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
 import { RequestOutcomesRepository } from './request-outcomes.repository.js';
 import { requestedView } from './requested-view.js';
 import { type OpenRequest, SessionRequestsRepository } from './session-requests.repository.js';
@@ -60,7 +60,7 @@ export class SessionRequests {
    * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled` or as {@link parties}; 422;
    *   501 `not-configured`
    */
-  async create(id: string, dto: CreateSessionDto, patience: Patience): Promise<SessionView> {
+  async create(id: string, dto: CreateSessionRequest, patience: Patience): Promise<SessionResponse> {
     requireCapability('session-create', this.contract, this.env);
     const handedOut = await this.handedOut.known('recording', dto.input.recording?.recordingUrls ?? []);
     const fault = createFault(dto, { privateHostsAllowed: this.env.privateHostsAllowed }, handedOut);
@@ -73,7 +73,10 @@ export class SessionRequests {
     );
   }
 
-  private keep(id: string, dto: CreateSessionDto): Promise<{ inTheWay?: OpenRequest; body?: CreateSessionRequest }> {
+  private keep(
+    id: string,
+    dto: CreateSessionRequest,
+  ): Promise<{ inTheWay?: OpenRequest; body?: CreateTherapySessionRequest }> {
     return this.database.transaction(async (tx) => {
       if ((await this.requests.state(id, tx)) !== undefined) return {};
       const names = { provider: dto.provider, client: dto.client ?? undefined };
@@ -89,7 +92,11 @@ export class SessionRequests {
    * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422 `session-id-needed`,
    *   `not-on-platform` or `other-provider`; 503; 504
    */
-  async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionDto, patience: Patience): Promise<SessionView> {
+  async resolve(
+    idOrAlias: string,
+    { action, sessionId }: ResolveSessionRequest,
+    patience: Patience,
+  ): Promise<SessionResponse> {
     const known = await this.reader.show(idOrAlias);
     const { id, providerUserId } = known;
     if (action === 'create') {
@@ -111,7 +118,7 @@ export class SessionRequests {
   }
 
   /** @returns the session as it is after the wait, or why it is none */
-  private async settled(id: string, { seconds, signal }: Patience): Promise<SessionView | Problem> {
+  private async settled(id: string, { seconds, signal }: Patience): Promise<SessionResponse | Problem> {
     this.notifier.notify(SESSION_REQUEST_QUEUE, 'requested');
     const session = await pollUntil(
       seconds,
@@ -165,7 +172,7 @@ function unsettled({ session, state }: OpenRequest): Problem {
   return new Problem(409, 'session-unsettled', detail, { extensions: { session, state } });
 }
 
-function rejected({ id, error }: SessionView): Problem {
+function rejected({ id, error }: SessionResponse): Problem {
   const detail = 'The platform did not take this session; platformMessage says why.';
   const extensions = { session: id, platformMessage: error?.message || null };
   return new Problem(400, error?.code ?? 'platform-rejected', detail, { extensions });

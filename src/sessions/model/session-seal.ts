@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { CreateSessionRequest } from '../../platform/contract/wire-types.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { Vault } from '../../vault/vault.js';
 import type { NoteLine } from './note-documents.js';
 
@@ -54,12 +54,12 @@ export class SessionSeal {
     return sealed === null ? null : JSON.parse(this.vault.open(processingPlace(processingId), sealed));
   }
 
-  sealRequest(session: string, body: CreateSessionRequest): Buffer {
+  sealRequest(session: string, body: CreateTherapySessionRequest): Buffer {
     return this.vault.seal(requestPlace(session), JSON.stringify(body));
   }
 
-  openRequest(session: string, sealed: Buffer): CreateSessionRequest {
-    return JSON.parse(this.vault.open(requestPlace(session), sealed)) as CreateSessionRequest;
+  openRequest(session: string, sealed: Buffer): CreateTherapySessionRequest {
+    return JSON.parse(this.vault.open(requestPlace(session), sealed)) as CreateTherapySessionRequest;
   }
 
   sealNotice(deliveryId: string, payload: unknown): Buffer {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Problem } from '../../http/problem/problem.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { ProcessingReadsRepository } from './processing-reads.repository.js';
-import type { ProcessingNoticeView, ProcessingSessionView } from './processing-view.js';
+import type { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
 
 /** What the Processing API told, opened for whoever may read it. */
 @Injectable()
@@ -13,7 +13,7 @@ export class ProcessingReader {
   ) {}
 
   /** @throws {Problem} 404 `unknown-processing-session` */
-  async session(processingId: string): Promise<ProcessingSessionView> {
+  async session(processingId: string): Promise<ProcessingSessionResponse> {
     const row = await this.reads.findSession(processingId);
     if (!row) {
       const detail = 'No processing session with this id is known here.';
@@ -25,12 +25,12 @@ export class ProcessingReader {
       sessionId: row.session_id,
       answer: this.seal.openProcessingAnswer(row.processing_id, row.answer),
       fault: row.fault,
-      updatedAt: row.updated_at.toISOString(),
+      updatedAt: row.updated_at,
     };
   }
 
   /** @throws {Problem} 404 `unknown-processing-notice` */
-  async notice(deliveryId: string): Promise<ProcessingNoticeView> {
+  async notice(deliveryId: string): Promise<ProcessingNoticeResponse> {
     const row = await this.reads.findNotice(deliveryId);
     if (!row) {
       const detail = 'No such event is kept here; it was never told, or is older than is kept.';
@@ -41,7 +41,7 @@ export class ProcessingReader {
       processingId: row.processing_id,
       sessionId: row.session_id,
       body: this.seal.openNotice(row.delivery_id, row.payload),
-      receivedAt: row.received_at.toISOString(),
+      receivedAt: row.received_at,
     };
   }
 }

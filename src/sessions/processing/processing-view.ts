@@ -1,50 +1,34 @@
 import { ApiProperty } from '@nestjs/swagger';
 
 /** What the platform told of a processing id of its own. */
-export class ProcessingSessionView {
-  @ApiProperty({ type: String, description: "The platform's" })
+export class ProcessingSessionResponse {
+  /** The platform's */
   processingId!: string;
 
-  @ApiProperty({
-    type: String,
-    format: 'uuid',
-    nullable: true,
-    description: 'Our id of the session that it belongs to',
-  })
+  /** Our id of the session that it belongs to */
+  @ApiProperty({ type: String, format: 'uuid', nullable: true })
   session!: string | null;
-
-  @ApiProperty({ type: String, nullable: true, description: "The platform's id of that session" })
+  /** The platform's id of that session */
   sessionId!: string | null;
 
-  @ApiProperty({
-    nullable: true,
-    type: 'object',
-    additionalProperties: true,
-    description: 'What it answered when it was looked up, as it came; null until then',
-  })
+  /** What it answered when it was looked up, as it came; null until then */
+  @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
   answer!: unknown;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Why the last look-up failed, e.g. gone' })
+  /** Why the last look-up failed, e.g. gone */
   fault!: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  updatedAt!: string;
+  updatedAt!: Date;
 }
 
 /** A PROCESSING_SESSION_NOTES_FINISHED event, of which the specification shows nothing. */
-export class ProcessingNoticeView {
-  @ApiProperty({ type: String })
+export class ProcessingNoticeResponse {
   deliveryId!: string;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Where the contract file says that it stands' })
+  /** Where the contract file says that it stands */
   processingId!: string | null;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Where the contract file says that it stands' })
+  /** Where the contract file says that it stands */
   sessionId!: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: true, description: 'The whole event as it came' })
+  /** The whole event as it came */
+  @ApiProperty({ type: 'object', additionalProperties: true })
   body!: unknown;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  receivedAt!: string;
+  receivedAt!: Date;
 }

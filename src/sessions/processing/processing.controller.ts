@@ -1,9 +1,9 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ProcessingReader } from './processing-reader.js';
-import { ProcessingNoticeView, ProcessingSessionView } from './processing-view.js';
+import { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
 
 /** What the Processing API told; the feed names these routes. */
 @ApiTags('sessions')
@@ -12,19 +12,17 @@ import { ProcessingNoticeView, ProcessingSessionView } from './processing-view.j
 export class ProcessingController {
   constructor(private readonly reader: ProcessingReader) {}
 
+  /** What the platform answered about a processing id, and its session */
   @Get('processing-sessions/:processingId')
-  @ApiOperation({ summary: 'What the platform answered about a processing id, and its session' })
   @AuditedRead()
-  @ApiOkResponse({ type: ProcessingSessionView })
-  async session(@Param('processingId') processingId: string): Promise<ProcessingSessionView> {
+  async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     return this.reader.session(processingId);
   }
 
+  /** An event whose content the specification does not show, as it came */
   @Get('processing-notices/:deliveryId')
-  @ApiOperation({ summary: 'An event whose content the specification does not show, as it came' })
   @AuditedRead()
-  @ApiOkResponse({ type: ProcessingNoticeView })
-  async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeView> {
+  async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeResponse> {
     return this.reader.notice(deliveryId);
   }
 }

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
-import { RefreshDto } from '../read/sessions.dto.js';
+import { RefreshRequest } from '../read/sessions.dto.js';
 import type { PendingRefreshes } from '../refresh/wanted-refreshes.repository.js';
 import { Refreshes } from './refreshes.js';
 
@@ -11,16 +11,16 @@ import { Refreshes } from './refreshes.js';
 export class RefreshesController {
   constructor(private readonly refreshes: Refreshes) {}
 
+  /** Makes sessions due; they are fetched one after the other */
   @Post()
-  @ApiOperation({ summary: 'Makes sessions due; they are fetched one after the other' })
   @HttpCode(202)
   @Scopes('sessions:write')
-  async begin(@Body() dto: RefreshDto): Promise<{ sessions: number }> {
+  async begin(@Body() dto: RefreshRequest): Promise<{ sessions: number }> {
     return { sessions: await this.refreshes.begin(dto) };
   }
 
+  /** How many sessions still wait to be fetched */
   @Get()
-  @ApiOperation({ summary: 'How many sessions still wait to be fetched' })
   @Scopes('sessions:read')
   async pending(): Promise<PendingRefreshes> {
     return this.refreshes.pending();

@@ -1,20 +1,25 @@
-import type { NotesView, NoteView } from './notes-view.js';
-import type { SessionView } from './session-view.js';
+import type { NoteResponse, NotesResponse } from './notes-view.js';
+import type { SessionResponse } from './session-view.js';
 
 export const DOCUMENT = '0f4bb8a2-6a0e-4d3b-9b53-0d5b6a6c1a01';
 
-export function note(category: string, text: string, nestingLevel = 0, categoryName: string | null = null): NoteView {
+export function note(
+  category: string,
+  text: string,
+  nestingLevel = 0,
+  categoryName: string | null = null,
+): NoteResponse {
   return { category, categoryName, text, nestingLevel };
 }
 
 /** The notes of a session with one document. */
-export function notesOf(lines: NoteView[], more: Partial<NotesView['documents'][number]> = {}): NotesView {
+export function notesOf(lines: NoteResponse[], more: Partial<NotesResponse['documents'][number]> = {}): NotesResponse {
   const document = {
     documentId: DOCUMENT,
     sessionDocumentId: 'd-1',
     noteTemplateId: 'soap',
     revision: 1,
-    fetchedAt: '2026-03-01T10:00:00.000Z',
+    fetchedAt: new Date('2026-03-01T10:00:00.000Z'),
     supersededAt: null,
     notes: lines,
     ...more,
@@ -22,7 +27,7 @@ export function notesOf(lines: NoteView[], more: Partial<NotesView['documents'][
   return { sessionId: 's-1', notesRevision: 1, documents: [document] };
 }
 
-export function sessionOf(more: Partial<SessionView> = {}): SessionView {
+export function sessionOf(more: Partial<SessionResponse> = {}): SessionResponse {
   return {
     id: '9d0b7c40-31c8-4a55-8a4e-5f3a2b1c0d9e',
     sessionId: 's-1',
@@ -43,9 +48,9 @@ export function sessionOf(more: Partial<SessionView> = {}): SessionView {
     recordingDurationMs: 1000,
     sessionDurationMs: null,
     notesRevision: 1,
-    fetchedAt: '2026-03-01T10:00:00.000Z',
+    fetchedAt: new Date('2026-03-01T10:00:00.000Z'),
     goneAt: null,
-    updatedAt: '2026-03-01T10:00:00.000Z',
+    updatedAt: new Date('2026-03-01T10:00:00.000Z'),
     ...more,
   };
 }

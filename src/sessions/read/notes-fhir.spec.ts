@@ -106,7 +106,9 @@ describe('notes as FHIR R4', () => {
       ['amended', undefined],
     ]);
     expect(statuses(sessionOf({ state: 'Processing' }))[0]).toEqual(['current', 'preliminary']);
-    expect(statuses(sessionOf(), { supersededAt: '2026-03-01T11:00:00.000Z' })).toEqual([['superseded', 'final']]);
+    expect(statuses(sessionOf(), { supersededAt: new Date('2026-03-01T11:00:00.000Z') })).toEqual([
+      ['superseded', 'final'],
+    ]);
   });
 
   test('a session without a mapped provider or with several clients names what is known', () => {

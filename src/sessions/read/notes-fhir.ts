@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { sectionsOf } from '../model/note-sections.js';
 import { documentAsMarkdown } from './notes-markdown.js';
-import type { DocumentView, NotesView } from './notes-view.js';
-import type { SessionView } from './session-view.js';
+import type { DocumentResponse, NotesResponse } from './notes-view.js';
+import type { SessionResponse } from './session-view.js';
 
 /** What a FHIR resource may hold; the shapes below say which fields. */
 export type FhirElement = { [name: string]: string | FhirElement | FhirElement[] };
@@ -20,7 +20,7 @@ const NOTE_TYPE: FhirElement = {
  *
  * @param now when the bundle is made
  */
-export function notesAsFhir(session: SessionView, notes: NotesView, now: Date): FhirElement {
+export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now: Date): FhirElement {
   const resources = notes.documents.flatMap((document) => [
     documentReference(session, document),
     ...(document.supersededAt === null ? [composition(session, document)] : []),
@@ -37,7 +37,7 @@ export function notesAsFhir(session: SessionView, notes: NotesView, now: Date): 
   };
 }
 
-function documentReference(session: SessionView, document: DocumentView): FhirElement {
+function documentReference(session: SessionResponse, document: DocumentResponse): FhirElement {
   const appointment = session.partnerAppointmentId;
   return {
     resourceType: 'DocumentReference',
@@ -48,7 +48,7 @@ function documentReference(session: SessionView, document: DocumentView): FhirEl
     docStatus: statusOf(session, document),
     type: NOTE_TYPE,
     ...subjectOf(session),
-    date: document.fetchedAt,
+    date: document.fetchedAt.toISOString(),
     author: [authorOf(session)],
     description: `Therapy session note, template ${document.noteTemplateId}, revision ${document.revision}`,
     content: [
@@ -57,7 +57,7 @@ function documentReference(session: SessionView, document: DocumentView): FhirEl
           contentType: 'text/markdown; charset=utf-8',
           data: Buffer.from(documentAsMarkdown(document), 'utf8').toString('base64'),
           title: 'Therapy session note',
-          creation: document.fetchedAt,
+          creation: document.fetchedAt.toISOString(),
         },
       },
     ],
@@ -72,7 +72,7 @@ function documentReference(session: SessionView, document: DocumentView): FhirEl
   };
 }
 
-function composition(session: SessionView, document: DocumentView): FhirElement {
+function composition(session: SessionResponse, document: DocumentResponse): FhirElement {
   const sections = sectionsOf(document.notes);
   return {
     resourceType: 'Composition',
@@ -81,7 +81,7 @@ function composition(session: SessionView, document: DocumentView): FhirElement 
     status: statusOf(session, document),
     type: NOTE_TYPE,
     ...subjectOf(session),
-    date: document.fetchedAt,
+    date: document.fetchedAt.toISOString(),
     author: [authorOf(session)],
     title: 'Therapy session note',
     relatesTo: [{ code: 'transforms', targetReference: { reference: `urn:uuid:${document.documentId}` } }],
@@ -99,19 +99,19 @@ function composition(session: SessionView, document: DocumentView): FhirElement 
 }
 
 /** A note that is still being made is preliminary; one that was changed after it was final is amended. */
-function statusOf(session: SessionView, document: DocumentView): string {
+function statusOf(session: SessionResponse, document: DocumentResponse): string {
   if (session.state !== 'Done') return 'preliminary';
   return document.revision === 1 ? 'final' : 'amended';
 }
 
 /** A note has one subject; with several clients, or none that the EHR named, it is left out. */
-function subjectOf(session: SessionView): FhirElement {
+function subjectOf(session: SessionResponse): FhirElement {
   const [client, another] = session.clients;
   if (client === undefined || another !== undefined || session.clientUserIds.length > 1) return {};
   return { subject: { type: 'Patient', identifier: { system: 'urn:notebridge:client', value: client } } };
 }
 
-function authorOf(session: SessionView): FhirElement {
+function authorOf(session: SessionResponse): FhirElement {
   const { provider, providerUserId } = session;
   if (provider !== null) {
     return { type: 'Practitioner', identifier: { system: 'urn:notebridge:provider', value: provider } };
@@ -122,7 +122,7 @@ function authorOf(session: SessionView): FhirElement {
   return { type: 'Practitioner', display: 'Not known' };
 }
 
-function revisionId(document: DocumentView): string {
+function revisionId(document: DocumentResponse): string {
   return `${document.documentId}/${document.revision}`;
 }
 

@@ -40,7 +40,7 @@ describe('notes as Markdown', () => {
   });
 
   test('superseded documents are left out, and without any it says so', () => {
-    const gone = notesOf([note('Plan', 'x')], { supersededAt: '2026-03-01T11:00:00.000Z' });
+    const gone = notesOf([note('Plan', 'x')], { supersededAt: new Date('2026-03-01T11:00:00.000Z') });
     expect(notesAsMarkdown(gone)).toBe('# Session notes\n\nNo notes are available.\n');
   });
 });

@@ -1,8 +1,8 @@
 import { sectionsOf } from '../model/note-sections.js';
-import type { DocumentView, NotesView } from './notes-view.js';
+import type { DocumentResponse, NotesResponse } from './notes-view.js';
 
 /** Renders the current documents of a session as CommonMark; the platform's texts are shown as they are, not as markup. */
-export function notesAsMarkdown(notes: NotesView): string {
+export function notesAsMarkdown(notes: NotesResponse): string {
   const current = notes.documents.filter((document) => document.supersededAt === null);
   if (current.length === 0) return '# Session notes\n\nNo notes are available.\n';
   return ['# Session notes', ...current.map((document) => documentAsMarkdown(document, 2))].join('\n\n').concat('\n');
@@ -13,7 +13,7 @@ export function notesAsMarkdown(notes: NotesView): string {
  *
  * @param level of its heading
  */
-export function documentAsMarkdown(document: DocumentView, level = 1): string {
+export function documentAsMarkdown(document: DocumentResponse, level = 1): string {
   const heading = `${'#'.repeat(level)} Note template ${escaped(document.noteTemplateId)}, revision ${document.revision}`;
   const sections = sectionsOf(document.notes).map(({ title, lines }) =>
     [`${'#'.repeat(level + 1)} ${inOneLine(title)}`, ...blocks(lines)].join('\n\n'),

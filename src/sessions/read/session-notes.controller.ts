@@ -1,5 +1,5 @@
 import { Controller, Get, Header, Headers, Param, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
@@ -8,7 +8,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { chooseFormat, NOTE_FORMATS } from './note-formats.js';
 import { type FhirElement, notesAsFhir } from './notes-fhir.js';
 import { notesAsMarkdown } from './notes-markdown.js';
-import { NotesView, RevisionsView } from './notes-view.js';
+import { NotesResponse, RevisionsResponse } from './notes-view.js';
 import { SessionReader } from './session-reader.js';
 
 /** The notes of a session, in the form that Accept asks for. */
@@ -20,18 +20,18 @@ export class SessionNotesController {
     private readonly clock: Clock,
   ) {}
 
+  /** The notes of a session: JSON, Markdown or FHIR */
   @Get()
-  @ApiOperation({ summary: 'The notes of a session: JSON, Markdown or FHIR' })
   @Scopes('notes:read')
   @AuditedRead()
   @Header('Vary', 'Accept')
   @ApiProduces(...NOTE_FORMATS)
-  @ApiOkResponse({ type: NotesView })
+  @ApiOkResponse({ type: NotesResponse })
   async notes(
     @Param('id') id: string,
     @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<NotesView | FhirElement | string> {
+  ): Promise<NotesResponse | FhirElement | string> {
     const format = chooseFormat(accept);
     if (!format) throw new Problem(406, 'not-acceptable', `Notes are given out as ${NOTE_FORMATS.join(', ')}.`);
     const { session, notes } = await this.reader.notes(id);
@@ -40,12 +40,11 @@ export class SessionNotesController {
     return format === 'application/json' ? notes : notesAsFhir(session, notes, this.clock.now());
   }
 
+  /** Every version of one document that was fetched, the newest first */
   @Get(':documentId/revisions')
-  @ApiOperation({ summary: 'Every version of one document that was fetched, the newest first' })
   @Scopes('notes:read')
   @AuditedRead()
-  @ApiOkResponse({ type: RevisionsView })
-  async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsView> {
+  async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsResponse> {
     return this.reader.revisions(id, documentId);
   }
 }

@@ -3,9 +3,9 @@ import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
-import type { NotesView, RevisionsView } from './notes-view.js';
+import type { NotesResponse, RevisionsResponse } from './notes-view.js';
 import { type SessionCursor, type SessionFilter, SessionReadsRepository } from './session-reads.repository.js';
-import { type ReadSession, type SessionView, sessionView } from './session-view.js';
+import { type ReadSession, type SessionResponse, sessionView } from './session-view.js';
 
 /** What was gained from a session's audio; what the platform did not give is null. */
 export interface InsightsView {
@@ -22,7 +22,7 @@ export class SessionReader {
     private readonly seal: SessionSeal,
   ) {}
 
-  async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionView>> {
+  async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionResponse>> {
     const after = decodeCursor<SessionCursor>(cursor, 'time', 'uuid');
     const rows = await this.reads.list(filter, limit + 1, after);
     return pageOf(
@@ -34,12 +34,12 @@ export class SessionReader {
   }
 
   /** @param id ours or the platform's @param tx reads within it @throws {Problem} 404 `unknown-session` */
-  async show(id: string, tx?: PoolClient): Promise<SessionView> {
+  async show(id: string, tx?: PoolClient): Promise<SessionResponse> {
     return sessionView(await this.find(id, tx), this.seal);
   }
 
   /** @throws {Problem} 404 `unknown-session` */
-  async notes(id: string): Promise<{ session: SessionView; notes: NotesView }> {
+  async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
     const { row, documents } = (await this.reads.findWithDocuments(id)) ?? unknownSession();
     const notes = {
       sessionId: row.session_id,
@@ -49,8 +49,8 @@ export class SessionReader {
         sessionDocumentId: document.session_document_id,
         noteTemplateId: document.note_template_id,
         revision: document.revision,
-        fetchedAt: document.fetched_at.toISOString(),
-        supersededAt: document.superseded_at?.toISOString() ?? null,
+        fetchedAt: document.fetched_at,
+        supersededAt: document.superseded_at,
         notes: this.seal.openNotes(document.id, document.revision, document.notes),
       })),
     };
@@ -58,7 +58,7 @@ export class SessionReader {
   }
 
   /** @throws {Problem} 404 `unknown-session`, `unknown-document` */
-  async revisions(id: string, documentId: string): Promise<RevisionsView> {
+  async revisions(id: string, documentId: string): Promise<RevisionsResponse> {
     const { id: session } = await this.find(id);
     const rows = await this.reads.revisions(session, documentId);
     const [newest] = rows;
@@ -69,7 +69,7 @@ export class SessionReader {
       items: rows.map((row) => ({
         revision: row.revision,
         sessionDocumentId: row.session_document_id,
-        fetchedAt: row.fetched_at.toISOString(),
+        fetchedAt: row.fetched_at,
         notes: this.seal.openNotes(row.document, row.revision, row.notes),
       })),
     };

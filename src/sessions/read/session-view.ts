@@ -12,88 +12,50 @@ export interface ReadSession extends SessionColumns {
   updated_at: Date;
 }
 
-export class SessionErrorView {
-  @ApiProperty({ type: String, example: 'low-content-transcript' })
+export class SessionErrorResponse {
+  /** @example low-content-transcript */
   code!: string;
-
-  @ApiProperty({ type: String })
   message!: string;
 }
 
 /** A session as the EHR sees it. */
-export class SessionView {
-  @ApiProperty({ type: String, format: 'uuid', description: 'Ours; it never changes' })
+export class SessionResponse {
+  /** Ours; it never changes */
+  @ApiProperty({ format: 'uuid' })
   id!: string;
-
-  @ApiProperty({ type: String, nullable: true, description: "The platform's" })
+  /** The platform's */
   sessionId!: string | null;
-
-  @ApiProperty({ type: String, nullable: true })
   partnerAppointmentId!: string | null;
-
-  @ApiProperty({ type: String, nullable: true, description: 'External id; null when the EHR never named the provider' })
+  /** External id; null when the EHR never named the provider */
   provider!: string | null;
-
-  @ApiProperty({ type: [String], description: 'External ids of the clients that the EHR named' })
+  /** External ids of the clients that the EHR named */
   clients!: string[];
-
-  @ApiProperty({ type: String, nullable: true })
   providerUserId!: string | null;
-
-  @ApiProperty({ type: [String] })
   clientUserIds!: string[];
-
-  @ApiProperty({ type: [String] })
   noteTemplateIds!: string[];
-
-  @ApiProperty({ enum: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'] })
   state!: ShownState;
-
-  @ApiProperty({
-    enum: ['platform', 'events'],
-    nullable: true,
-    description: "Whether the state is that of the platform's newest answer, or what its events say; else null",
-  })
+  /** Whether the state is that of the platform's newest answer, or what its events say; else null */
   stateFrom!: StateSource | null;
-
-  @ApiProperty({ type: Boolean, nullable: true })
   aiNotesEnabled!: boolean | null;
-
-  @ApiProperty({ type: Boolean, description: 'False while the platform may still change aiNotesEnabled' })
+  /** False while the platform may still change aiNotesEnabled */
   aiNotesFinal!: boolean;
-
-  @ApiProperty({ type: SessionErrorView, nullable: true })
-  error!: SessionErrorView | null;
-
-  @ApiProperty({ type: String, nullable: true })
+  error!: SessionErrorResponse | null;
   date!: string | null;
-
-  @ApiProperty({ type: String, nullable: true })
   sessionCreatedAt!: string | null;
-
-  @ApiProperty({ type: Number, nullable: true })
   recordingDurationMs!: number | null;
-
-  @ApiProperty({ type: Number, nullable: true })
   sessionDurationMs!: number | null;
-
-  @ApiProperty({ type: Number, description: 'Rises whenever the notes change' })
+  /** Rises whenever the notes change */
   notesRevision!: number;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When the platform last told of it' })
-  lastEventAt!: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it was last fetched' })
-  fetchedAt!: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Since when the platform lacks it' })
-  goneAt!: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  updatedAt!: string;
+  /** When the platform last told of it */
+  lastEventAt!: Date | null;
+  /** When it was last fetched */
+  fetchedAt!: Date | null;
+  /** Since when the platform lacks it */
+  goneAt!: Date | null;
+  updatedAt!: Date;
 }
 
-export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
+export function sessionView(row: ReadSession, seal: SessionSeal): SessionResponse {
   return {
     id: row.id,
     sessionId: row.session_id,
@@ -113,9 +75,9 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionView {
         : { code: row.error_code, message: seal.openErrorMessage(row.id, row.error_message) ?? '' },
     ...factsOf(row),
     notesRevision: row.notes_revision,
-    lastEventAt: row.last_event_at?.toISOString() ?? null,
-    fetchedAt: row.fetched_at?.toISOString() ?? null,
-    goneAt: row.not_found_at?.toISOString() ?? null,
-    updatedAt: row.updated_at.toISOString(),
+    lastEventAt: row.last_event_at,
+    fetchedAt: row.fetched_at,
+    goneAt: row.not_found_at,
+    updatedAt: row.updated_at,
   };
 }

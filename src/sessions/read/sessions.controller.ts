@@ -1,12 +1,12 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import type { Page } from '../../http/request/page.js';
 import { RecordingUrl } from './recording-url.js';
 import { type InsightsView, SessionReader } from './session-reader.js';
-import { SessionView } from './session-view.js';
+import { SessionResponse } from './session-view.js';
 import { SessionsQuery } from './sessions.dto.js';
 
 /** Sessions as the EHR reads them; `{id}` is ours or the platform's. */
@@ -18,47 +18,48 @@ export class SessionsController {
     private readonly recordingUrls: RecordingUrl,
   ) {}
 
+  /** Sessions in the order of their last change, the oldest first */
   @Get()
-  @ApiOperation({ summary: 'Sessions in the order of their last change, the oldest first' })
   @Scopes('sessions:read')
-  async list(@Query() query: SessionsQuery): Promise<Page<SessionView>> {
+  async list(@Query() query: SessionsQuery): Promise<Page<SessionResponse>> {
     const { limit, cursor, updatedSince, ...filter } = query;
     const since = updatedSince === undefined ? undefined : new Date(updatedSince);
     return this.reader.list({ ...filter, updatedSince: since }, limit, cursor);
   }
 
+  /** One session, by our id or the platform's */
   @Get(':id')
-  @ApiOperation({ summary: "One session, by our id or the platform's" })
   @Scopes('sessions:read')
-  @ApiOkResponse({ type: SessionView })
-  async show(@Param('id') id: string): Promise<SessionView> {
+  async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
   }
 
+  /**
+   * The transcript as the platform gave it
+   *
+   * @remarks Utterances with their words, and who spoke.
+   */
   @Get(':id/transcript')
-  @ApiOperation({
-    summary: 'The transcript as the platform gave it',
-    description: 'Utterances with their words, and who spoke.',
-  })
   @Scopes('notes:read')
   @AuditedRead()
   async transcript(@Param('id') id: string): Promise<unknown> {
     return this.reader.transcript(id);
   }
 
+  /** Topics, named entities and analytics as the platform gave them */
   @Get(':id/insights')
-  @ApiOperation({ summary: 'Topics, named entities and analytics as the platform gave them' })
   @Scopes('notes:read')
   @AuditedRead()
   async insights(@Param('id') id: string): Promise<InsightsView> {
     return this.reader.insights(id);
   }
 
+  /**
+   * An address of the recording that is valid for a limited time
+   *
+   * @remarks It is asked for now, and not stored.
+   */
   @Get(':id/recording-url')
-  @ApiOperation({
-    summary: 'An address of the recording that is valid for a limited time',
-    description: 'It is asked for now, and not stored.',
-  })
   @Scopes('notes:read')
   @AuditedRead()
   async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {

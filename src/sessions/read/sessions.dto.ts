@@ -14,43 +14,43 @@ function IsMoment(): PropertyDecorator {
 
 /** `GET /v1/sessions` */
 export class SessionsQuery extends PageQuery {
-  @ApiPropertyOptional({ type: String, description: 'External id of the provider' })
+  /** External id of the provider */
   @IsOptional()
   @IsString()
   @MaxLength(512)
   provider?: string;
 
-  @ApiPropertyOptional({ type: String, description: 'External id of a client who took part' })
+  /** External id of a client who took part */
   @IsOptional()
   @IsString()
   @MaxLength(512)
   client?: string;
 
-  @ApiPropertyOptional({ type: String, description: 'partnerAppointmentId' })
+  /** partnerAppointmentId */
   @IsOptional()
   @IsString()
   @MaxLength(PLATFORM_ID_MAX)
   appointment?: string;
 
-  @ApiPropertyOptional({ enum: STATES })
   @IsOptional()
   @IsIn(STATES)
   state?: ShownState;
 
-  @ApiPropertyOptional({ type: String, format: 'date-time' })
+  @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
   @IsMoment()
   updatedSince?: string;
 }
 
 /** `POST /v1/sessions/refreshes`: exactly one of the two. */
-export class RefreshDto {
-  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Every session heard of or changed since' })
+export class RefreshRequest {
+  /** Every session heard of or changed since */
+  @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
   @IsMoment()
   since?: string;
 
-  @ApiPropertyOptional({ type: String, description: "One session: our id or the platform's" })
+  /** One session: our id or the platform's */
   @IsOptional()
   @IsString()
   @MaxLength(PLATFORM_ID_MAX)

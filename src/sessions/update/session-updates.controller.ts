@@ -1,12 +1,12 @@
 import { Body, Controller, HttpCode, Param, Patch, Put } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { BodyLimit } from '../../http/request/route-options.js';
 import { SESSION_BODY_LIMIT } from '../create/create-session.dto.js';
-import { SessionView } from '../read/session-view.js';
+import { SessionResponse } from '../read/session-view.js';
 import { SessionUpdates } from './session-updates.js';
 import { UPDATE_EXAMPLES } from './update-examples.js';
-import { NoteTemplatesDto, UpdateSessionDto } from './update-session.dto.js';
+import { NoteTemplatesRequest, UpdateSessionRequest } from './update-session.dto.js';
 
 /** Changes to sessions; `{id}` is ours or the platform's. */
 @ApiTags('sessions')
@@ -15,27 +15,31 @@ import { NoteTemplatesDto, UpdateSessionDto } from './update-session.dto.js';
 export class SessionUpdatesController {
   constructor(private readonly updates: SessionUpdates) {}
 
+  /**
+   * Changes what the notes are made from
+   *
+   * @remarks What is absent, null or blank stays as it is; at least one field must say something.
+   */
   @Patch()
-  @ApiOperation({
-    summary: 'Changes what the notes are made from',
-    description: 'What is absent, null or blank stays as it is; at least one field must say something.',
-  })
   @HttpCode(200)
   @BodyLimit(SESSION_BODY_LIMIT)
-  @ApiBody({ type: UpdateSessionDto, examples: UPDATE_EXAMPLES })
-  @ApiOkResponse({ type: SessionView })
-  async update(@Param('id') id: string, @Body() dto: UpdateSessionDto): Promise<SessionView> {
+  @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
+  @ApiOkResponse({ type: SessionResponse })
+  async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {
     return this.updates.update(id, dto);
   }
 
+  /**
+   * Adds or reprocesses note templates; PATCH the session instead
+   *
+   * @deprecated
+   */
   @Put('note-templates')
   @HttpCode(200)
-  @ApiOperation({ deprecated: true, summary: 'Adds or reprocesses note templates; PATCH the session instead' })
-  @ApiOkResponse({ type: SessionView })
   async updateNoteTemplates(
     @Param('id') id: string,
-    @Body() { noteTemplateIds }: NoteTemplatesDto,
-  ): Promise<SessionView> {
+    @Body() { noteTemplateIds }: NoteTemplatesRequest,
+  ): Promise<SessionResponse> {
     return this.updates.updateNoteTemplates(id, noteTemplateIds);
   }
 }

@@ -13,12 +13,12 @@ import { platformProblem, platformUnclear } from '../../platform/contract/platfo
 import { SessionRequestsRepository } from '../create/session-requests.repository.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionReader } from '../read/session-reader.js';
-import type { SessionView } from '../read/session-view.js';
+import type { SessionResponse } from '../read/session-view.js';
 import { RefreshRepository, type Stored } from '../refresh/refresh.repository.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
 import { updateRequest } from './update-rules.js';
-import type { UpdateSessionDto } from './update-session.dto.js';
+import type { UpdateSessionRequest } from './update-session.dto.js';
 import { type PendingUpdate, UpdatesRepository } from './updates.repository.js';
 
 /** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
@@ -47,7 +47,7 @@ export class SessionUpdates {
    * @throws {Problem} 400 `validation` or `platform-rejected`; 404 `unknown-session` or `not-on-platform`; 409
    *   `no-session-yet`; 501 `not-configured`; 503; 504 `platform-unclear`
    */
-  async update(id: string, dto: UpdateSessionDto): Promise<SessionView> {
+  async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
     const { id: session } = await this.reader.find(id);
     const body = updateRequest(dto, await this.requests.inputKind(session));
@@ -55,13 +55,16 @@ export class SessionUpdates {
   }
 
   /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
-  async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionView> {
+  async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionResponse> {
     requireCapability('note-templates-update', this.contract, this.env);
     return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
   }
 
   /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
-  private async change(idOrAlias: string, call: (sessionId: string) => Promise<SessionAnswer>): Promise<SessionView> {
+  private async change(
+    idOrAlias: string,
+    call: (sessionId: string) => Promise<SessionAnswer>,
+  ): Promise<SessionResponse> {
     const columns = await this.reader.find(idOrAlias);
     const { id, session_id: sessionId, state } = columns;
     if (sessionId === null) {
@@ -88,7 +91,7 @@ export class SessionUpdates {
    * The platform has made the change: that its answer can't be stored is not the fault of who asked for it, who must not
    * be told to send it again.
    */
-  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored & { view: SessionView }> {
+  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored & { view: SessionResponse }> {
     try {
       return await this.database.transaction(async (tx) => {
         await this.updates.end(tx, update);

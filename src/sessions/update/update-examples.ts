@@ -1,8 +1,8 @@
 import { EXAMPLE_TEMPLATE } from '../create/create-examples.js';
-import type { UpdateSessionDto } from './update-session.dto.js';
+import type { UpdateSessionRequest } from './update-session.dto.js';
 
 /** Bodies of `PATCH /v1/sessions/{id}`. */
-export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSessionDto }> = {
+export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSessionRequest }> = {
   text: {
     summary: 'Of a session from a text',
     value: { input: { text: 'Slept better, and went for walks.' }, noteTemplateIds: [EXAMPLE_TEMPLATE] },

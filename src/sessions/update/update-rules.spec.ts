@@ -3,7 +3,7 @@ import { Problem } from '../../http/problem/problem.js';
 import type { InputKind } from '../create/create-request.js';
 import { UPDATE_EXAMPLES } from './update-examples.js';
 import { updateRequest } from './update-rules.js';
-import { NoteTemplatesDto, UpdateSessionDto } from './update-session.dto.js';
+import { NoteTemplatesRequest, UpdateSessionRequest } from './update-session.dto.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const USER = '6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B';
@@ -11,7 +11,10 @@ const USER = '6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B';
 /** What is sent, or status and pointer of the refusal. */
 async function judge(body: unknown, kind?: InputKind): Promise<unknown> {
   try {
-    return updateRequest(await validationPipe().transform(body, { type: 'body', metatype: UpdateSessionDto }), kind);
+    return updateRequest(
+      await validationPipe().transform(body, { type: 'body', metatype: UpdateSessionRequest }),
+      kind,
+    );
   } catch (refusal) {
     if (!(refusal instanceof Problem)) throw refusal;
     return [refusal.status, refusal.more.pointer];
@@ -96,7 +99,7 @@ describe('refused', () => {
 
 describe('the deprecated update of note templates', () => {
   const validate = (body: unknown) =>
-    validationPipe().transform(body, { type: 'body', metatype: NoteTemplatesDto }) as Promise<NoteTemplatesDto>;
+    validationPipe().transform(body, { type: 'body', metatype: NoteTemplatesRequest }) as Promise<NoteTemplatesRequest>;
 
   it('takes UUIDs', async () => {
     expect((await validate({ noteTemplateIds: [TEMPLATE, USER] })).noteTemplateIds).toEqual([TEMPLATE, USER]);

@@ -1,8 +1,8 @@
-import type { UpdateSessionRequest } from '../../platform/contract/wire-types.js';
+import type { UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { InputKind } from '../create/create-request.js';
 import { requestFault } from '../create/request-fault.js';
 import { isUuid } from '../read/uuid.js';
-import type { UpdateSessionDto } from './update-session.dto.js';
+import type { UpdateSessionRequest } from './update-session.dto.js';
 
 /** Spec, Transcript: "Speaker label: letters starting at 'A'". */
 const SPEAKER_LABEL = /^[A-Z]+$/;
@@ -15,11 +15,11 @@ const SPEAKER_LABEL = /^[A-Z]+$/;
  * @throws {Problem} 400 `validation`: nothing is left, a malformed speaker mapping, or a field that does not apply to
  *   the kind of input, as the spec corrects its table: a speaker mapping is for recordings, an input text for texts
  */
-export function updateRequest(dto: UpdateSessionDto, kind: InputKind | undefined): UpdateSessionRequest {
+export function updateRequest(dto: UpdateSessionRequest, kind: InputKind | undefined): UpdateTherapySessionRequest {
   const { noteTemplateIds, externalTreatmentPlan } = dto;
   const speakerMapping = readSpeakerMapping(dto.speakerMapping ?? {});
   const text = dto.input?.text;
-  const update: UpdateSessionRequest = {
+  const update: UpdateTherapySessionRequest = {
     ...(noteTemplateIds && noteTemplateIds.length > 0 && { noteTemplateIds }),
     ...(externalTreatmentPlan?.trim() && { externalTreatmentPlan }),
     ...(Object.keys(speakerMapping).length > 0 && { speakerMapping }),

@@ -17,8 +17,8 @@ import { UUID } from '../read/uuid.js';
 
 const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
 
-export class UpdateInputDto {
-  @ApiProperty({ type: String, nullable: true, description: "The provider's text notes of the session" })
+export class UpdateInputRequest {
+  /** The provider's text notes of the session */
   @ValidateIf((_, value) => value !== null)
   @IsString({ message: 'is required and must be a text' })
   text!: string | null;
@@ -30,45 +30,47 @@ function BlankIsAbsent(): PropertyDecorator {
 }
 
 /** `PATCH /v1/sessions/{id}` (spec, Update an existing session): what is absent, null or blank stays as it is. */
-export class UpdateSessionDto {
-  @ApiPropertyOptional({ type: [String], format: 'uuid', nullable: true, description: 'To add or to reprocess' })
+export class UpdateSessionRequest {
+  /** To add or to reprocess */
+  @ApiPropertyOptional({ type: [String], format: 'uuid', nullable: true })
   @BlankIsAbsent()
   @IsOptional()
   @IsArray({ message: 'must be a list of note template ids' })
   @Matches(UUID, TEMPLATE_IDS)
   noteTemplateIds?: string[] | null;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH, description: 'Markdown' })
+  /** Markdown */
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH })
   @BlankIsAbsent()
   @IsOptional()
   @IsString()
   @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
   externalTreatmentPlan?: string | null;
 
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: { type: 'string', format: 'uuid' },
-    nullable: true,
-    example: { A: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
-    description: "Speaker label to the platform's user UUID; recording sessions only",
-  })
+  /**
+   * Speaker label to the platform's user UUID; recording sessions only
+   *
+   * @example {"A": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"}
+   */
+  @ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string', format: 'uuid' }, nullable: true })
   @BlankIsAbsent()
   @IsOptional()
   @IsObject({ message: 'must be a map from speaker labels to user UUIDs' })
   speakerMapping?: Record<string, unknown> | null;
 
-  @ApiPropertyOptional({ type: UpdateInputDto, nullable: true, description: 'Text-to-note sessions only' })
+  /** Text-to-note sessions only */
   @BlankIsAbsent()
   @IsOptional()
   @IsObject()
   @ValidateNested()
-  @Type(() => UpdateInputDto)
-  input?: UpdateInputDto | null;
+  @Type(() => UpdateInputRequest)
+  input?: UpdateInputRequest | null;
 }
 
 /** `PUT /v1/sessions/{id}/note-templates` (spec, Update session note templates). */
-export class NoteTemplatesDto {
-  @ApiProperty({ type: [String], format: 'uuid', description: 'To add or to reprocess' })
+export class NoteTemplatesRequest {
+  /** To add or to reprocess */
+  @ApiProperty({ type: [String], format: 'uuid' })
   @IsDefined({ message: 'is required' })
   @IsArray({ message: 'must be a list of note template ids' })
   @ArrayNotEmpty({ message: 'must name at least one note template' })

@@ -1,7 +1,13 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
-import { DeliveriesQuery, DeliveryAnswer, DeliveryPage, ReplayAnswer, ReplayBody } from './deliveries.dto.js';
+import {
+  DeliveriesQuery,
+  DeliveryPageResponse,
+  DeliveryResponse,
+  ReplayRequest,
+  ReplayResponse,
+} from './deliveries.dto.js';
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryIdPipe } from './delivery-id.pipe.js';
 
@@ -12,50 +18,49 @@ import { DeliveryIdPipe } from './delivery-id.pipe.js';
 export class DeliveriesController {
   constructor(private readonly deliveries: DeliveriesService) {}
 
+  /** Deliveries, the newest first */
   @Get()
-  @ApiOperation({ summary: 'Deliveries, the newest first' })
-  @ApiOkResponse({ type: DeliveryPage })
-  async list(@Query() query: DeliveriesQuery): Promise<DeliveryPage> {
+  async list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
     const { items, nextCursor } = await this.deliveries.list(query.state, query.limit, query.cursor);
-    return { items: items.map((row) => new DeliveryAnswer(row)), nextCursor };
+    return { items: items.map((row) => new DeliveryResponse(row)), nextCursor };
   }
 
+  /** One delivery */
   @Get(':id')
-  @ApiOperation({ summary: 'One delivery' })
-  @ApiOkResponse({ type: DeliveryAnswer })
-  async get(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryAnswer> {
-    return new DeliveryAnswer(await this.deliveries.find(id));
+  async get(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
+    return new DeliveryResponse(await this.deliveries.find(id));
   }
 
+  /** Has a delivery processed again, whatever became of it */
   @Post(':id/replay')
-  @ApiOperation({ summary: 'Has a delivery processed again, whatever became of it' })
   @HttpCode(202)
-  @ApiAcceptedResponse({ type: DeliveryAnswer })
-  async replay(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryAnswer> {
-    return new DeliveryAnswer(await this.deliveries.replay(id));
+  async replay(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
+    return new DeliveryResponse(await this.deliveries.replay(id));
   }
 
+  /**
+   * Ends the wait of a delivery that was not understood
+   *
+   * @remarks Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
+   */
   @Post(':id/dismiss')
-  @ApiOperation({
-    summary: 'Ends the wait of a delivery that was not understood',
-    description: 'Health is degraded while any waits. It is ignored from now on, and dropped when it is old.',
-  })
   @HttpCode(200)
-  @ApiOkResponse({ type: DeliveryAnswer })
-  async dismiss(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryAnswer> {
-    return new DeliveryAnswer(await this.deliveries.dismiss(id));
+  @ApiOkResponse({ type: DeliveryResponse })
+  async dismiss(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
+    return new DeliveryResponse(await this.deliveries.dismiss(id));
   }
 
+  /**
+   * Has a selection of deliveries processed again
+   *
+   * @remarks It is counted first (`dryRun`); then exactly that many are processed.
+   */
   @Post('replay')
-  @ApiOperation({
-    summary: 'Has a selection of deliveries processed again',
-    description: 'It is counted first (`dryRun`); then exactly that many are processed.',
-  })
   @HttpCode(200)
-  @ApiOkResponse({ type: ReplayAnswer })
-  async replayAll(@Body() { dryRun, plan, ...selection }: ReplayBody): Promise<ReplayAnswer> {
-    if (dryRun || !plan) return new ReplayAnswer(true, await this.deliveries.plan(selection));
+  @ApiOkResponse({ type: ReplayResponse })
+  async replayAll(@Body() { dryRun, plan, ...selection }: ReplayRequest): Promise<ReplayResponse> {
+    if (dryRun || !plan) return new ReplayResponse(true, await this.deliveries.plan(selection));
     await this.deliveries.replayAll(selection, plan);
-    return new ReplayAnswer(false, plan);
+    return new ReplayResponse(false, plan);
   }
 }

@@ -1,9 +1,9 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { PageQuery } from '../../http/request/page.js';
 import { Rejections } from '../receive/rejections.js';
-import { RejectionAnswer, RejectionPage } from './deliveries.dto.js';
+import { RejectionPageResponse, RejectionResponse } from './deliveries.dto.js';
 
 @ApiTags('webhooks')
 @Scopes('webhooks')
@@ -11,11 +11,10 @@ import { RejectionAnswer, RejectionPage } from './deliveries.dto.js';
 export class RejectionsController {
   constructor(private readonly rejections: Rejections) {}
 
+  /** How many requests the receiver refused, by minute and cause */
   @Get()
-  @ApiOperation({ summary: 'How many requests the receiver refused, by minute and cause' })
-  @ApiOkResponse({ type: RejectionPage })
-  async list(@Query() query: PageQuery): Promise<RejectionPage> {
+  async list(@Query() query: PageQuery): Promise<RejectionPageResponse> {
     const { items, nextCursor } = await this.rejections.list(query.limit, query.cursor);
-    return { items: items.map((row) => new RejectionAnswer(row)), nextCursor };
+    return { items: items.map((row) => new RejectionResponse(row)), nextCursor };
   }
 }

@@ -8,12 +8,15 @@ import type { Page } from '../../http/request/page.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import type { PeopleService } from '../desired/people.service.js';
 import type { PersonKind } from '../model/person.js';
-import { PersonView } from '../model/person-view.js';
+import { PersonResponse } from '../model/person-view.js';
 import { ExternalIdParam } from './external-id.pipe.js';
-import { PeopleQuery, ResolveDto } from './people.dto.js';
+import { PeopleQuery, ResolveRequest } from './people.dto.js';
 import { answerWith, listPage } from './people-answers.js';
 
-/** What the EHR asks of people in the same way, whichever their kind. */
+/**
+ * What the EHR asks of people in the same way, whichever their kind. The file isn't named a controller's, since metadata
+ * of inherited methods can't be applied: their decorators describe them.
+ */
 export abstract class PersonController {
   protected constructor(
     protected readonly people: PeopleService,
@@ -24,12 +27,12 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'One of them, and where the mirroring stands' })
   @Scopes('people:read')
   @AuditedRead()
-  @ApiOkResponse({ type: PersonView })
+  @ApiOkResponse({ type: PersonResponse })
   async get(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<PersonView> {
+  ): Promise<PersonResponse> {
     return this.people.show({ kind: this.kind, externalId }, wait, signal);
   }
 
@@ -37,21 +40,21 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
   @Scopes('people:read')
   @AuditedRead()
-  async list(@Query() query: PeopleQuery): Promise<Page<PersonView>> {
+  async list(@Query() query: PeopleQuery): Promise<Page<PersonResponse>> {
     return listPage(this.people, this.kind, query);
   }
 
   @Delete(':externalId')
   @ApiOperation({ summary: 'Deletes one here and on the platform' })
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView, description: 'Deleted' })
-  @ApiAcceptedResponse({ type: PersonView, description: 'Kept; not deleted on the platform yet' })
+  @ApiOkResponse({ type: PersonResponse, description: 'Deleted' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not deleted on the platform yet' })
   async remove(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<PersonView> {
+  ): Promise<PersonResponse> {
     const view = await this.people.remove({ kind: this.kind, externalId });
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'deleted');
   }
@@ -60,13 +63,13 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'Settles by a human being what the service could not' })
   @HttpCode(200)
   @Scopes('people:write')
-  @ApiOkResponse({ type: PersonView })
+  @ApiOkResponse({ type: PersonResponse })
   async resolve(
     @ExternalIdParam() externalId: string,
-    @Body() dto: ResolveDto,
+    @Body() dto: ResolveRequest,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<PersonView> {
+  ): Promise<PersonResponse> {
     const view = await this.people.resolve({ kind: this.kind, externalId }, dto.action, dto.platformUserId);
     return this.people.awaitSettled(view, wait, signal);
   }

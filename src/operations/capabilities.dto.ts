@@ -1,0 +1,13 @@
+import { PageResponse } from '../http/request/page.js';
+import type { CapabilityName } from '../platform/contract/capabilities.js';
+
+export class CapabilityResponse {
+  name!: CapabilityName;
+  on!: boolean;
+  /** Settings to make before it can be on */
+  missing!: string[];
+}
+
+export class CapabilityPageResponse extends PageResponse {
+  items!: CapabilityResponse[];
+}
