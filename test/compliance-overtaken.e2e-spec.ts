@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { JobEventsRepository } from '../src/compliance/results/job-events.repository.js';
-import { ResultsRepository } from '../src/compliance/results/results.repository.js';
+import { ResultRefresher } from '../src/compliance/results/result-refresher.js';
 import { Database } from '../src/database/database.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
@@ -21,7 +21,8 @@ async function lookedUp() {
      VALUES ($1, $2, 'Submitted', now(), $3, 1, now() + interval '1 minute')`,
     [id, jobId, owner],
   );
-  return { id, jobId, lease: { key: id, owner, no: 1 }, failures: 0, refusedAt: null };
+  const row = { id, job_id: jobId, failures: 0, refused_at: null } as never;
+  return { row, id, jobId, lease: { key: id, owner, no: 1 } };
 }
 
 const FOUND = ['unknown', 'running', 'completed'] as const;
@@ -29,28 +30,31 @@ const FOUND = ['unknown', 'running', 'completed'] as const;
 test.each(FOUND)(
   'a look-up (%s) that left before the end was heard gives no result: the job is looked up once more at once',
   async (state) => {
-    const turn = await lookedUp();
-    const kept = await app.service.app.get(Database).transaction(async (tx) => {
-      await app.service.app.get(JobEventsRepository).hearCompliance(tx, turn.jobId, 'Completed');
-      await app.service.app.get(ResultsRepository).storeAnswer(tx, turn, { state, raw: { of: 'before' } });
-      const { rows } = await tx.query(
-        'SELECT state, result, due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1',
-        [turn.id],
-      );
+    const claim = await lookedUp();
+    const heard = await app.service.app.get(Database).transaction(async (tx) => {
+      await app.service.app.get(JobEventsRepository).hearCompliance(tx, claim.jobId, 'Completed');
+      const { rows } = await tx.query('SELECT due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1', [
+        claim.id,
+      ]);
+      await tx.query('UPDATE compliance_jobs SET due_at = NULL WHERE id = $1', [claim.id]); // nothing else looks it up
       return rows[0];
     });
-    expect(kept).toEqual({ state: 'Completed', result: null, due: true });
+    expect(heard).toEqual({ due: true });
+    await app.service.app.get(ResultRefresher).storeAnswer(claim, { state, raw: { of: 'before' } });
+    expect(await app.sql('SELECT state, result FROM compliance_jobs WHERE id = $1', [claim.id])).toEqual([
+      { state: 'Completed', result: null },
+    ]);
   },
 );
 
 test.each(FOUND)('a look-up (%s) whose lease is another’s by now stores nothing', async (state) => {
-  const turn = await lookedUp();
-  await app.sql('UPDATE compliance_jobs SET lease_no = 2 WHERE id = $1', [turn.id]);
-  const row = () => app.sql('SELECT * FROM compliance_jobs WHERE id = $1', [turn.id]);
+  const claim = await lookedUp();
+  await app.sql('UPDATE compliance_jobs SET lease_no = 2 WHERE id = $1', [claim.id]);
+  const row = () => app.sql('SELECT * FROM compliance_jobs WHERE id = $1', [claim.id]);
   const before = await row();
-  const results = app.service.app.get(ResultsRepository);
-  await app.service.app.get(Database).transaction((tx) => results.storeAnswer(tx, turn, { state, raw: {} }));
-  await results.storeGone(turn, 1_000);
-  await results.storeFault(turn, { code: 'platform-unreachable', waitMs: 1_000, failure: true });
+  const results = app.service.app.get(ResultRefresher);
+  await results.storeAnswer(claim, { state, raw: {} });
+  await results.storeNotFound(claim, 1_000);
+  await results.storeFault(claim, 'platform-unreachable', 1_000, 1);
   expect(await row()).toEqual(before);
 });

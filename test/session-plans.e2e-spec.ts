@@ -7,9 +7,10 @@ import { RequestOutcomesRepository } from '../src/sessions/create/request-outcom
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
 import { SessionFeedEvents } from '../src/sessions/model/feed-news.js';
 import { ProcessingRepository } from '../src/sessions/processing/processing.repository.js';
+import { ProcessingRefresher } from '../src/sessions/processing/processing-refresher.js';
 import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
-import { RefreshRepository } from '../src/sessions/refresh/refresh.repository.js';
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
+import { SessionRefresher } from '../src/sessions/refresh/session-refresher.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
@@ -116,7 +117,7 @@ const HOT = [
 function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   const of = <T>(type: new (...args: never[]) => T): T => app.service.app.get(type);
   const database = of(Database);
-  const [reads, refreshes, processing] = [of(SessionReadsRepository), of(RefreshRepository), of(ProcessingRepository)];
+  const [reads, processing] = [of(SessionReadsRepository), of(ProcessingRepository)];
   const requests = of(SessionRequestsRepository);
   const event = {
     eventType: 'SESSION_PROCESSING_COMPLETED',
@@ -151,20 +152,21 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
         await processing.hear(tx, 'processing-session-8');
       }),
     'the turn of a session': async () => {
-      const turn = await refreshes.claimNext();
-      if (!turn) throw new Error('No session is due.');
-      await refreshes.nextDueAt();
-      await refreshes.storeFault(turn, { code: 'rejected', failure: true, waitMs: 3_600_000 });
-      refreshes.endClaim(turn);
+      const { due } = of(SessionRefresher);
+      const claim = await due.claim();
+      if (!claim) throw new Error('No session is due.');
+      await due.nextDueAt();
+      await of(SessionRefresher).storeFault(claim, 'rejected', 3_600_000, 1);
+      due.done(claim.lease);
     },
     'the turn of a look-up': async () => {
-      const turn = await processing.claimNext();
-      if (!turn) throw new Error('No look-up is due.');
-      await processing.nextDueAt();
-      await database.transaction((tx) =>
-        processing.storeAnswer(tx, turn, { raw: {}, sessionId: 'session-9' } as never),
-      );
-      processing.endClaim(turn);
+      const { due } = of(ProcessingRefresher);
+      const claim = await due.claim();
+      if (!claim) throw new Error('No look-up is due.');
+      await due.nextDueAt();
+      const ticket = await processing.ticketOf(claim.row);
+      await of(ProcessingRefresher).storeAnswer(claim, { raw: {}, sessionId: 'session-9', ticket } as never);
+      due.done(claim.lease);
     },
     'the turn of a request': async () => {
       await requests.claimNext();

@@ -7,7 +7,6 @@ import { ComplianceProcessor } from './results/compliance.processor.js';
 import { ComplianceEventsHandler, SmartEditEventsHandler } from './results/job-events.handler.js';
 import { JobEventsRepository } from './results/job-events.repository.js';
 import { ResultRefresher } from './results/result-refresher.js';
-import { ResultsRepository } from './results/results.repository.js';
 import { SmartEditController } from './results/smart-edit.controller.js';
 import { ComplianceController } from './submit/compliance.controller.js';
 import { ComplianceService } from './submit/compliance.service.js';
@@ -24,13 +23,12 @@ import { Submissions } from './submit/submissions.js';
     SubmissionOutcomes,
     ComplianceSeal,
     JobsRepository,
-    ResultsRepository,
     JobEventsRepository,
     JobFeedEvents,
     ComplianceEventsHandler,
     SmartEditEventsHandler,
   ],
-  exports: [JobFeedEvents, JobsRepository, ResultsRepository],
+  exports: [ComplianceSeal, JobFeedEvents, JobsRepository],
 })
 export class ComplianceModule {}
 

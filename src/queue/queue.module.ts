@@ -7,6 +7,7 @@ import { producerOptions, workerOptions } from './backend/backend.js';
 import { BoundedQueue } from './backend/bounded-queue.js';
 import { BoundedWorker } from './backend/bounded-worker.js';
 import { type Notification, QUEUE_NAMES, type QueueName } from './backend/queue-names.js';
+import { FetchParts } from './due-rows/fetch-loop.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
 import { WorkersRepository } from './due-rows/workers.repository.js';
 import { Poller } from './notifier/poller.js';
@@ -44,7 +45,8 @@ BullModule.workerClass = BoundedWorker;
     Poller,
     WorkersRepository,
     WorkerProcess,
+    FetchParts,
   ],
-  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, BullModule],
+  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, FetchParts, BullModule],
 })
 export class QueueModule {}

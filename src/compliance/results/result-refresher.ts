@@ -1,64 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
-import { Database } from '../../database/database.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Env } from '../../config/env.js';
 import { ComplianceClient, type ComplianceJob } from '../../platform/clients/compliance-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import {
+  type FetchColumns,
+  type Fetched,
+  FetchLoop,
+  FetchParts,
+  type Outcome,
+} from '../../queue/due-rows/fetch-loop.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { FetchLoop } from '../../sessions/refresh/fetch-loop.js';
 import { resultOf } from '../../sessions/refresh/platform-sessions.js';
+import { ComplianceSeal } from '../model/compliance-seal.js';
 import { JobFeedEvents } from '../model/job-feed-news.js';
-import { JobsRepository } from '../model/jobs.repository.js';
-import { type ResultClaim, ResultsRepository } from './results.repository.js';
+import { hasEnded, type JobState } from '../model/job-row.js';
+import { nextPoll } from './poll-timing.js';
 
-/** Looks up compliance jobs: results that an event promised, and jobs of which nothing was heard. */
+/** The columns of a job that decide on its look-ups; only a job that the platform has is due. */
+interface ResultColumns extends FetchColumns {
+  id: string;
+  job_id: string;
+  state: JobState;
+  result: Buffer | null;
+  submitted_at: Date | null;
+  ended_at: Date | null;
+  created_at: Date;
+}
+
+/** Look-ups that one process has under way at most. */
+const LOOK_UPS_AT_ONCE = 2;
+
+const ENDS = { completed: 'Completed', failed: 'Failed' } as const;
+
+/** Looks up compliance jobs: results that an event promised, and jobs of which no event told. */
 @Injectable()
-export class ResultRefresher extends FetchLoop<ResultClaim, ComplianceJob> {
+export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
   constructor(
-    private readonly jobs: JobsRepository,
-    results: ResultsRepository,
     compliance: ComplianceClient,
     contract: Contract,
-    database: Database,
     news: JobFeedEvents,
     notifier: QueueNotifier,
-    clock: Clock,
-    random: Random,
-    metrics: Metrics,
-    worker: WorkerProcess,
+    seal: ComplianceSeal,
+    env: Env,
+    parts: FetchParts,
   ) {
-    const fetches = metrics.counter('compliance_fetches_total', 'Look-ups of compliance jobs by what they came to', [
-      'outcome',
-    ]);
     super(
       {
         name: 'compliance jobs',
+        counter: { name: 'compliance_fetches_total', help: 'Look-ups of compliance jobs by what they came to' },
+        places: LOOK_UPS_AT_ONCE,
         isConfigured: () => contract.missingFor('getComplianceJob').length === 0,
-        claimNext: () => results.claimNext(),
-        nextDueAt: () => results.nextDueAt(),
-        fetch: ({ jobId }, signal) => resultOf(compliance.getComplianceJob(jobId, { signal })),
-        keepAnswer: async (turn, answer) => {
-          await database.transaction((tx) => results.storeAnswer(tx, turn, answer));
-          await news.tell();
-        },
-        mayWork: () => worker.mayWork(),
-        recordNotFound: (turn, waitMs) => results.storeGone(turn, waitMs),
-        keepFault: (turn, fault) => results.storeFault(turn, fault),
-        endClaim: (turn) => results.endClaim(turn),
+        fetch: (row, signal) => resultOf(compliance.getComplianceJob(row.job_id, { signal })),
+        storeAnswer: async (_tx, { row }, answer) => ({
+          ...answered(row, answer, seal, env.COMPLIANCE_REFRESH_EVERY_SECONDS * 1_000),
+          afterCommit: () => news.tell(),
+        }),
+        storeNotFound: (_fetched, waitMs) => ({
+          set: `fault = 'gone', failures = failures + 1, refused_at = NULL,
+            updated_at = CASE WHEN fault = 'gone' THEN updated_at ELSE clock_timestamp() END,
+            due_at = clock_timestamp() + $1 * interval '1 millisecond'`,
+          values: [waitMs],
+        }),
         notifyAt: (moment) => notifier.notify(COMPLIANCE_QUEUE, 'due', new Date(moment)),
-        count: (outcome) => fetches.inc({ outcome }),
       },
-      clock,
-      random,
+      parts.dueRows({ name: 'compliance_jobs', key: 'id', lanes: [{ lane: 0 }], effectMs: 0 }),
+      parts,
     );
   }
+}
 
-  /** Finds what the queue forgot, and submissions whose process died. */
-  override async lookAround(): Promise<void> {
-    await this.jobs.expire();
-    await super.lookAround();
+/**
+ * What the platform's answer leaves. An end is stored with the whole answer and told to the EHR unless an event told the
+ * same; one that is still running is looked up again. Where the contract does not say what an answer means, the answer
+ * after the end's event is the result; until then each other answer is shown and told, for the event may have been lost.
+ */
+function answered(
+  row: Fetched<ResultColumns>['row'],
+  { state: found, raw }: ComplianceJob,
+  seal: ComplianceSeal,
+  shortestMs: number,
+): Outcome {
+  const end = found === 'completed' || found === 'failed' ? ENDS[found] : row.state;
+  if (found !== 'running' && hasEnded(end)) {
+    return {
+      set: `state = $1, result = $2, fetched_at = clock_timestamp(), ended_at = coalesce(ended_at, clock_timestamp()),
+        news_at = CASE WHEN state = $1 THEN news_at ELSE clock_timestamp() END,
+        fault = NULL, failures = 0, refused_at = NULL, due_at = NULL, updated_at = clock_timestamp()`,
+      values: [end, seal.sealResult(row.id, raw)],
+    };
   }
+  const isNew = found === 'unknown' && !isDeepStrictEqual(row.result && seal.openResult(row.id, row.result), raw);
+  const since = row.ended_at ?? row.submitted_at ?? row.created_at;
+  return {
+    set: `fetched_at = $1, fault = NULL, failures = 0, refused_at = NULL, due_at = $2, result = coalesce($3, result),
+      news_at = CASE WHEN $3::bytea IS NULL THEN news_at ELSE $1 END,
+      updated_at = CASE WHEN $3::bytea IS NULL THEN updated_at ELSE $1 END`,
+    values: [row.now, nextPoll(since, row.now, shortestMs), isNew ? seal.sealResult(row.id, raw) : null],
+  };
 }

@@ -1,17 +1,7 @@
 import type { SessionState } from '../../platform/contract/wire-types.js';
-import type { BackoffBounds } from '../../queue/backend/backoff.js';
 
 /** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
 export const SETTLE_MS = 500;
-
-/** Bounds of the wait after a fault of a fetch, in milliseconds. */
-export const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
-
-/**
- * Bounds of the wait after the platform did not know what was asked for, in milliseconds: over two days it grows from
- * seconds, for what the platform has just made, to the longest pause.
- */
-export const GONE_BACKOFF: BackoffBounds = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
 
 /** Milliseconds before the first look-up of a session of which no further event is to be expected. */
 const SOON_MS = 3_000;

@@ -1,56 +1,46 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
-import { Database } from '../../database/database.js';
-import { Metrics } from '../../http/server/metrics.js';
-import type { ProcessingSessionAnswer } from '../../platform/clients/sessions-client.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { FetchLoop } from '../refresh/fetch-loop.js';
+import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
+import { SETTLE_MS } from '../model/refresh-timing.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
-import { type ProcessingClaim, ProcessingRepository } from './processing.repository.js';
+import { type ProcessingAnswer, type ProcessingColumns, ProcessingRepository } from './processing.repository.js';
 
 /** Look-ups that one process has under way at most; notes are fetched in places of their own. */
 const LOOK_UPS_AT_ONCE = 2;
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
-export class ProcessingRefresher extends FetchLoop<ProcessingClaim, ProcessingSessionAnswer> {
+export class ProcessingRefresher extends FetchLoop<ProcessingColumns, ProcessingAnswer> {
   constructor(
     processing: ProcessingRepository,
     platform: PlatformSessions,
-    database: Database,
     notifier: RefreshNotifier,
-    worker: WorkerProcess,
-    clock: Clock,
-    random: Random,
-    metrics: Metrics,
+    parts: FetchParts,
   ) {
-    const fetches = metrics.counter(
-      'processing_session_fetches_total',
-      'Look-ups of processing ids by what they came to',
-      ['outcome'],
-    );
     super(
       {
         name: 'processing sessions',
-        isConfigured: () => platform.canFetchProcessingSession,
-        places: LOOK_UPS_AT_ONCE,
-        mayWork: () => worker.mayWork(),
-        claimNext: () => processing.claimNext(),
-        endClaim: (turn) => processing.endClaim(turn),
-        nextDueAt: () => processing.nextDueAt(),
-        fetch: (turn, signal) => platform.fetchProcessingSession(turn.processingId, signal),
-        keepAnswer: async (turn, answer) => {
-          if (await database.transaction((tx) => processing.storeAnswer(tx, turn, answer))) notifier.notifySoon();
+        counter: {
+          name: 'processing_session_fetches_total',
+          help: 'Look-ups of processing ids by what they came to',
         },
-        recordNotFound: (turn, waitMs) => processing.storeGone(turn, waitMs),
-        keepFault: (turn, fault) => processing.storeFault(turn, fault),
+        places: LOOK_UPS_AT_ONCE,
+        isConfigured: () => platform.canFetchProcessingSession,
+        fetch: async (row, signal) => {
+          const ticket = await processing.ticketOf(row);
+          const result = await platform.fetchProcessingSession(row.processing_id, signal);
+          return result.kind === 'answer' ? { ...result, answer: { ...result.answer, ticket } } : result;
+        },
+        storeAnswer: (tx, fetched, answer) => processing.storeAnswer(tx, fetched, answer),
+        storeNotFound: ({ claimed }, waitMs) => ({
+          set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1, due_at =
+            clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2 ELSE $3 END * interval '1 millisecond'`,
+          values: [claimed.wanted_generation, SETTLE_MS, waitMs],
+        }),
         notifyAt: (moment) => notifier.notifyAt(moment),
-        count: (outcome) => fetches.inc({ outcome }),
       },
-      clock,
-      random,
+      parts.dueRows({ name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 }),
+      parts,
     );
   }
 }

@@ -2,34 +2,26 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { ProcessingSessionAnswer } from '../../platform/clients/sessions-client.js';
-import { DueRows } from '../../queue/due-rows/due-rows.js';
-import type { Lease } from '../../queue/due-rows/lease.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import type { FetchColumns, Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import type { FetchTicket } from '../model/apply-fetch.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { FetchClaim, FetchFault } from '../refresh/fetch-loop.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
+import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { SessionEventsRepository } from '../refresh/session-events.repository.js';
-import { storeFault } from '../refresh/store-fault.js';
 import type { NamedIds } from './processing-notice.js';
 
-/** A processing session whose turn it is. */
-export interface ProcessingClaim extends FetchClaim {
-  processingId: string;
-  lease: Lease;
-  generation: number;
-  /** Of the session that it is known to belong to; one that nothing is known of has no answers. */
-  ticket: FetchTicket;
-}
-
-/** The columns of a processing session that decide on its turn. */
-interface ProcessingColumns {
+/** The columns of a processing session that decide on its look-up. */
+export interface ProcessingColumns extends FetchColumns {
   processing_id: string;
   session: string | null;
   wanted_generation: number;
-  failures: number;
-  refused_at: Date | null;
+}
+
+/** What the platform answered about a processing id. */
+export interface ProcessingAnswer extends ProcessingSessionAnswer {
+  /** Of the session that the id was known to belong to when it was asked for; a session without a row has no answers. */
+  ticket: FetchTicket;
 }
 
 const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
@@ -37,18 +29,13 @@ const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
 /** Processing ids of the platform: which session they belong to is looked up. */
 @Injectable()
 export class ProcessingRepository {
-  private readonly due: DueRows<ProcessingColumns>;
-
   constructor(
     private readonly database: Database,
     private readonly heard: SessionEventsRepository,
     private readonly refreshes: RefreshRepository,
+    private readonly notifier: RefreshNotifier,
     private readonly seal: SessionSeal,
-    worker: WorkerProcess,
-  ) {
-    const table = { name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 };
-    this.due = new DueRows(table, database, worker);
-  }
+  ) {}
 
   /** Makes a processing session due, which is made when it is not known. */
   async hear(tx: PoolClient, processingId: string): Promise<void> {
@@ -76,73 +63,32 @@ export class ProcessingRepository {
     );
   }
 
-  /** Leases the processing session that is due for longest, or answers undefined. */
-  async claimNext(): Promise<ProcessingClaim | undefined> {
-    const leased = await this.due.claim();
-    if (!leased) return undefined;
-    const { lease, row } = leased;
-    return {
-      processingId: row.processing_id,
-      lease,
-      generation: row.wanted_generation,
-      failures: row.failures,
-      refusedAt: row.refused_at,
-      ticket: row.session === null ? NOTHING_KNOWN : await this.ticketOf(row.session),
-    };
-  }
-
-  /** The turn has ended, however it did. */
-  endClaim({ lease }: ProcessingClaim): void {
-    this.due.done(lease);
-  }
-
-  /** When the next one is due that nobody works on; undefined when none is. */
-  nextDueAt(): Promise<Date | undefined> {
-    return this.due.nextDueAt();
-  }
-
-  /**
-   * Keeps the raw answer, makes the session that it names due, and stores the session that it holds.
-   *
-   * @returns false when the turn is another's by now: nothing is stored
-   */
-  async storeAnswer(tx: PoolClient, turn: ProcessingClaim, answer: ProcessingSessionAnswer): Promise<boolean> {
-    if (!(await this.due.lock(tx, turn.lease))) return false;
-    const sessionId = answer.sessionId ?? answer.session?.sessionId;
+  /** Keeps the raw answer, makes the session that it names due, and stores the session that it holds. */
+  async storeAnswer(
+    tx: PoolClient,
+    { claimed }: Fetched<ProcessingColumns>,
+    { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
+  ): Promise<Outcome> {
     const id = sessionId === undefined ? null : await this.heard.hearOf(tx, sessionId);
-    if (id !== null && answer.session) {
-      await this.refreshes.storeAnswer(tx, id, { ticket: turn.ticket, session: answer.session });
-    }
-    return this.due.settle(tx, turn.lease, {
+    if (id !== null && session) await this.refreshes.storeAnswer(tx, id, { ticket, session });
+    return {
       set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
         refused_at = NULL, updated_at = clock_timestamp(),
         due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
       values: [
         id,
-        this.seal.sealProcessingAnswer(turn.processingId, answer.raw),
-        turn.generation,
+        this.seal.sealProcessingAnswer(claimed.processing_id, raw),
+        claimed.wanted_generation,
         id === null ? 'names-no-session' : null,
         SETTLE_MS,
       ],
-    });
+      afterCommit: () => this.notifier.notifySoon(),
+    };
   }
 
-  /** Stores that the platform does not know a processing id now; it is asked for again. */
-  async storeGone({ lease, generation }: ProcessingClaim, waitMs: number): Promise<void> {
-    await this.due.settle(this.database.pool, lease, {
-      set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1,
-        due_at = clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2 ELSE $3 END * interval '1 millisecond'`,
-      values: [generation, SETTLE_MS, waitMs],
-    });
-  }
-
-  /** Stores that a look-up failed and when the next may leave. */
-  async storeFault({ lease }: ProcessingClaim, fault: FetchFault): Promise<void> {
-    await this.due.settle(this.database.pool, lease, storeFault(fault));
-  }
-
-  /** What is known of a session before its look-up leaves. */
-  private async ticketOf(session: string): Promise<FetchTicket> {
+  /** What is known of a processing id's session before its look-up leaves. */
+  async ticketOf({ session }: ProcessingColumns): Promise<FetchTicket> {
+    if (session === null) return NOTHING_KNOWN;
     const { rows } = await this.database.pool.query<FetchTicket>(
       `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers
        FROM sessions WHERE id = $1`,

@@ -3,16 +3,7 @@ import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { type ProcessingSessionAnswer, SessionsClient } from '../../platform/clients/sessions-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import type { PauseCause } from './refresh-pause.js';
-
-/** What a fetch came to, as far as its consequences differ. */
-export type FetchResult<T> =
-  | { kind: 'answer'; answer: T }
-  | { kind: 'gone' }
-  /** Concerns every fetch, not this one alone. */
-  | { kind: 'pause'; code: PauseCause; askedMs?: number }
-  /** Concerns this one alone, as far as can be told. */
-  | { kind: 'fault'; code: string };
+import type { FetchResult } from '../../queue/due-rows/fetch-loop.js';
 
 /** Fetches sessions; no error leaves. */
 @Injectable()

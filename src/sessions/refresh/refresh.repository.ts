@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import { Database } from '../../database/database.js';
 import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
-import { DueRows } from '../../queue/due-rows/due-rows.js';
-import type { Lease } from '../../queue/due-rows/lease.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import type { DueTable } from '../../queue/due-rows/due-rows.js';
+import type { Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/answer-parts.js';
 import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from '../model/apply-fetch.js';
 import { shownAppointment } from '../model/correlation-id.js';
@@ -13,19 +11,9 @@ import { SessionFeedEvents } from '../model/feed-news.js';
 import { nextLookUp, reopening, SETTLE_MS } from '../model/refresh-timing.js';
 import { factsOf, type SessionColumns, type SessionRow, toSessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { FetchClaim, FetchFault } from './fetch-loop.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
 import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './refresh-lanes.js';
-import { storeFault } from './store-fault.js';
-
-/** A session whose turn it is, leased to this worker, with what was read before the fetch leaves. */
-export interface RefreshClaim extends FetchClaim {
-  id: string;
-  sessionId: string;
-  lease: Lease;
-  ticket: FetchTicket;
-}
 
 /** What storing an answer changed for whoever reads the session. */
 export interface Stored {
@@ -34,81 +22,58 @@ export interface Stored {
   notesChanged: boolean;
 }
 
-/** A session's row, locked. */
-interface Locked {
-  row: SessionRow;
-  columns: SessionColumns;
-  now: Date;
-}
-
 /** An answer of the platform with what was read before it was asked for. */
 interface TicketedAnswer {
   ticket: FetchTicket;
   session: SessionAnswer;
 }
 
-/** One place of a process is kept for sessions that events make due. */
-const LANES = [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE - 1 }];
-
 /** An update that can't take effect any more is covered by the fetch that begins. */
 const FORGET_PAST_UPDATE = 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END';
+
+/** Sessions as work: at most `FETCHES_AT_ONCE - 1` of a process's fetches are bulk, so that an event's finds a place. */
+export const DUE_SESSIONS: DueTable = {
+  name: 'sessions',
+  key: 'id',
+  lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE - 1 }],
+  effectMs: 0,
+  onClaim: FORGET_PAST_UPDATE,
+};
 
 /** Look-ups in a row, over about an hour, that did not find a session. */
 const NOT_THERE_FOR_LONG = 10;
 
 const DROPPED: Stored = { kept: false, notesChanged: false };
 
-/** Sessions as work: whose turn it is to be fetched, and what became of the fetch. */
+/** What became of the fetches of sessions. */
 @Injectable()
 export class RefreshRepository {
-  private readonly due: DueRows<SessionColumns>;
-
   constructor(
-    private readonly database: Database,
     private readonly notes: NotesRepository,
     private readonly insights: InsightsRepository,
     private readonly seal: SessionSeal,
     private readonly news: SessionFeedEvents,
     private readonly env: Env,
-    worker: WorkerProcess,
-  ) {
-    const table = { name: 'sessions', key: 'id', lanes: LANES, effectMs: 0, onClaim: FORGET_PAST_UPDATE };
-    this.due = new DueRows(table, database, worker);
-  }
+  ) {}
 
-  /** Leases the session that is due for longest, or answers undefined. */
-  async claimNext(): Promise<RefreshClaim | undefined> {
-    const leased = await this.due.claim();
-    if (!leased) return undefined;
-    const row = toSessionRow(leased.row);
-    if (row.sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
-    const { id, sessionId, failures, refusedAt } = row;
-    return { id, sessionId, failures, refusedAt, lease: leased.lease, ticket: takeTicket(row) };
-  }
-
-  /** The turn has ended, however it did. */
-  endClaim({ lease }: RefreshClaim): void {
-    this.due.done(lease);
-  }
-
-  /** When the next session is due that nobody works on; undefined when none is. */
-  nextDueAt(): Promise<Date | undefined> {
-    return this.due.nextDueAt();
-  }
-
-  /** Stores a session that was fetched in a turn, unless the turn is another's by now or another answer was stored. */
-  async storeFetched(tx: PoolClient, turn: RefreshClaim, session: SessionAnswer): Promise<Stored> {
-    const columns = await this.due.lock(tx, turn.lease);
-    if (!columns) return DROPPED;
-    const locked = lockedRow(columns);
-    const stored = await this.store(tx, locked, { ticket: turn.ticket, session });
-    if (stored.kept) await this.due.settle(tx, turn.lease, { set: 'lane = $1', values: [EVENT_LANE] });
-    else await this.release(tx, turn, locked);
-    return stored;
+  /** Stores a session that was fetched because it was due, unless another answer was stored meanwhile. */
+  async storeFetched(
+    tx: PoolClient,
+    { claimed, row }: Fetched<SessionColumns>,
+    session: SessionAnswer,
+  ): Promise<Outcome> {
+    const stored = await this.store(tx, row, { ticket: takeTicket(toSessionRow(claimed)), session });
+    if (!stored.kept) return released(row.now);
+    const isToTell = stored.notesChanged || session.state === 'Error';
+    return {
+      set: 'lane = $1',
+      values: [EVENT_LANE],
+      ...(isToTell && { afterCommit: () => this.news.tell() }),
+    };
   }
 
   /**
-   * Stores a session that came otherwise than by a turn, unless another answer was stored since it was asked for.
+   * Stores a session that was not fetched because it was due, unless another answer was stored since it was asked for.
    *
    * @param id ours
    * @param answer its ticket was taken before it was asked for
@@ -119,14 +84,16 @@ export class RefreshRepository {
       [id],
     );
     // None: the row became part of another one meanwhile, which is due, too.
-    return rows[0] ? this.store(tx, lockedRow(rows[0]), answer) : DROPPED;
+    return rows[0] ? this.store(tx, rows[0], answer) : DROPPED;
   }
 
   private async store(
     tx: PoolClient,
-    { row, columns, now }: Locked,
+    columns: SessionColumns & { now: Date },
     { ticket, session }: TicketedAnswer,
   ): Promise<Stored> {
+    const row = toSessionRow(columns);
+    const { now } = columns;
     const fresh = applyFetch(row, ticket);
     if (!fresh) return DROPPED;
     const { id } = row;
@@ -183,34 +150,20 @@ export class RefreshRepository {
    * Stores that the platform does not know a session now; it is asked for again. It counts as gone, with its notes kept,
    * if it was there before or was not for long: a platform may not know at once what it has made.
    */
-  async storeGone(tx: PoolClient, turn: RefreshClaim, waitMs: number): Promise<void> {
-    const columns = await this.due.lock(tx, turn.lease);
-    if (!columns) return;
-    const locked = lockedRow(columns);
-    const { row, now } = locked;
-    const fresh = applyFetch(row, turn.ticket);
-    if (!fresh) return this.release(tx, turn, locked);
+  notFound({ claimed, row: columns }: Fetched<SessionColumns>, waitMs: number): Outcome {
+    const row = toSessionRow(columns);
+    const { now } = columns;
+    const fresh = applyFetch(row, takeTicket(toSessionRow(claimed)));
+    if (!fresh) return released(now);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
     const isGone = row.fetchedAt !== null || row.failures >= NOT_THERE_FOR_LONG;
-    await this.due.settle(tx, turn.lease, {
+    return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
         fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
         updated_at = CASE WHEN $5 AND not_found_at IS NULL THEN $1 ELSE updated_at END`,
       values: [now, fresh.fetchedGeneration, fresh.answers, dueAt, isGone],
-    });
-  }
-
-  /** Stores that a fetch failed and when the next may leave. */
-  async storeFault({ lease }: RefreshClaim, fault: FetchFault): Promise<void> {
-    await this.due.settle(this.database.pool, lease, storeFault(fault));
-  }
-
-  private async release(tx: PoolClient, { lease }: RefreshClaim, { now }: Locked): Promise<void> {
-    await this.due.settle(tx, lease, {
-      set: 'due_at = CASE WHEN wanted_generation > fetched_generation THEN $1 ELSE due_at END',
-      values: [soon(now)],
-    });
+    };
   }
 
   private lookUpAt(row: SessionRow, session: SessionAnswer, now: Date): Date | null {
@@ -228,8 +181,12 @@ export class RefreshRepository {
   }
 }
 
-function lockedRow(columns: SessionColumns & { now: Date }): Locked {
-  return { row: toSessionRow(columns), columns, now: columns.now };
+/** The lease ends, and another answer stands; a fetch that is still wanted follows. */
+function released(now: Date): Outcome {
+  return {
+    set: 'due_at = CASE WHEN wanted_generation > fetched_generation THEN $1 ELSE due_at END',
+    values: [soon(now)],
+  };
 }
 
 function soon(now: Date): Date {

@@ -1,53 +1,32 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
-import { Database } from '../../database/database.js';
-import { Metrics } from '../../http/server/metrics.js';
 import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
-import { FetchLoop } from './fetch-loop.js';
+import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
+import type { SessionColumns } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';
-import { type RefreshClaim, RefreshRepository } from './refresh.repository.js';
+import { DUE_SESSIONS, RefreshRepository } from './refresh.repository.js';
 import { FETCHES_AT_ONCE } from './refresh-lanes.js';
 import { RefreshNotifier } from './refresh-notifier.js';
 
 /** Keeps sessions as the platform has them. */
 @Injectable()
-export class SessionRefresher extends FetchLoop<RefreshClaim, SessionAnswer> {
-  constructor(
-    refreshes: RefreshRepository,
-    platform: PlatformSessions,
-    database: Database,
-    notifier: RefreshNotifier,
-    news: SessionFeedEvents,
-    worker: WorkerProcess,
-    clock: Clock,
-    random: Random,
-    metrics: Metrics,
-  ) {
-    const fetches = metrics.counter('session_fetches_total', 'Fetches of sessions by what they came to', ['outcome']);
+export class SessionRefresher extends FetchLoop<SessionColumns, SessionAnswer> {
+  constructor(refreshes: RefreshRepository, platform: PlatformSessions, notifier: RefreshNotifier, parts: FetchParts) {
     super(
       {
         name: 'sessions',
-        isConfigured: () => platform.canFetchSession,
+        counter: { name: 'session_fetches_total', help: 'Fetches of sessions by what they came to' },
         places: FETCHES_AT_ONCE,
-        mayWork: () => worker.mayWork(),
-        claimNext: () => refreshes.claimNext(),
-        endClaim: (turn) => refreshes.endClaim(turn),
-        nextDueAt: () => refreshes.nextDueAt(),
-        fetch: (turn, signal) => platform.fetchSession(turn.sessionId, signal),
-        keepAnswer: async (turn, session) => {
-          const { notesChanged } = await database.transaction((tx) => refreshes.storeFetched(tx, turn, session));
-          if (notesChanged || session.state === 'Error') await news.tell();
+        isConfigured: () => platform.canFetchSession,
+        fetch: ({ session_id: sessionId }, signal) => {
+          if (sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
+          return platform.fetchSession(sessionId, signal);
         },
-        recordNotFound: (turn, waitMs) => database.transaction((tx) => refreshes.storeGone(tx, turn, waitMs)),
-        keepFault: (turn, fault) => refreshes.storeFault(turn, fault),
+        storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),
+        storeNotFound: (fetched, waitMs) => refreshes.notFound(fetched, waitMs),
         notifyAt: (moment) => notifier.notifyAt(moment),
-        count: (outcome) => fetches.inc({ outcome }),
       },
-      clock,
-      random,
+      parts.dueRows(DUE_SESSIONS),
+      parts,
     );
   }
 }

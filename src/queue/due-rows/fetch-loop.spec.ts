@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { type FetchClaim, type FetchFault, FetchLoop, type FetchWork } from './fetch-loop.js';
-import type { FetchResult } from './platform-sessions.js';
+import type { Leased } from './due-rows.js';
+import { type FetchColumns, FetchLoop, type FetchParts, type FetchResult, type FetchWork } from './fetch-loop.js';
 
 class SteppedClock extends Clock {
   ms = 1_000_000;
@@ -22,7 +22,7 @@ class EvenRandom extends Random {
   }
 }
 
-interface Row extends FetchClaim {
+interface Row extends FetchColumns {
   id: number;
   dueMs: number;
   stored: string[];
@@ -31,10 +31,12 @@ interface Row extends FetchClaim {
 /** Rows in memory, and a platform that answers as a test says. */
 class Rows implements FetchWork<Row, string> {
   readonly name = 'rows';
+  readonly counter = { name: 'fetches', help: '' };
   readonly rows: Row[];
-  readonly counts: string[] = [];
   notifies: number[] = [];
   configured = true;
+  places = 0;
+  mayWork = () => true;
   storing = (): void => {};
 
   constructor(
@@ -46,46 +48,54 @@ class Rows implements FetchWork<Row, string> {
       id,
       dueMs: clock.ms,
       failures: 0,
-      refusedAt: null,
+      refused_at: null,
       stored: [],
     }));
   }
 
   isConfigured = () => this.configured;
-  claimNext = async () => {
-    const due = this.rows
-      .filter((row) => row.dueMs <= this.clock.ms)
-      .sort((left, right) => left.dueMs - right.dueMs)[0];
-    if (due) due.dueMs = Number.POSITIVE_INFINITY;
-    return due;
-  };
-  nextDueAt = async () => {
-    const next = Math.min(...this.rows.map((row) => row.dueMs));
-    return Number.isFinite(next) ? new Date(next) : undefined;
-  };
   fetch = async (row: Row) => this.platform(row);
-  places?: number;
-  mayWork = () => true;
-  keepAnswer = async (row: Row, answer: string) => {
+  storeAnswer = async (_tx: unknown, { row }: { row: Row }, answer: string) => {
     this.storing();
-    row.stored.push(answer);
-    row.failures = 0;
+    return { set: 'answer', values: [answer], afterCommit: () => void row.stored.push(answer) };
   };
-  recordNotFound = async (row: Row, waitMs: number) => {
-    row.dueMs = this.clock.ms + waitMs;
-    row.failures += 1;
-  };
-  keepFault = async (row: Row, { code, waitMs, failure }: FetchFault) => {
-    row.dueMs = this.clock.ms + waitMs;
-    row.failures += failure ? 1 : 0;
-    if (code === 'platform-unauthorized') row.refusedAt = this.clock.now();
-  };
+  storeNotFound = (_fetched: unknown, waitMs: number) => ({ set: 'not found', values: ['gone', 1, waitMs] });
   notifyAt = (moment: number) => {
     this.notifies.push(moment);
   };
-  count = (outcome: string) => {
-    this.counts.push(outcome);
+
+  /** In the place of the table. */
+  readonly due = {
+    claim: async (): Promise<Leased<Row> | undefined> => {
+      const row = this.rows
+        .filter(({ dueMs }) => dueMs <= this.clock.ms)
+        .sort((left, right) => left.dueMs - right.dueMs)[0];
+      if (!row) return undefined;
+      row.dueMs = Number.POSITIVE_INFINITY;
+      return { row, lease: { key: String(row.id), owner: 'here', no: 1 } };
+    },
+    done: () => undefined,
+    nextDueAt: async () => {
+      const next = Math.min(...this.rows.map(({ dueMs }) => dueMs));
+      return Number.isFinite(next) ? new Date(next) : undefined;
+    },
+    lock: async (_tx: unknown, { key }: { key: string }) => ({ ...this.row(key), now: this.clock.now() }),
+    settle: async (_tx: unknown, { key }: { key: string }, outcome: { set: string; values: readonly unknown[] }) => {
+      const row = this.row(key);
+      if (outcome.set === 'answer') row.failures = 0;
+      else {
+        const [code, failures, waitMs] = outcome.values as [string, number, number];
+        row.dueMs = this.clock.ms + waitMs;
+        row.failures += failures;
+        if (code === 'platform-unauthorized') row.refused_at = this.clock.now();
+      }
+      return true;
+    },
   };
+
+  private row(key: string): Row {
+    return this.rows[Number(key)] as Row;
+  }
 }
 
 describe('fetching what is due', () => {
@@ -103,13 +113,20 @@ describe('fetching what is due', () => {
       calls.push(row.id);
       return platform(row);
     });
-    return { rows, loop: new FetchLoop(rows, clock, new EvenRandom()) };
+    const parts = {
+      database: { pool: undefined, transaction: (work: (tx: unknown) => unknown) => work(undefined) },
+      worker: { mayWork: () => rows.mayWork() },
+      clock,
+      random: new EvenRandom(),
+      metrics: { counter: () => ({ inc: () => undefined }) },
+    };
+    return { rows, loop: new FetchLoop<Row, string>(rows, rows.due, parts as unknown as FetchParts) };
   }
 
   const answer: FetchResult<string> = { kind: 'answer', answer: 'new' };
   const refused: FetchResult<string> = { kind: 'pause', code: 'platform-unauthorized' };
 
-  test('every row has its turn once', async () => {
+  test('every row is fetched once', async () => {
     const { rows, loop } = setUp(5, () => answer);
     await loop.run();
     expect(rows.rows.map(({ stored }) => stored)).toEqual(Array(5).fill(['new']));
@@ -118,12 +135,14 @@ describe('fetching what is due', () => {
   test('nothing is taken while the contract does not say how to fetch', async () => {
     const { rows, loop } = setUp(2, () => answer);
     rows.configured = false;
+    rows.places = 1;
     await loop.run();
-    await loop.lookAround();
+    loop.trigger();
+    await loop.finished();
     expect([calls, rows.notifies]).toEqual([[], []]);
   });
 
-  test('a refused key stops everything after one call, failures nobody, and one probe opens the way (trap 15)', async () => {
+  test('a refused key stops everything after one call, counts against no row, and one probe opens the way', async () => {
     let mended = false;
     const { rows, loop } = setUp(6, () => (mended ? answer : refused));
     await loop.run();
@@ -140,7 +159,7 @@ describe('fetching what is due', () => {
     expect(rows.rows.every(({ stored, failures }) => stored.length === 1 && failures === 0)).toBe(true);
   });
 
-  test('a refusal that hits one row alone failures that row and holds up no other (trap 15)', async () => {
+  test('a refusal that hits one row alone counts against that row and holds up no other', async () => {
     const { rows, loop } = setUp(4, (row) => (row.id === 0 ? refused : answer));
     for (let round = 0; round < 6; round += 1) {
       await loop.run();
@@ -191,7 +210,7 @@ describe('fetching what is due', () => {
       id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
     );
     rows.places = 2;
-    loop.wake();
+    loop.trigger();
     while (rows.rows.some(({ id, stored }) => id > 0 && stored.length === 0)) await Promise.resolve();
     expect(rows.rows[0]?.stored).toEqual([]);
     for (const answered of hanging) answered();
@@ -199,12 +218,12 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]?.stored).toEqual(['new']);
   });
 
-  test('who is woken while every place is taken looks again as soon as one is free', async () => {
+  test('a trigger while every place is taken is not lost: the loop looks again as soon as one is free', async () => {
     const { rows, loop } = setUp(2, () => answer);
     rows.places = 1;
     for (const row of rows.rows) row.dueMs += 1_000;
-    loop.wake();
-    loop.wake();
+    loop.trigger();
+    loop.trigger();
     clock.ms += 1_000;
     await loop.finished();
     expect(rows.rows.map(({ stored }) => stored)).toEqual([['new'], ['new']]);
@@ -231,13 +250,15 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]).toMatchObject({ failures: 1 });
   });
 
-  test('what is due later notifies for itself, and the poller fetches what no notification brought', async () => {
+  test('what is due later notifies for itself, and is fetched when the loop is triggered then', async () => {
     const { rows, loop } = setUp(1, () => answer);
     for (const row of rows.rows) row.dueMs = clock.ms + 700;
     await loop.run();
     expect(rows.notifies).toEqual([clock.ms + 700]);
+    rows.places = 1;
     clock.ms += 10_000;
-    await loop.lookAround();
+    loop.trigger();
+    await loop.finished();
     expect(rows.rows[0]?.stored).toEqual(['new']);
   });
 

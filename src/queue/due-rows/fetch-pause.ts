@@ -8,9 +8,9 @@ const BOUNDS: BackoffBounds = { baseMs: 2_000, maxMs: 5 * 60_000 };
 
 /**
  * Stops all fetches of a process when a fault concerns all of them, and lets one through as a probe when the pause is
- * over: a refused key or a platform that is down must not burn the attempts of every session (trap 15).
+ * over: a refused key or a platform that is down must not burn the attempts of every session.
  */
-export class RefreshPause {
+export class FetchPause {
   private until = 0;
   private failures = 0;
   private probing = false;
@@ -39,7 +39,7 @@ export class RefreshPause {
   }
 
   /**
-   * Begins or lengthens a pause; a shorter one never overwrites a longer one (trap 3).
+   * Begins or lengthens a pause; a shorter one never overwrites a longer one.
    *
    * @param fraction a random number in [0, 1)
    * @param askedMs how long the platform asks to wait

@@ -1,13 +1,13 @@
-import { RefreshPause } from './refresh-pause.js';
+import { FetchPause } from './fetch-pause.js';
 
 describe('a pause of all fetches', () => {
-  let pause: RefreshPause;
+  let pause: FetchPause;
 
   beforeEach(() => {
-    pause = new RefreshPause();
+    pause = new FetchPause();
   });
 
-  test('nothing is fetched until it is over, and then one probe at a time (trap 15)', () => {
+  test('nothing is fetched until it is over, and then one probe at a time', () => {
     pause.begin('platform-unauthorized', 0, 0.5);
     expect(pause.mayFetch(1_999)).toBe(false);
     expect(pause.mayFetch(2_000)).toBe(true);
@@ -29,7 +29,7 @@ describe('a pause of all fetches', () => {
     expect(pause.begin('platform-unreachable', 3_000, 0.5)).toBe(7_000);
   });
 
-  test('it is as long as the platform asks, and a shorter one never overwrites a longer one (trap 3)', () => {
+  test('it is as long as the platform asks, and a shorter one never overwrites a longer one', () => {
     expect(pause.begin('rate-limited', 0, 0.5, 30_000)).toBe(30_000);
     expect(pause.begin('rate-limited', 100, 0.5, 500)).toBe(30_000);
   });
