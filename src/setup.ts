@@ -52,7 +52,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   fastify.server.maxConnections = env.MAX_CONNECTIONS;
   installClosing(fastify);
   installRoleGate(fastify, env);
-  installBodyPolicy(fastify, env);
+  installBodyPolicy(fastify);
   installArrivingBodies(fastify, env);
   installAccessLog(fastify, app.get(Metrics));
   installWrongMethod(fastify);

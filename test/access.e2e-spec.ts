@@ -29,9 +29,8 @@ import { ConfigModule } from '../src/config/config.module.js';
 import { validateEnv } from '../src/config/env.js';
 import { Database } from '../src/database/database.js';
 import { DatabaseModule } from '../src/database/database.module.js';
-import { RawContent } from '../src/http/body/raw-content.js';
 import { Problem } from '../src/http/problem/problem.js';
-import { TakesStream } from '../src/http/request/route-options.js';
+import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
 import { type Health, HealthIndicator } from '../src/http/server/health-indicator.js';
 import { HttpModule } from '../src/http/server/http.module.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
@@ -116,7 +115,7 @@ class ThingsController {
   @Post('streams')
   @HttpCode(201)
   @Scopes('people:write')
-  @TakesStream()
+  @RouteOptions({ body: 'stream' })
   @Idempotent()
   async stream(@RawContent() body: Readable, @Req() request: FastifyRequest, @Param() _: object) {
     let length = 0;

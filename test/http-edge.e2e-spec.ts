@@ -25,14 +25,13 @@ import type { FastifyRequest } from 'fastify';
 import { type DestinationStream, pino } from 'pino';
 import { until } from '../harness/until.js';
 import { Env } from '../src/config/env.js';
-import { RawContent } from '../src/http/body/raw-content.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { ClientDisconnect } from '../src/http/request/client-disconnect.js';
 import { PageQuery } from '../src/http/request/page.js';
 import { pollUntil } from '../src/http/request/poll-until.js';
 import { PreferWait } from '../src/http/request/prefer.js';
 import { RequestGate } from '../src/http/request/request-gate.js';
-import { BodyLimit, HotRoute, TakesBytes, TakesMultipart, TakesStream } from '../src/http/request/route-options.js';
+import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
 import { HttpModule } from '../src/http/server/http.module.js';
 import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
@@ -66,7 +65,7 @@ class EdgeController {
   }
 
   @Post('large')
-  @BodyLimit(2 * 1024 ** 2)
+  @RouteOptions({ bodyLimit: 2 * 1024 ** 2 })
   large(@Body() body: PersonBody) {
     return { email: body.email };
   }
@@ -82,15 +81,14 @@ class EdgeController {
     return { id };
   }
 
-  @Post('bytes')
-  @HotRoute()
-  @TakesBytes((env) => env.WEBHOOK_BODY_LIMIT)
-  bytes(@RawContent() bytes: Buffer, @Headers('content-type') type?: string) {
-    return { base64: bytes.toString('base64'), type: type ?? null };
+  @Post('hot')
+  @RouteOptions({ hot: true })
+  hot() {
+    return {};
   }
 
   @Post('stream')
-  @TakesStream()
+  @RouteOptions({ body: 'stream' })
   async stream(@Req() request: FastifyRequest, @RawContent() body: Readable, @Headers('content-type') type?: string) {
     if (request.isMultipart()) {
       const names: string[] = [];
@@ -106,13 +104,13 @@ class EdgeController {
   }
 
   @Post('unread')
-  @TakesStream()
+  @RouteOptions({ body: 'stream' })
   unread() {
     throw new Problem(403, 'forbidden-scope', 'Not with this key.');
   }
 
   @Post('form')
-  @TakesMultipart()
+  @RouteOptions({ body: 'multipart' })
   form(@Req() request: FastifyRequest) {
     return { multipart: request.isMultipart() };
   }
@@ -143,7 +141,6 @@ class EdgeController {
 }
 
 const EDGE_ENV = {
-  WEBHOOK_BODY_LIMIT: 2_000,
   MAX_CONNECTIONS: 1_000,
   BODY_TIMEOUT_SECONDS: 3_600,
   ARRIVING_BODIES_LIMIT: 64 * 1024 ** 2,
@@ -301,7 +298,7 @@ describe('the HTTP edge', () => {
       expect((await json('/edge/large', long)).status).toBe(201);
     });
 
-    test.each(['/edge/json', '/edge/bytes', '/edge/stream', '/edge/form'])(
+    test.each(['/edge/json', '/edge/stream', '/edge/form'])(
       'who may not call POST %s is refused before the body is there',
       async (path) => {
         const { port } = app.getHttpServer().address() as AddressInfo;
@@ -356,7 +353,7 @@ describe('the HTTP edge', () => {
       ['application/x-www-form-urlencoded', 'email=a@b.example'],
       ['application/xml', '<x/>'],
       ['garbage', '{}'],
-      ['application/vnd.notebridge.bytes', '{}'],
+      ['application/vnd.notebridge.stream', '{}'],
       ['multipart/form-data; boundary=x', '--x--'],
     ])('a usual route refuses %s', async (type, body) => {
       const answer = await post('/edge/json', body, { 'content-type': type });
@@ -373,31 +370,6 @@ describe('the HTTP edge', () => {
       const headers = { 'content-type': 'application/json' };
       expect((await post('/edge/empty', null, headers)).status).toBe(202);
       expect((await call('/edge/empty/7', { method: 'DELETE', headers })).json).toEqual({ id: '7' });
-    });
-
-    test.each([
-      ['application/json', '{"a": 1}'],
-      ['application/json; charset=utf-8', '{broken'],
-      ['text/plain', 'x'],
-      ['multipart/form-data; boundary=x', '--x--'],
-      ['application/x-www-form-urlencoded', 'a=b'],
-      ['garbage', 'x'],
-      ['application/json', ''],
-    ])('a route for bytes gets them as they came: %s %j', async (type, body) => {
-      const answer = await post('/edge/bytes', body, { 'content-type': type });
-      expect(answer.json).toEqual({ base64: Buffer.from(body).toString('base64'), type });
-    });
-
-    test('a route for bytes gets them without a type and does not undo an encoding', async () => {
-      const answer = await post('/edge/bytes', gzipped, { 'content-encoding': 'gzip' });
-      expect(answer.json).toEqual({ base64: gzipped.toString('base64'), type: null });
-    });
-
-    test('a route for bytes keeps its own limit, announced or not', async () => {
-      expect((await post('/edge/bytes', Buffer.alloc(2_000))).status).toBe(201);
-      expect((await post('/edge/bytes', Buffer.alloc(2_001))).json.type).toContain('body-too-large');
-      const body = Readable.toWeb(Readable.from([Buffer.alloc(1_500), Buffer.alloc(1_500)])) as ReadableStream;
-      expect((await call('/edge/bytes', { method: 'POST', body, duplex: 'half' })).status).toBe(413);
     });
 
     test.each(['application/json', 'application/octet-stream', 'garbage', undefined])(
@@ -527,7 +499,7 @@ describe('the HTTP edge', () => {
     await call('/edge/empty/mrn-4711?name=roe', { method: 'DELETE' });
     await json('/edge/json', { email: 'jane@roe.example', firstName: 'Jane' });
     await call('/nowhere/mrn-4711');
-    await post('/edge/bytes', 'x');
+    await post('/edge/hot', null);
     const logged = lines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request');
     expect(logged).toMatchObject([
       { method: 'DELETE', route: '/edge/empty/:id', status: 200, ms: expect.any(Number) },
@@ -541,7 +513,7 @@ describe('the HTTP edge', () => {
     const answer = await call('/edge/page');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     expect(answer.headers.get('content-security-policy')).toContain("default-src 'self'");
-    expect((await post('/edge/bytes', 'x')).headers.get('content-security-policy')).toBeNull();
+    expect((await post('/edge/hot', null)).headers.get('content-security-policy')).toBeNull();
   });
 
   test('no cache keeps an answer, which may hold personal data, be it a problem or not', async () => {

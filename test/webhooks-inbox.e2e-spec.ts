@@ -6,10 +6,10 @@ import { Metrics } from '../src/http/server/metrics.js';
 import { EVENT_TYPES } from '../src/platform/contract/wire-types.js';
 import { WEBHOOK_INBOX_QUEUE } from '../src/queue/backend/queue-names.js';
 import { QueueNotifier } from '../src/queue/notifier/queue-notifier.js';
-import { NotUnderstoodHealth } from '../src/webhooks/admin/not-understood-health.js';
-import { MOST_ATTEMPTS } from '../src/webhooks/process/attempt-rules.js';
+import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../src/webhooks/process/inbox.repository.js';
+import { MOST_ATTEMPTS } from '../src/webhooks/process/inbox-batch.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
@@ -117,7 +117,7 @@ describeOnBothBackends('the inbox', (backend) => {
     ]);
     expect(service.handler.seen).toEqual([]);
 
-    const health = () => service.app.get(NotUnderstoodHealth).health();
+    const health = () => service.app.get(DeliveriesService).health();
     expect(await health()).toMatchObject({ status: 'degraded', facts: { notUnderstood: bodies.length } });
     const [first, ...others] = items;
     for (const { id } of others) {

@@ -2,7 +2,7 @@ import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Public } from '../access/identity/scopes.js';
-import { HotRoute } from '../http/request/route-options.js';
+import { RouteOptions } from '../http/request/route-options.js';
 import { HealthChecks } from './health-checks.js';
 import type { HealthReport } from './health-report.js';
 import { Liveness } from './liveness.js';
@@ -22,7 +22,7 @@ export class HealthController {
    * @remarks 503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.
    */
   @Get('live')
-  @HotRoute()
+  @RouteOptions({ hot: true })
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()
   live(@Res({ passthrough: true }) reply: FastifyReply): { status: 'ok' | 'stuck' } {
@@ -37,7 +37,7 @@ export class HealthController {
    * @remarks 200, also when something is degraded; 503 when nothing can be kept, or on shutdown.
    */
   @Get('ready')
-  @HotRoute()
+  @RouteOptions({ hot: true })
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReport> {

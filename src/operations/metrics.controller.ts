@@ -2,7 +2,7 @@ import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
-import { HotRoute } from '../http/request/route-options.js';
+import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
 
 @ApiTags('operations')
@@ -13,7 +13,7 @@ export class MetricsController {
 
   /** All metrics in the text format of Prometheus */
   @Get()
-  @HotRoute()
+  @RouteOptions({ hot: true })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' } })
   read(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {

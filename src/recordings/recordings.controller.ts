@@ -4,9 +4,8 @@ import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagg
 import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
-import { RawContent } from '../http/body/raw-content.js';
 import { ClientDisconnect } from '../http/request/client-disconnect.js';
-import { TakesStream } from '../http/request/route-options.js';
+import { RawContent, RouteOptions } from '../http/request/route-options.js';
 import { recordingBody } from './recording-body.js';
 import { RecordingResponse, RecordingUploadRequest, RecordingUploadResponse } from './recordings.dto.js';
 import { RecordingsService } from './recordings.service.js';
@@ -25,7 +24,7 @@ export class RecordingsController {
    */
   @Post()
   @HttpCode(201)
-  @TakesStream()
+  @RouteOptions({ body: 'stream' })
   @Idempotent()
   @ApiConsumes('audio/*', 'video/*', 'application/octet-stream')
   @ApiBody({ schema: { type: 'string', format: 'binary' } })

@@ -1,21 +1,17 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { DeliveriesController } from './admin/deliveries.controller.js';
+import { DeliveriesController, RejectionsController } from './admin/deliveries.controller.js';
 import { DeliveriesRepository } from './admin/deliveries.repository.js';
 import { DeliveriesService } from './admin/deliveries.service.js';
-import { NotUnderstoodHealth } from './admin/not-understood-health.js';
-import { RejectionsController } from './admin/rejections.controller.js';
 import { EventHandlers } from './process/event-handlers.js';
 import { InboxProcessor } from './process/inbox.processor.js';
 import { InboxRepository } from './process/inbox.repository.js';
 import { InboxBatch } from './process/inbox-batch.js';
-import { InboxWorker } from './process/inbox-worker.js';
 import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
 import { Receiver } from './receive/receiver.js';
 import { ReceiverRoute } from './receive/receiver.route.js';
 import { Rejections } from './receive/rejections.js';
 import { RejectionsRepository } from './receive/rejections.repository.js';
-import { SignaturesHealth } from './receive/signatures-health.js';
 
 /** From the platform's POST into the inbox, and the inbox as operators see it. */
 @Module({
@@ -24,12 +20,10 @@ import { SignaturesHealth } from './receive/signatures-health.js';
     DeliveriesRepository,
     DeliveriesService,
     InboxWriterRepository,
-    NotUnderstoodHealth,
     Receiver,
     ReceiverRoute,
     Rejections,
     RejectionsRepository,
-    SignaturesHealth,
   ],
 })
 export class WebhooksModule {}
@@ -37,6 +31,6 @@ export class WebhooksModule {}
 /** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
 @Module({
   imports: [DiscoveryModule],
-  providers: [EventHandlers, InboxRepository, InboxBatch, InboxWorker, InboxProcessor],
+  providers: [EventHandlers, InboxRepository, InboxBatch, InboxProcessor],
 })
 export class WebhooksWorkerModule {}

@@ -14,7 +14,7 @@ import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
 import { dropRest } from '../../http/request/request-source.js';
-import { BodyLimit, TakesMultipart } from '../../http/request/route-options.js';
+import { RouteOptions } from '../../http/request/route-options.js';
 import { ComplianceJobPageResponse, ComplianceJobResponse } from '../model/job-view.js';
 import { readComplianceForm } from '../model/pdf-parts.js';
 import {
@@ -46,8 +46,7 @@ export class ComplianceController {
     requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)
-  @TakesMultipart()
-  @BodyLimit(JOB_BODY_LIMIT)
+  @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
   @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })

@@ -1,18 +1,19 @@
-import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
-import type { Env } from '../../config/env.js';
-
-/** Bytes, or how to read them from the environment. */
-export type ByteLimit = number | ((env: Env) => number);
+import type { Readable } from 'node:stream';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
 
 /** What a route says about itself to the HTTP edge. */
-export interface EdgeOptions {
-  /** The body reaches the handler as it came, whatever its Content-Type. */
-  rawBody?: 'buffer' | 'stream';
+interface EdgeOptions {
+  /**
+   * Beside JSON: `stream`: the handler reads the body itself and counts its bytes (`@RawContent()`, or
+   * `request.parts()` of multipart/form-data), whatever its type; `multipart`: multipart/form-data is taken too, and
+   * left to `request.parts()`; `raw`: the route's Fastify scope has content-type parsers of its own.
+   */
+  body?: 'stream' | 'multipart' | 'raw';
   /** Bytes that a body read into memory may have. */
-  bodyLimit?: ByteLimit;
-  /** multipart/form-data is taken beside JSON; the handler reads `request.parts()`. */
-  multipart?: boolean;
-  /** Called so often that a successful call is not worth a log line. */
+  bodyLimit?: number;
+  /** Called so often that a successful call is not worth a log line, and by no browser. */
   hot?: boolean;
 }
 
@@ -22,45 +23,11 @@ declare module 'fastify' {
   }
 }
 
-/** Adds options to a route; several decorators add up. */
-function addOptions(options: EdgeOptions): MethodDecorator {
-  return (_target, _key, descriptor) => {
-    const handler = descriptor.value as object;
-    const before = Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, handler) ?? {};
-    const after = { ...before, edge: { ...before.edge, ...options } };
-    Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, after, handler);
-  };
-}
+/** Declares what a route takes beside JSON bodies of the usual size. */
+export const RouteOptions = (edge: EdgeOptions): MethodDecorator => RouteConfig({ edge });
 
-/**
- * The handler gets the body's bytes as they came (a `Buffer`, also for JSON and for no Content-Type at all): inject
- * them with `@RawContent()`. Content encodings are not undone.
- *
- * @param limit bytes; more is answered 413 `body-too-large`
- */
-export function TakesBytes(limit: ByteLimit): MethodDecorator {
-  return addOptions({ rawBody: 'buffer', bodyLimit: limit });
-}
-
-/**
- * The handler gets the unread body: `@RawContent()` injects the stream. multipart/form-data is left to
- * `request.parts()`. No limit applies: the handler counts.
- */
-export function TakesStream(): MethodDecorator {
-  return addOptions({ rawBody: 'stream' });
-}
-
-/** The route takes multipart/form-data, which the handler streams from `request.parts()`, beside JSON. */
-export function TakesMultipart(): MethodDecorator {
-  return addOptions({ multipart: true });
-}
-
-/** The route takes JSON bodies up to another size than the usual one. */
-export function BodyLimit(limit: ByteLimit): MethodDecorator {
-  return addOptions({ bodyLimit: limit });
-}
-
-/** Successful calls of this route are not logged, and get no headers meant for browsers. */
-export function HotRoute(): MethodDecorator {
-  return addOptions({ hot: true });
-}
+/** Injects the unread body of a route for streams. */
+export const RawContent = createParamDecorator((_: unknown, context: ExecutionContext): Readable => {
+  const request = context.switchToHttp().getRequest<FastifyRequest>();
+  return (request.body as Readable | undefined) ?? request.raw;
+});

@@ -8,11 +8,10 @@ import { CreationId, Idempotent } from '../../access/idempotency/idempotency.int
 import { Caller, type Principal } from '../../access/identity/caller.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Env } from '../../config/env.js';
-import { RawContent } from '../../http/body/raw-content.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { PreferWait } from '../../http/request/prefer.js';
-import { TakesStream } from '../../http/request/route-options.js';
+import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { IMPORT_REQUEST_BODY } from '../upload/import-request-body.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
@@ -43,7 +42,7 @@ export class ImportsController {
     requestBody: IMPORT_REQUEST_BODY,
   })
   @HttpCode(202)
-  @TakesStream()
+  @RouteOptions({ body: 'stream' })
   @Idempotent()
   async create(
     @Query() query: ImportQuery,

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
-import { BodyLimit } from '../../http/request/route-options.js';
+import { RouteOptions } from '../../http/request/route-options.js';
 import { PeopleService } from '../desired/people.service.js';
 import { PersonResponse } from '../model/person-view.js';
 import { ExternalIdParam } from './external-id.pipe.js';
@@ -23,7 +23,7 @@ export class ClientsController extends PersonController {
   /** Sets what a client is to be */
   @Put(':externalId')
   @Scopes('people:write')
-  @BodyLimit(CLIENT_BODY_LIMIT)
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
   @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
   async put(
@@ -41,7 +41,7 @@ export class ClientsController extends PersonController {
   /** Replaces the providers of a client; the first is the primary */
   @Put(':externalId/providers')
   @Scopes('people:write')
-  @BodyLimit(CLIENT_BODY_LIMIT)
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
   @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
   async putProviders(

@@ -5,7 +5,7 @@ import { CreationId, Idempotent } from '../../access/idempotency/idempotency.int
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { PreferWait } from '../../http/request/prefer.js';
-import { BodyLimit } from '../../http/request/route-options.js';
+import { RouteOptions } from '../../http/request/route-options.js';
 import { SessionResponse } from '../read/session-view.js';
 import { CREATE_EXAMPLES } from './create-examples.js';
 import { CreateSessionRequest, ResolveSessionRequest, SESSION_BODY_LIMIT } from './create-session.dto.js';
@@ -27,7 +27,7 @@ export class SessionRequestsController {
    */
   @Post()
   @HttpCode(201)
-  @BodyLimit(SESSION_BODY_LIMIT)
+  @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @Idempotent()
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })

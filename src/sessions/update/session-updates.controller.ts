@@ -1,7 +1,7 @@
 import { Body, Controller, HttpCode, Param, Patch, Put } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
-import { BodyLimit } from '../../http/request/route-options.js';
+import { RouteOptions } from '../../http/request/route-options.js';
 import { SESSION_BODY_LIMIT } from '../create/create-session.dto.js';
 import { SessionResponse } from '../read/session-view.js';
 import { SessionUpdates } from './session-updates.js';
@@ -22,7 +22,7 @@ export class SessionUpdatesController {
    */
   @Patch()
   @HttpCode(200)
-  @BodyLimit(SESSION_BODY_LIMIT)
+  @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
   async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {

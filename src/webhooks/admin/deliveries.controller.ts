@@ -1,15 +1,18 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
+import { PageQuery } from '../../http/request/page.js';
+import { Rejections } from '../receive/rejections.js';
 import {
   DeliveriesQuery,
   DeliveryPageResponse,
   DeliveryResponse,
+  RejectionPageResponse,
+  RejectionResponse,
   ReplayRequest,
   ReplayResponse,
 } from './deliveries.dto.js';
-import { DeliveriesService } from './deliveries.service.js';
-import { DeliveryIdPipe } from './delivery-id.pipe.js';
+import { DeliveriesService, DeliveryIdPipe } from './deliveries.service.js';
 
 /** The inbox, for operators. What a delivery said is never shown: it is personal. */
 @ApiTags('webhooks')
@@ -62,5 +65,19 @@ export class DeliveriesController {
     if (dryRun || !plan) return new ReplayResponse(true, await this.deliveries.plan(selection));
     await this.deliveries.replayAll(selection, plan);
     return new ReplayResponse(false, plan);
+  }
+}
+
+@ApiTags('webhooks')
+@Scopes('webhooks')
+@Controller('v1/webhook-rejections')
+export class RejectionsController {
+  constructor(private readonly rejections: Rejections) {}
+
+  /** How many requests the receiver refused, by minute and cause */
+  @Get()
+  async list(@Query() query: PageQuery): Promise<RejectionPageResponse> {
+    const { items, nextCursor } = await this.rejections.list(query.limit, query.cursor);
+    return { items: items.map((row) => new RejectionResponse(row)), nextCursor };
   }
 }

@@ -15,8 +15,7 @@ import {
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 import type { RejectionCount } from '../receive/rejections.repository.js';
-import { DELIVERY_STATES, type DeliveryRow, type DeliveryState } from './deliveries.repository.js';
-import { reasonMessage } from './reason-message.js';
+import { DELIVERY_STATES, type DeliveryRow, type DeliveryState, reasonMessage } from './deliveries.repository.js';
 
 /** Ids fit PostgreSQL's bigint. */
 const ID = /^\d{1,18}$/;

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
 import { Database } from '../../database/database.js';
 
 export const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
@@ -60,7 +59,7 @@ export class DeliveriesRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * The newest first. Whoever wants work has a due date: saying so lets the index of those be used.
+   * The newest first. What is received or failed has a due date: saying so lets the index of those be used.
    *
    * @param beforeId the id where the page before ended
    */
@@ -92,7 +91,7 @@ export class DeliveriesRepository {
     return (await this.database.pool.query<DeliveryRow>(sql, [id])).rows[0];
   }
 
-  /** How many were not understood. @param most more are not counted */
+  /** @param most more are not counted */
   async countNotUnderstood(most: number): Promise<number> {
     const { rows } = await this.database.pool.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM
@@ -105,7 +104,7 @@ export class DeliveriesRepository {
   /** Counts a selection. */
   async plan(selection: Selection): Promise<ReplayPlan> {
     const { rows } = await this.database.pool.query<ReplayPlan>(
-      `SELECT count(*)::int AS count, COALESCE(max(id), 0)::text AS "upToId" FROM webhook_deliveries WHERE ${SELECTED}`,
+      `SELECT count(*)::int AS count, coalesce(max(id), 0)::text AS "upToId" FROM webhook_deliveries WHERE ${SELECTED}`,
       selected(selection),
     );
     return rows[0] ?? { count: 0, upToId: '0' };
@@ -118,19 +117,32 @@ export class DeliveriesRepository {
    */
   replayAll(selection: Selection, plan: ReplayPlan): Promise<number> {
     return this.database.transaction(async (tx) => {
-      const ids = await this.lockSelected(tx, selection, plan.upToId);
-      if (ids.length === plan.count) {
-        await tx.query(`UPDATE webhook_deliveries SET ${REOPEN} WHERE id = ANY($1::bigint[])`, [ids]);
-      }
+      const { rows } = await tx.query<{ id: string }>(
+        `SELECT id FROM webhook_deliveries WHERE ${SELECTED} AND id <= $5 ORDER BY id FOR UPDATE`,
+        [...selected(selection), plan.upToId],
+      );
+      const ids = rows.map(({ id }) => id);
+      const isSame = ids.length === plan.count;
+      if (isSame) await tx.query(`UPDATE webhook_deliveries SET ${REOPEN} WHERE id = ANY($1::bigint[])`, [ids]);
       return ids.length;
     });
   }
+}
 
-  private async lockSelected(tx: pg.PoolClient, selection: Selection, upToId: string): Promise<string[]> {
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT id::text AS id FROM webhook_deliveries WHERE ${SELECTED} AND id <= $5 ORDER BY webhook_deliveries.id FOR UPDATE`,
-      [...selected(selection), upToId],
-    );
-    return rows.map((row) => row.id);
-  }
+const MESSAGES: Record<string, string> = {
+  'not-json': 'The body is not JSON in UTF-8; sending it again would not help.',
+  'not-an-object': 'The body is JSON but no object, so it names no event.',
+  'no-event-type': 'The body has no eventType, so nobody can tell what happened.',
+  'unknown-event-type': 'This eventType is not known here; replay the delivery after an upgrade that knows it.',
+  'not-ours': 'The event is understood but concerns nothing that this service keeps.',
+  'no-outcome': 'The process ended while it worked on this delivery; it is tried again by itself, alone.',
+  sealed: 'The stored body does not open; DATA_KEYS lacks the key that sealed it, or it is damaged.',
+};
+
+/** One sentence about a reason of the inbox: what is wrong and what to do. */
+export function reasonMessage(reason: string): string {
+  const [code = '', pointer] = reason.split(' ');
+  if (code === 'bad-field')
+    return `The event lacks ${pointer}, or it is not what the platform states for this event type.`;
+  return MESSAGES[code] ?? 'Its handler failed; the log tells where, and POST …/replay tries again.';
 }

@@ -12,21 +12,21 @@ export interface InboxEvent {
   body: Record<string, unknown>;
 }
 
-/** What a handler made of an event: `ignored` when the event is none of our business. */
+/** What a handler made of an event: `ignored` when the event concerns nothing that this service holds. */
 export type Handled = 'processed' | 'ignored';
 
-/** A feature's answer to some event types; declared with `@HandlesEvents`. */
+/** A feature's handler of some event types; declared with `@HandlesEvents`. */
 export interface EventHandler {
   /**
-   * Writes what the event means within the transaction that marks it as done. It runs again for an exact repeat, a
-   * replay and after a crash, at any time and in any order; it must not make HTTP calls or touch other connections.
+   * Writes what the event means within the transaction that settles it. It runs again for an exact repeat, a replay
+   * and after a crash, at any time and in any order; it must not make HTTP calls or touch other connections.
    *
    * @param tx a savepoint of its own is set: a failing statement undoes this event alone
    * @throws anything: the event is tried again later
    */
   handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
 
-  /** Called once after the commit of a batch in which this handler processed something, e.g. to ring a queue. */
+  /** Called once after the commit of a batch in which this handler ran, e.g. to notify a queue. */
   afterCommit?(): void | Promise<void>;
 }
 
@@ -42,21 +42,19 @@ export function pairHandlers(
   declared: Iterable<readonly [types: readonly EventType[], handler: EventHandler]>,
   expected: readonly EventType[] = EVENT_TYPES,
 ): Map<EventType, EventHandler> {
-  const byType = new Map<EventType, EventHandler[]>(expected.map((type) => [type, []]));
-  for (const [types, handler] of declared) {
-    for (const type of types) byType.set(type, [...(byType.get(type) ?? []), handler]);
+  const all = [...declared];
+  const paired = new Map<EventType, EventHandler>();
+  const faults: string[] = [];
+  for (const type of expected) {
+    const handlers = all.filter(([types]) => types.includes(type)).map(([, handler]) => handler);
+    const [handler] = handlers;
+    const names = handlers.map((each) => each.constructor.name).join(', ');
+    if (!handler) faults.push(`${type} has no handler`);
+    else if (handlers.length > 1) faults.push(`${type} has several handlers (${names})`);
+    else paired.set(type, handler);
   }
-  const faults = [...byType]
-    .filter(([, handlers]) => handlers.length !== 1)
-    .map(([type, handlers]) =>
-      handlers.length === 0
-        ? `${type} has no handler`
-        : `${type} has several handlers (${handlers.map((handler) => handler.constructor.name).join(', ')})`,
-    );
-  if (faults.length > 0) {
-    throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
-  }
-  return new Map([...byType].flatMap(([type, [handler]]) => (handler ? [[type, handler] as const] : [])));
+  if (faults.length === 0) return paired;
+  throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
 }
 
 /** The handlers that Nest's discovery finds in the modules of the application. */
@@ -71,7 +69,11 @@ export class EventHandlers implements OnModuleInit {
 
   /** @throws {Error} when an event type has no handler or several: the service must not start */
   onModuleInit(): void {
-    this.handlers = pairHandlers(this.declared());
+    const declared = this.discovery.getProviders().flatMap(({ metatype, instance }) => {
+      const types = metatype && this.reflector.get<EventType[] | undefined>(HANDLED_EVENT_TYPES, metatype);
+      return types ? [[types, instance as EventHandler] as const] : [];
+    });
+    this.handlers = pairHandlers(declared);
   }
 
   /** The handler of an event type. */
@@ -79,12 +81,5 @@ export class EventHandlers implements OnModuleInit {
     const handler = this.handlers.get(eventType);
     if (!handler) throw new Error(`The webhook event ${eventType} has no handler; the service has not started yet.`);
     return handler;
-  }
-
-  private *declared(): Generator<readonly [EventType[], EventHandler]> {
-    for (const { metatype, instance } of this.discovery.getProviders()) {
-      const types = metatype && this.reflector.get<EventType[] | undefined>(HANDLED_EVENT_TYPES, metatype);
-      if (types) yield [types, instance as EventHandler];
-    }
   }
 }

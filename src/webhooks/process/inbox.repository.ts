@@ -31,18 +31,18 @@ export interface Outcome {
   retryInMs: number | null;
 }
 
-/** The reason of a delivery with which a process ended: it is taken alone ever after. */
+/** The reason of a delivery with which a process ended: from then on it is taken alone. */
 export const NO_OUTCOME = 'no-outcome';
 
 /** Repeats that are folded in one statement. */
 const FOLD = 1_000;
 
-/** Milliseconds that a statement may wait for a row which somebody else holds, and run at all. */
+/** How long a statement may wait for a lock, and run at all. */
 const LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
 
 /**
  * The deliveries that wait longest and fit together. One that was taken before without an outcome may end the process
- * again: it is taken alone, and so is one that is too large for company. Sizes are known without reading the bodies.
+ * again: it is taken alone, and so is one that is larger than a batch. Sizes are known without reading the bodies.
  */
 const TAKE = `
   WITH picked AS MATERIALIZED (
@@ -63,7 +63,7 @@ const TAKE = `
   WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
   ORDER BY place`;
 
-const OUTCOME = `UPDATE webhook_deliveries AS d
+const RECORD = `UPDATE webhook_deliveries AS d
   SET state = o.state::delivery_state, event_type = o.event_type, reason = o.reason, attempts = o.attempts,
       due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
       processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
@@ -71,7 +71,7 @@ const OUTCOME = `UPDATE webhook_deliveries AS d
     AS o (id, state, event_type, reason, attempts, retry_in_ms)
   WHERE d.id = o.id`;
 
-/** The inbox as the drain sees it. */
+/** The inbox as its processor reads and writes it. */
 @Injectable()
 export class InboxRepository {
   constructor(private readonly database: Database) {}
@@ -85,46 +85,36 @@ export class InboxRepository {
   }
 
   /** Takes due deliveries that no other worker holds, those that wait longest first. */
-  async take(tx: pg.PoolClient, { rows: most, bytes }: TakeLimit): Promise<DueDelivery[]> {
-    const { rows } = await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [most, bytes] });
-    return rows;
+  async take(tx: pg.PoolClient, limit: TakeLimit): Promise<DueDelivery[]> {
+    const values = [limit.rows, limit.bytes];
+    return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values })).rows;
   }
 
-  /**
-   * Marks what was taken, in a commit of its own, so that the next process knows with what in hand this one ended.
-   *
-   * @param take names the marks of one batch
-   */
-  async mark(take: string, ids: readonly string[]): Promise<void> {
+  /** Claims what was taken, in a commit of its own, so that the claims tell which deliveries a crash interrupted. */
+  async claim(batch: string, ids: readonly string[]): Promise<void> {
     await this.database.pool.query(
       'INSERT INTO webhook_claims (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
-      [ids, take, ids.length === 1],
+      [ids, batch, ids.length === 1],
     );
   }
 
-  /** Takes the marks of a batch away: it failed, and this process is alive. */
-  async unmark(take: string): Promise<void> {
-    await this.database.pool.query('DELETE FROM webhook_claims WHERE take = $1', [take]);
+  /** Releases the claims of a batch that failed while its process is alive. */
+  async release(batch: string): Promise<void> {
+    await this.database.pool.query('DELETE FROM webhook_claims WHERE take = $1', [batch]);
   }
 
-  /**
-   * Writes what became of deliveries, and drops their marks.
-   *
-   * @param tx without one the writes stand by themselves
-   */
-  async settle(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
+  /** Records outcomes and releases the claims. @param tx without one the writes stand by themselves */
+  async recordOutcomes(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
     if (outcomes.length === 0) return;
     const sql = tx ?? this.database.pool;
+    const ids = outcomes.map((outcome) => outcome.id);
+    const release = 'DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[])';
+    await sql.query({ name: 'release-deliveries', text: release, values: [ids] });
     await sql.query({
-      name: 'drop-takes',
-      text: 'DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[])',
-      values: [outcomes.map((outcome) => outcome.id)],
-    });
-    await sql.query({
-      name: 'settle-deliveries',
-      text: OUTCOME,
+      name: 'record-outcomes',
+      text: RECORD,
       values: [
-        outcomes.map((outcome) => outcome.id),
+        ids,
         outcomes.map((outcome) => outcome.state),
         outcomes.map((outcome) => outcome.eventType),
         outcomes.map((outcome) => outcome.reason),
@@ -134,22 +124,21 @@ export class InboxRepository {
     });
   }
 
-  /** Reopens the deliveries that were sent again. @returns how many repeats were folded; at most a batch */
-  async foldRepeats(): Promise<number> {
-    const { rows } = await this.database.pool.query<{ count: number }>(
-      `WITH heard AS (
+  /** Reopens the deliveries that were sent again. @returns how many repeats were folded, at most `FOLD` */
+  foldRepeats(): Promise<number> {
+    return this.count(
+      `WITH repeated AS (
          DELETE FROM webhook_repeats WHERE id IN
            (SELECT id FROM webhook_repeats ORDER BY id LIMIT ${FOLD} FOR UPDATE SKIP LOCKED)
          RETURNING signature, times
        ), reopened AS (
          UPDATE webhook_deliveries AS d
-         SET repeats = d.repeats + h.times, state = 'received', reason = NULL, attempts = 0, due_at = now()
-         FROM (SELECT signature, sum(times)::int AS times FROM heard GROUP BY signature) AS h
-         WHERE d.signature = h.signature
+         SET repeats = d.repeats + r.times, state = 'received', reason = NULL, attempts = 0, due_at = now()
+         FROM (SELECT signature, sum(times)::int AS times FROM repeated GROUP BY signature) AS r
+         WHERE d.signature = r.signature
        )
-       SELECT count(*)::int AS count FROM heard`,
+       SELECT count(*)::int AS count FROM repeated`,
     );
-    return rows[0]?.count ?? 0;
   }
 
   /** How long the longest waiting delivery or repeat has been due, in seconds; null when nothing is. */
@@ -164,19 +153,16 @@ export class InboxRepository {
     return rows[0]?.seconds ?? null;
   }
 
-  /** Deliveries that still want work, now or later. */
-  async countOpen(): Promise<number> {
-    const { rows } = await this.database.pool.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM webhook_deliveries WHERE due_at IS NOT NULL',
-    );
-    return rows[0]?.count ?? 0;
+  /** Deliveries that are due now or later. */
+  countOpen(): Promise<number> {
+    return this.count('SELECT count(*)::int AS count FROM webhook_deliveries WHERE due_at IS NOT NULL');
   }
 
-  /** How many deliveries were given up. */
-  async countDead(): Promise<number> {
-    const { rows } = await this.database.pool.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM webhook_deliveries WHERE state = 'dead'`,
-    );
-    return rows[0]?.count ?? 0;
+  countDead(): Promise<number> {
+    return this.count(`SELECT count(*)::int AS count FROM webhook_deliveries WHERE state = 'dead'`);
+  }
+
+  private async count(sql: string): Promise<number> {
+    return (await this.database.pool.query<{ count: number }>(sql)).rows[0]?.count ?? 0;
   }
 }

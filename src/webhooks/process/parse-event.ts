@@ -1,7 +1,7 @@
 import { isPlatformId } from '../../platform/contract/platform-id.js';
 import { EVENT_TYPES, type EventType, USER_ROLES } from '../../platform/contract/wire-types.js';
 
-/** An event that is understood: its subject is told, and every other field that the spec states fits or is absent. */
+/** An event whose subject is known; every other field that the spec states fits or is absent. */
 export interface UnderstoodEvent {
   eventType: EventType;
   /** The id that the event is about; equal ones are handled one after the other. */
@@ -17,37 +17,34 @@ export interface NotUnderstood {
   reason: string;
 }
 
-/** An event type that we may show although we do not know it: a word of a program, nothing personal. */
-const WORD = /^[A-Za-z0-9_.-]{1,64}$/;
+/** An event type that may be shown although it is unknown: an identifier, nothing personal. */
+const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
 const ROLES: ReadonlySet<unknown> = new Set(USER_ROLES);
 
-type Check = (value: unknown) => boolean;
+type Field = readonly [pointer: string, isValid: (value: unknown) => boolean];
 
-const isFlag: Check = (value) => typeof value === 'boolean';
-const isRole: Check = (value) => ROLES.has(value);
-
-/** JSON Pointers to the fields of an event (spec, Events). */
+/** JSON Pointers to the fields of an event (spec, Events), of one or two steps. */
 interface Fields {
-  /** Without these nobody can tell what happened, or to what; the first is the subject. */
-  readonly needed?: readonly (readonly [string, Check])[];
+  /** Without these the event says not what happened, or to what; the first is the subject. */
+  readonly required?: readonly Field[];
   /** One of these that can't be read counts as absent: the event is not lost for it. */
-  readonly more?: readonly (readonly [string, Check])[];
+  readonly optional?: readonly Field[];
 }
 
 const SESSION: Fields = {
-  needed: [['/sessionId', isPlatformId]],
-  more: [
+  required: [['/sessionId', isPlatformId]],
+  optional: [
     ['/providerUserId', isPlatformId],
     ['/partnerAppointmentId', isPlatformId],
-    ['/aiNotesEnabled', isFlag],
+    ['/aiNotesEnabled', (value) => typeof value === 'boolean'],
   ],
 };
-const JOB: Fields = { needed: [['/payload/jobId', isPlatformId]] };
+const JOB: Fields = { required: [['/payload/jobId', isPlatformId]] };
 const FIELDS: Record<EventType, Fields> = {
-  PROCESSING_SESSION_FINISHED: { needed: [['/payload/processingId', isPlatformId]] },
-  // Its payload is not shown: whatever it holds is understood.
+  PROCESSING_SESSION_FINISHED: { required: [['/payload/processingId', isPlatformId]] },
+  // The spec does not show its payload: whatever it holds is understood.
   PROCESSING_SESSION_NOTES_FINISHED: {},
   COMPLIANCE_JOB_COMPLETED: JOB,
   COMPLIANCE_JOB_FAILED: JOB,
@@ -59,12 +56,12 @@ const FIELDS: Record<EventType, Fields> = {
   SESSION_PROCESSING_COMPLETED: SESSION,
   SESSION_PROCESSING_FAILED: SESSION,
   USER_CREATED: {
-    // Who was created is told by the role alone.
-    needed: [
+    // The role alone says who was created.
+    required: [
       ['/payload/userId', isPlatformId],
-      ['/payload/role', isRole],
+      ['/payload/role', (value) => ROLES.has(value)],
     ],
-    more: [['/payload/externalUserId', isPlatformId]],
+    optional: [['/payload/externalUserId', isPlatformId]],
   },
 };
 
@@ -76,17 +73,18 @@ export function parseEvent(bytes: Uint8Array): UnderstoodEvent | NotUnderstood {
   const { eventType } = body;
   if (typeof eventType !== 'string') return { eventType: null, reason: 'no-event-type' };
   if (!isEventType(eventType)) {
-    return { eventType: WORD.test(eventType) ? eventType : null, reason: 'unknown-event-type' };
+    return { eventType: IDENTIFIER.test(eventType) ? eventType : null, reason: 'unknown-event-type' };
   }
-  const { needed = [], more = [] } = FIELDS[eventType];
-  const fault = needed.find(([pointer, check]) => !check(at(body, pointer)));
+  const { required = [], optional = [] } = FIELDS[eventType];
+  const fault = required.find(([pointer, isValid]) => !isValid(valueAt(body, pointer)));
   if (fault) return { eventType, reason: `bad-field ${fault[0]}` };
-  for (const [pointer, check] of more) {
-    const value = at(body, pointer);
-    if (value !== null && !check(value)) remove(body, pointer);
+  for (const [pointer, isValid] of optional) {
+    const value = valueAt(body, pointer);
+    const { holder, name } = locate(body, pointer);
+    if (value !== null && !isValid(value) && holder) Reflect.deleteProperty(holder, name);
   }
-  const [first] = needed;
-  return { eventType, subject: first ? String(at(body, first[0])) : '', body };
+  const [first] = required;
+  return { eventType, subject: first ? String(valueAt(body, first[0])) : '', body };
 }
 
 function isEventType(value: string): value is EventType {
@@ -106,20 +104,14 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-const stepsOf = (pointer: string): string[] => pointer.slice(1).split('/');
-
-function at(event: Record<string, unknown>, pointer: string): unknown {
-  let value: unknown = event;
-  for (const step of stepsOf(pointer)) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = (value as Record<string, unknown>)[step];
-  }
-  return value;
+function locate(event: Record<string, unknown>, pointer: string) {
+  const [, first = '', second] = pointer.split('/');
+  if (second === undefined) return { holder: event, name: first };
+  const inner = event[first];
+  return { holder: isObject(inner) ? inner : undefined, name: second };
 }
 
-function remove(event: Record<string, unknown>, pointer: string): void {
-  const steps = stepsOf(pointer);
-  const last = steps.pop() ?? '';
-  const holder = steps.length === 0 ? event : at(event, `/${steps.join('/')}`);
-  if (isObject(holder)) Reflect.deleteProperty(holder, last);
+function valueAt(event: Record<string, unknown>, pointer: string): unknown {
+  const { holder, name } = locate(event, pointer);
+  return holder && Object.hasOwn(holder, name) ? holder[name] : undefined;
 }

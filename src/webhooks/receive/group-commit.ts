@@ -1,10 +1,7 @@
-/** Why a row is not known to be kept. */
-export type NotCommittedReason = 'full' | 'late' | 'database' | 'closing';
-
 /** The row may or may not be in the database: the sender must send it again. */
 export class NotCommitted extends Error {
-  constructor(readonly reason: NotCommittedReason) {
-    super(`not known to be kept: ${reason}`);
+  constructor(readonly reason: 'full' | 'late' | 'database' | 'closing') {
+    super(`not known to be committed: ${reason}`);
     this.name = 'NotCommitted';
   }
 }
@@ -15,17 +12,16 @@ export interface GroupCommitLimits {
   inFlight: number;
   /** Of one commit. A single row may have more bytes. */
   batch: { rows: number; bytes: number };
-  /** Of the waiting room; a row that does not fit is refused. */
+  /** Of the rows that wait for a commit; a row that does not fit is refused. */
   waiting: { rows: number; bytes: number };
-  /** Milliseconds from the arrival of a row until it is given up, waiting included. */
+  /** Milliseconds from the arrival of a row until it is rejected, waiting included. */
   deadlineMs: number;
 }
 
-/** What the group commit needs of the world. */
-export interface GroupCommitWorld<T> {
+interface GroupCommitDependencies<T> {
   /** Commits all rows or throws. */
   commit(rows: readonly T[]): Promise<void>;
-  /** Answers whether an error is not about the rows, so that trying others is useless. */
+  /** Whether an error is not about the rows, so that trying others is useless. */
   isUnavailable(error: unknown): boolean;
   /** Milliseconds that never go back. */
   now(): number;
@@ -40,29 +36,29 @@ interface Entry<T> {
 }
 
 /** Milliseconds between two looks for rows that are late. */
-const WATCH_MS = 50;
+const DEADLINE_CHECK_MS = 50;
 
 /**
- * Adaptive group commit: a row that arrives while a commit slot is free leaves at once, with those of the same turn of
- * the event loop; whoever arrives while all slots are taken goes together in the next commit. No timer delays a row;
+ * Adaptive group commit: a row that arrives while a commit slot is free leaves at once, with those of the same tick of
+ * the event loop; those that arrive while all slots are taken go together in the next commit. No timer delays a row;
  * the busier the database, the larger the groups. A group that fails is tried again row by row, once, so that one row
- * can't take its company down.
+ * can't fail the others.
  */
 export class GroupCommit<T> {
   private waiting: Entry<T>[] = [];
   private waitingBytes = 0;
   private readonly inFlight = new Set<readonly Entry<T>[]>();
-  private watch: NodeJS.Timeout | undefined;
+  private deadlineCheck: NodeJS.Timeout | undefined;
   private gathering = false;
   private closed = false;
   private emptied: () => void = () => {};
 
   constructor(
     private readonly limits: GroupCommitLimits,
-    private readonly world: GroupCommitWorld<T>,
+    private readonly dependencies: GroupCommitDependencies<T>,
   ) {}
 
-  /** Rows that nobody commits yet, and commits under way. */
+  /** Rows that are in no commit yet, and commits under way. */
   get load(): { waiting: number; inFlight: number } {
     return { waiting: this.waiting.length, inFlight: this.inFlight.size };
   }
@@ -76,18 +72,18 @@ export class GroupCommit<T> {
    */
   add(row: T, bytes: number): Promise<void> {
     if (this.closed) return Promise.reject(new NotCommitted('closing'));
-    const { rows, bytes: room } = this.limits.waiting;
-    if (this.waiting.length >= rows || this.waitingBytes + bytes > room)
+    const most = this.limits.waiting;
+    if (this.waiting.length >= most.rows || this.waitingBytes + bytes > most.bytes)
       return Promise.reject(new NotCommitted('full'));
     return new Promise((resolve, reject) => {
-      this.waiting.push({ row, bytes, arrivedAt: this.world.now(), resolve, reject });
+      this.waiting.push({ row, bytes, arrivedAt: this.dependencies.now(), resolve, reject });
       this.waitingBytes += bytes;
-      this.watch ??= setInterval(() => this.giveUpLate(), WATCH_MS);
+      this.deadlineCheck ??= setInterval(() => this.rejectLate(), DEADLINE_CHECK_MS);
       this.gather();
     });
   }
 
-  /** Takes no more rows and waits until the present ones are committed or given up. */
+  /** Takes no more rows and waits until the present ones are committed or rejected. */
   async close(): Promise<void> {
     this.closed = true;
     if (this.waiting.length === 0 && this.inFlight.size === 0) return;
@@ -96,7 +92,7 @@ export class GroupCommit<T> {
     });
   }
 
-  /** Rows of requests that were read in the same turn of the event loop leave together. */
+  /** Rows of requests that were read in the same tick of the event loop leave together. */
   private gather(): void {
     if (this.gathering || this.inFlight.size >= this.limits.inFlight) return;
     this.gathering = true;
@@ -110,10 +106,10 @@ export class GroupCommit<T> {
     while (this.waiting.length > 0 && this.inFlight.size < this.limits.inFlight) {
       const group = this.nextGroup();
       this.inFlight.add(group);
-      void this.settle(group).finally(() => {
+      void this.commit(group).finally(() => {
         this.inFlight.delete(group);
         this.fillSlots();
-        this.rest();
+        this.endIfEmpty();
       });
     }
   }
@@ -127,21 +123,25 @@ export class GroupCommit<T> {
       if (count === rows || (count > 0 && size > bytes)) break;
       count += 1;
     }
-    const group = this.waiting.splice(0, count);
-    for (const entry of group) this.waitingBytes -= entry.bytes;
-    return group;
+    return this.takeFirst(count);
   }
 
-  private async settle(group: readonly Entry<T>[]): Promise<void> {
+  private takeFirst(count: number): Entry<T>[] {
+    const taken = this.waiting.splice(0, count);
+    for (const entry of taken) this.waitingBytes -= entry.bytes;
+    return taken;
+  }
+
+  private async commit(group: readonly Entry<T>[]): Promise<void> {
     try {
-      await this.world.commit(group.map((entry) => entry.row));
+      await this.dependencies.commit(group.map((entry) => entry.row));
       for (const entry of group) entry.resolve();
     } catch {
-      await this.settleOneByOne(group);
+      await this.commitOneByOne(group);
     }
   }
 
-  private async settleOneByOne(group: readonly Entry<T>[]): Promise<void> {
+  private async commitOneByOne(group: readonly Entry<T>[]): Promise<void> {
     let unavailable = false;
     for (const entry of group) {
       if (unavailable || this.isLate(entry)) {
@@ -149,33 +149,32 @@ export class GroupCommit<T> {
         continue;
       }
       try {
-        await this.world.commit([entry.row]);
+        await this.dependencies.commit([entry.row]);
         entry.resolve();
       } catch (error) {
-        unavailable = this.world.isUnavailable(error);
+        unavailable = this.dependencies.isUnavailable(error);
         entry.reject(new NotCommitted('database'));
       }
     }
   }
 
   private isLate(entry: Entry<T>): boolean {
-    return this.world.now() - entry.arrivedAt >= this.limits.deadlineMs;
+    return this.dependencies.now() - entry.arrivedAt >= this.limits.deadlineMs;
   }
 
-  /** Rows whose commit is under way are given up too: what becomes of them is not known in time. */
-  private giveUpLate(): void {
+  /** Rows whose commit is under way are rejected too: its outcome is not known in time. */
+  private rejectLate(): void {
     const firstInTime = this.waiting.findIndex((entry) => !this.isLate(entry));
-    const late = this.waiting.splice(0, firstInTime === -1 ? this.waiting.length : firstInTime);
-    for (const entry of late) this.waitingBytes -= entry.bytes;
+    const late = this.takeFirst(firstInTime === -1 ? this.waiting.length : firstInTime);
     for (const group of this.inFlight) late.push(...group.filter((entry) => this.isLate(entry)));
     for (const entry of late) entry.reject(new NotCommitted('late'));
-    this.rest();
+    this.endIfEmpty();
   }
 
-  private rest(): void {
+  private endIfEmpty(): void {
     if (this.waiting.length > 0 || this.inFlight.size > 0) return;
-    clearInterval(this.watch);
-    this.watch = undefined;
+    clearInterval(this.deadlineCheck);
+    this.deadlineCheck = undefined;
     this.emptied();
   }
 }

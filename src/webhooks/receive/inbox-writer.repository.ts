@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import pg from 'pg';
 import { Env } from '../../config/env.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
-import { byteaArray } from './bytea-array.js';
+import type { SealedPlace } from '../../vault/vault.js';
 
 /** One genuine delivery on its way into the inbox. */
 export interface IncomingRow {
@@ -15,6 +15,11 @@ export interface IncomingRow {
   secretIndex: number;
 }
 
+/** Where a delivery's body is sealed: its id is not known before the commit, its signature is. @param signature in hex */
+export function bodyPlace(signature: string): SealedPlace {
+  return { table: 'webhook_deliveries', column: 'body', row: signature };
+}
+
 /** Commits that may be under way at once: while one waits for the disk, the next is being gathered and sent. */
 export const COMMITS_IN_FLIGHT = 2;
 
@@ -24,8 +29,8 @@ const STUCK_MS = 2_000;
 /** Milliseconds to wait for a new connection. */
 const CONNECT_MS = 1_000;
 
-/** Stores deliveries of which none is there yet: the usual case, at two thirds of the cost of `KEEP_OR_REPEAT`. */
-const KEEP = `
+/** Stores deliveries of which none is there yet: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
+const INSERT = `
   INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index)
   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])`;
 
@@ -34,23 +39,23 @@ const KEEP = `
  * its own, because an UPDATE would wait for the worker that holds the delivery's row. The order keeps two groups that
  * hold the same deliveries from locking each other out.
  */
-const KEEP_OR_REPEAT = `
+const INSERT_OR_REPEAT = `
   WITH arrived AS (
     SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::int[])
       AS a (signature, body, sent_at, secret_index, repeats)
-  ), kept AS (
+  ), inserted AS (
     INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, repeats)
     SELECT * FROM arrived ORDER BY signature
     ON CONFLICT (signature) DO NOTHING
     RETURNING signature
   )
   INSERT INTO webhook_repeats (signature, times)
-  SELECT signature, repeats + 1 FROM arrived WHERE signature NOT IN (SELECT signature FROM kept)`;
+  SELECT signature, repeats + 1 FROM arrived WHERE signature NOT IN (SELECT signature FROM inserted)`;
 
 /** A signature that is there already, or that another group is storing at this moment in another order. */
 const REPEATED = new Set(['23505', '40P01']);
 
-/** The receiver's way into the database, over connections that nobody else uses up. */
+/** The receiver's way into the database, over connections of its own. */
 @Injectable()
 export class InboxWriterRepository {
   private readonly log = new Logger(InboxWriterRepository.name);
@@ -72,15 +77,16 @@ export class InboxWriterRepository {
     this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Commits all rows or throws; a connection that failed or is stuck is destroyed. */
-  async keep(rows: readonly IncomingRow[]): Promise<void> {
+  /** Commits all rows or throws. */
+  async insert(rows: readonly IncomingRow[]): Promise<void> {
     await this.onOneConnection(async (client) => {
       try {
-        await client.query({ name: 'keep', text: KEEP, values: columns(rows) });
+        await client.query({ name: 'insert', text: INSERT, values: columns(rows) });
       } catch (error) {
-        if (!isRepeated(error)) throw error;
+        if (!(error instanceof Error && 'code' in error && REPEATED.has(String(error.code)))) throw error;
         const { distinct, repeats } = foldRepeats(rows);
-        await client.query({ name: 'keep-or-repeat', text: KEEP_OR_REPEAT, values: [...columns(distinct), repeats] });
+        const values = [...columns(distinct), repeats];
+        await client.query({ name: 'insert-or-repeat', text: INSERT_OR_REPEAT, values });
       }
     });
   }
@@ -101,11 +107,12 @@ export class InboxWriterRepository {
     });
   }
 
-  /** Closes the connections; nothing may be kept afterwards. */
+  /** Closes the connections; no insert may follow. */
   async close(): Promise<void> {
     await this.pool.end();
   }
 
+  /** A connection that failed or is stuck is destroyed. */
   private async onOneConnection(work: (client: pg.PoolClient) => Promise<unknown>): Promise<void> {
     const client = await this.pool.connect();
     let failed = true;
@@ -125,23 +132,37 @@ const columns = (rows: readonly IncomingRow[]) => [
   rows.map((row) => row.secretIndex),
 ];
 
-const isRepeated = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && REPEATED.has(String(error.code));
-
 /** A group may hold one delivery several times; the database takes it once, with the number of its repeats. */
 function foldRepeats(rows: readonly IncomingRow[]): { distinct: IncomingRow[]; repeats: number[] } {
-  const places = new Map<string, number>();
-  const distinct: IncomingRow[] = [];
-  const repeats: number[] = [];
+  const bySignature = new Map<string, { row: IncomingRow; repeats: number }>();
   for (const row of rows) {
     const key = row.signature.toString('latin1');
-    const place = places.get(key);
-    if (place === undefined) {
-      places.set(key, distinct.push(row) - 1);
-      repeats.push(0);
-    } else {
-      repeats[place] = (repeats[place] ?? 0) + 1;
-    }
+    const known = bySignature.get(key);
+    if (known) known.repeats += 1;
+    else bySignature.set(key, { row, repeats: 0 });
   }
-  return { distinct, repeats };
+  const folded = [...bySignature.values()];
+  return { distinct: folded.map(({ row }) => row), repeats: folded.map(({ repeats }) => repeats) };
+}
+
+const BYTEA_OID = 17;
+const HEADER_BYTES = 20;
+
+/**
+ * A `bytea[]` in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the elements' type, their
+ * number, the first index, then each with its length. pg sends a Buffer in binary; as a text every byte would be two
+ * hex digits to write and to parse.
+ *
+ * @param items at least one
+ */
+export function byteaArray(items: readonly Buffer[]): Buffer {
+  const size = items.reduce((sum, item) => sum + 4 + item.length, HEADER_BYTES);
+  const array = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const word of [1, 0, BYTEA_OID, items.length, 1]) at = array.writeInt32BE(word, at);
+  for (const item of items) {
+    at = array.writeInt32BE(item.length, at);
+    at += item.copy(array, at);
+  }
+  return array;
 }

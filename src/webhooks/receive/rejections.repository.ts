@@ -10,14 +10,13 @@ export interface RejectionCount {
 }
 
 /** Days that the ledger reaches back; with a dozen causes it never holds more than a few hundred thousand rows. */
-const KEPT_DAYS = 14;
+const RETENTION_DAYS = 14;
 
 /** The ledger of refused requests: counters only. */
 @Injectable()
 export class RejectionsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Adds counts to those that are there. */
   async add(counts: readonly RejectionCount[]): Promise<void> {
     await this.database.pool.query(
       `INSERT INTO webhook_rejections AS ledger (minute, cause, count)
@@ -27,7 +26,7 @@ export class RejectionsRepository {
     );
   }
 
-  /** The newest counts first. @param before the place where the page before ended */
+  /** The newest counts first. @param before where the page before ended */
   async list(limit: number, before?: readonly [minute: string, cause: string]): Promise<RejectionCount[]> {
     const { rows } = await this.database.pool.query<RejectionCount>(
       `SELECT minute, cause, count::float8 AS count FROM webhook_rejections
@@ -48,11 +47,10 @@ export class RejectionsRepository {
     return rows[0]?.count ?? 0;
   }
 
-  /** Drops what is older than the ledger reaches back. */
-  async forgetOld(): Promise<void> {
+  async deleteExpired(): Promise<void> {
     await this.database.pool.query(
       'DELETE FROM webhook_rejections WHERE minute < now() - make_interval(days => $1::int)',
-      [KEPT_DAYS],
+      [RETENTION_DAYS],
     );
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { type RejectionCount, RejectionsRepository } from './rejections.repository.js';
@@ -9,23 +10,23 @@ import type { RefusalCause } from './verify-delivery.js';
 /** Milliseconds between two writes to the ledger; a killed process loses the counts of one interval. */
 const FLUSH_MS = 1_000;
 
-/** Milliseconds between two looks for counts that are too old. */
-const FORGET_MS = 3_600_000;
+/** Milliseconds between two deletions of counts that are too old. */
+const RETENTION_CHECK_MS = 3_600_000;
 
 const MINUTE_MS = 60_000;
 
-/** Minutes that are held while the database is away; the oldest go first. */
-const MOST_HELD = 5_000;
+/** Counts that are buffered while the database is away; the oldest are dropped first. */
+const MOST_BUFFERED = 5_000;
 
-/** Causes beside those of a verdict: a genuine sender may send them, so an operator must see them. */
-export type RejectionCause = RefusalCause | 'body-too-large';
+/** Wrong signatures since the last genuine delivery before it is worth a look: anybody can send a few. */
+const WORTH_A_LOOK = 3;
 
 /** Counts refused requests by cause and minute: in memory first, so that a flood costs one write a second. */
 @Injectable()
 export class Rejections implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(Rejections.name);
   private readonly total;
-  private held = new Map<string, RejectionCount>();
+  private buffer = new Map<string, RejectionCount>();
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
 
@@ -40,7 +41,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
 
   onModuleInit(): void {
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
-    this.poller.every(FORGET_MS, 'webhook-rejections', () => this.repository.forgetOld());
+    this.poller.every(RETENTION_CHECK_MS, 'webhook-rejections', () => this.repository.deleteExpired());
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -48,14 +49,14 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
     await this.flush();
   }
 
-  /** Counts one request. */
-  count(cause: RejectionCause): void {
+  /** Counts one request. A genuine sender may send one that is too large, so an operator must see it. */
+  count(cause: RefusalCause | 'body-too-large'): void {
     this.total.inc({ cause });
     const minute = Math.floor(this.clock.now().getTime() / MINUTE_MS) * MINUTE_MS;
-    this.hold({ minute: new Date(minute), cause, count: 1 });
+    this.add({ minute: new Date(minute), cause, count: 1 });
   }
 
-  /** Writes what was counted since the last time; when that fails it is held for the next. */
+  /** Writes what was counted since the last time; when that fails it is buffered for the next. */
   flush(): Promise<void> {
     this.flushing = this.flushing.then(() => this.write());
     return this.flushing;
@@ -72,28 +73,34 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
     );
   }
 
+  /** A webhook secret that was rotated at one side only shows here: all that comes is signed with another one. */
+  @HealthIndicator('webhooks')
+  async health(): Promise<Health> {
+    const wrongSignatures = await this.repository.wrongSinceGenuine();
+    const facts = { wrongSignatures };
+    if (wrongSignatures < WORTH_A_LOOK) return { status: 'ok', facts };
+    const reason = `${wrongSignatures} requests with a wrong signature within an hour, and no genuine delivery since: if the platform sent them, add the secret that it signs with to PLATFORM_WEBHOOK_SECRET.`;
+    return { status: 'degraded', reason, facts };
+  }
+
   private async write(): Promise<void> {
-    if (this.held.size === 0) return;
-    const counts = this.held;
-    this.held = new Map();
+    if (this.buffer.size === 0) return;
+    const counts = this.buffer;
+    this.buffer = new Map();
     try {
       await this.repository.add([...counts.values()]);
     } catch (error) {
-      for (const row of counts.values()) this.hold(row);
+      for (const row of counts.values()) this.add(row);
       this.log.warn(`refused requests could not be counted yet: ${error instanceof Error ? error.name : 'unknown'}`);
     }
   }
 
-  private hold(row: RejectionCount): void {
+  private add(row: RejectionCount): void {
     const key = `${row.minute.getTime()} ${row.cause}`;
-    const known = this.held.get(key);
-    if (known) {
-      known.count += row.count;
-      return;
-    }
-    this.held.set(key, row);
-    if (this.held.size <= MOST_HELD) return;
-    const [oldest] = this.held.keys();
-    if (oldest !== undefined) this.held.delete(oldest);
+    const known = this.buffer.get(key);
+    if (known) known.count += row.count;
+    else this.buffer.set(key, row);
+    const [oldest] = this.buffer.keys();
+    if (this.buffer.size > MOST_BUFFERED && oldest !== undefined) this.buffer.delete(oldest);
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { signWebhook } from '../../platform/webhook-signature.js';
-import { verifyDelivery } from './verify-delivery.js';
+import { ageFault, verifyDelivery } from './verify-delivery.js';
 
 const SEED = Number(process.env.SEED);
 const SECRETS = ['the first secret', 'the second secret'];
@@ -74,4 +74,19 @@ test('no other signature, timestamp or body is ever genuine', () => {
     }),
     { seed: SEED, numRuns: 20_000 },
   );
+});
+
+test.each([
+  [0, undefined],
+  [3_600_000, undefined],
+  [3_600_001, 'stale'],
+  [-300_000, undefined],
+  [-300_001, 'future'],
+])('within an hour an age of %d ms is %p', (age, fault) => {
+  expect(ageFault(NOW - age, NOW, 3_600)).toBe(fault);
+});
+
+test('without a window any age will do, so that no retry is lost', () => {
+  expect(ageFault(0, NOW, undefined)).toBeUndefined();
+  expect(ageFault(999_999_999_999_999, NOW, undefined)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { NOTIFY_EVERY_MS, ThrottledNotifier } from './throttled-notifier.js';
+import { NOTIFY_EVERY_MS, ThrottledNotifier } from './receiver.js';
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());

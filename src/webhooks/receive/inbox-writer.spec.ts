@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { byteaArray } from './bytea-array.js';
+import { byteaArray } from './inbox-writer.repository.js';
 
 const SEED = Number(process.env.SEED);
 
