@@ -10,7 +10,7 @@ RUN npm run build
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The optional packages are the embedded PostgreSQL: production has a PostgreSQL of its own.
+# The optional packages are the programs of the embedded PostgreSQL: production has a PostgreSQL of its own.
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 
 FROM node:22-bookworm-slim

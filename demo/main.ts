@@ -53,7 +53,9 @@ async function main(): Promise<void> {
 
 async function startAll(settings: DemoSettings): Promise<{ url: string; simulatorUrl: string }> {
   title('Starting PostgreSQL, a simulated platform and notebridge.');
-  undo.push(await freshDatabase());
+  const database = await freshDatabase();
+  undo.push(database.stop);
+  settings.service.DATABASE_URL = database.url;
   const simulator = await start('The simulator', 'simulator', 'simulator/main.js', settings.simulator);
   const service = await start('notebridge', 'service', 'src/main.js', settings.service);
   const url = String(service.address);

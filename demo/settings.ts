@@ -38,6 +38,7 @@ export async function demoSettings(): Promise<DemoSettings> {
     PLATFORM_PARTNER_DOMAIN: simulatorUrl,
     PLATFORM_CONTRACT: path.join(ROOT, 'simulator/contract.json'),
     ADMIN_API_KEY: secret('ADMIN_API_KEY'),
+    DATA_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     PORT: port,
     REDIRECT_ALLOWED_ORIGINS: `http://127.0.0.1:${port}`,
     USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),

@@ -1,23 +1,38 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { dataOf, killPostmaster, postmasterOf } from '../harness/postmaster.js';
+import { processIdentity } from '../harness/process-identity.js';
 import type { Program } from '../harness/program.js';
 import { until } from '../harness/until.js';
-import { processIdentity, runsWithArgument } from '../src/database/embedded-postgres-process.js';
 import { usePrograms } from './support/programs.js';
 
-interface Holder {
+interface Owner {
   readonly program: Program;
   readonly url: string;
   readonly home: string;
-  readonly adopted: boolean;
 }
+
+const OWN = 'test/support/hold-postgres.mjs';
+const IN_USE = /The embedded PostgreSQL in (\S+) is in use by another process.* set DATABASE_URL to a PostgreSQL that/;
+const KEPT = 'SELECT answer FROM kept';
 
 const run = usePrograms();
 const folders: string[] = [];
-const holders: Holder[] = [];
 const homes = new Set<string>();
+let beating: NodeJS.Timeout | undefined;
 
 function newFolder(): string {
   const folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'embedded-'));
@@ -26,41 +41,49 @@ function newFolder(): string {
   return folder;
 }
 
-async function hold(dataRoot: string): Promise<Holder> {
-  const program = await run({ file: 'test/support/hold-postgres.mjs', args: [dataRoot] });
+async function own(dataRoot: string): Promise<Owner> {
+  const program = await run({ file: OWN, args: [dataRoot] });
   const [, url = '', home = ''] = await program.printed(/^held (\S+) in (\S+)$/m);
-  const holder = { program, url, home, adopted: program.output().includes('adopted') };
-  holders.push(holder);
   homes.add(home);
-  return holder;
+  return { program, url, home };
 }
 
-async function letGo(holder: Holder): Promise<void> {
-  holder.program.send('release');
-  expect(await holder.program.ended()).toBe(0);
+async function release(owner: Owner): Promise<void> {
+  owner.program.send('release');
+  expect(await owner.program.ended()).toBe(0);
 }
 
-/** Ends what a test that failed has left, so that the next one finds the server stopped. */
-async function stopAll(): Promise<void> {
-  for (const { program } of holders.splice(0)) await program.kill();
-  for (const home of homes) {
-    if (!existsSync(pidFile(home))) continue;
-    const pid = postmasterOf(home);
-    if (runsWithArgument(pid, dataOf(home))) process.kill(pid, 'SIGQUIT');
-    await until('the server has ended', () => !runsWithArgument(pid, dataOf(home)));
-    rmSync(pidFile(home), { force: true });
-  }
+/** The refusal of a start, which ends with it. */
+async function refusal(dataRoot: string, sentence: RegExp): Promise<RegExpExecArray> {
+  const program = await run({ file: OWN, args: [dataRoot] });
+  const match = await program.printed(sentence);
+  expect(await program.ended()).not.toBe(0);
+  return match;
 }
 
 async function query(url: string, sql: string): Promise<unknown[][]> {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => {});
-  await client.connect();
   try {
+    await client.connect();
     return (await client.query({ text: sql, rowMode: 'array' })).rows;
   } finally {
-    await client.end();
+    await client.end().catch(() => {});
   }
+}
+
+/** The process that watches over a server; the server is its child. */
+function hostOf(home: string): number {
+  const { stdout } = spawnSync('ps', ['-o', 'ppid=', '-p', String(postmasterOf(home))], { encoding: 'utf8' });
+  return Number(stdout);
+}
+
+/** What another container leaves in the file and keeps doing to it. */
+function beatElsewhere(home: string): string {
+  const file = path.join(home, 'in-use');
+  writeFileSync(file, 'another');
+  beating = setInterval(() => utimesSync(file, new Date(), new Date()), 500);
+  return file;
 }
 
 /** Notices the server's death only at its end, and keeps its memory until then: meanwhile none can start. */
@@ -81,17 +104,17 @@ describe('the embedded PostgreSQL', () => {
 
   beforeAll(async () => {
     dataRoot = newFolder();
-    const holder = await hold(dataRoot);
-    await query(holder.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
-    await letGo(holder);
+    const owner = await own(dataRoot);
+    await query(owner.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await release(owner);
   });
-  afterEach(stopAll);
+  afterEach(() => clearInterval(beating));
   afterAll(() => {
     for (const folder of [...homes, ...folders]) rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is durable, on UTC, in UTF-8, on the loopback address alone, and keeps its password to its user', async () => {
-    const holder = await hold(dataRoot);
+  it('is durable, on UTC, in UTF-8, on the loopback address alone, and keeps its password and the secrets of its owner', async () => {
+    const owner = await own(dataRoot);
     const settings = [
       'fsync',
       'TimeZone',
@@ -101,121 +124,146 @@ describe('the embedded PostgreSQL', () => {
       'unix_socket_directories',
     ];
     const sql = `SELECT ${settings.map((name) => `current_setting('${name}')`).join(', ')}`;
-    expect(await query(holder.url, sql)).toEqual([['on', 'UTC', 'UTF8', 'C', '127.0.0.1', '']]);
-    expect(statSync(path.join(holder.home, 'cluster', 'password')).mode & 0o777).toBe(0o600);
-    const wrong = new URL(holder.url);
+    expect(await query(owner.url, sql)).toEqual([['on', 'UTC', 'UTF8', 'C', '127.0.0.1', '']]);
+    expect(statSync(path.join(owner.home, 'cluster', 'password')).mode & 0o777).toBe(0o600);
+    const wrong = new URL(owner.url);
     wrong.password = 'guessed';
     await expect(query(wrong.toString(), 'SELECT 1')).rejects.toThrow(/password/);
-    await letGo(holder);
+    if (process.platform === 'linux') {
+      expect(readFileSync(`/proc/${postmasterOf(owner.home)}/environ`, 'utf8')).not.toContain('HOME=');
+    }
+    await release(owner);
   });
 
-  it('is adopted by a later process, and stopped by the last one that lets go', async () => {
-    const first = await hold(dataRoot);
-    const pid = postmasterOf(first.home);
-    const second = await hold(dataRoot);
-    expect([first.adopted, second.adopted, second.url]).toEqual([false, true, first.url]);
-    await letGo(first);
-    expect(await query(second.url, 'SELECT 1')).toEqual([[1]]);
-    await letGo(second);
+  it('is refused to a second process, and stopped by its owner', async () => {
+    const owner = await own(dataRoot);
+    const pid = postmasterOf(owner.home);
+    expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
+    expect(await query(owner.url, KEPT)).toEqual([[42]]);
+    await release(owner);
     expect(processIdentity(pid)).toBeNull();
-    expect(existsSync(pidFile(first.home))).toBe(false);
+    expect([pidFile(owner.home), path.join(owner.home, 'in-use')].filter(existsSync)).toEqual([]);
   });
 
-  it('outlives the SIGKILL of whoever started it, and the next one finds every row', async () => {
-    const first = await hold(dataRoot);
+  it('ends with an owner who is killed, and the next one finds every row', async () => {
+    const first = await own(dataRoot);
+    const pid = postmasterOf(first.home);
     await query(first.url, 'INSERT INTO kept VALUES (43)');
     await first.program.kill();
-    const second = await hold(dataRoot);
-    expect(second.adopted).toBe(true);
+    const second = await own(dataRoot);
+    expect(processIdentity(pid)).toBeNull();
     expect(await query(second.url, 'DELETE FROM kept WHERE answer = 43 RETURNING answer')).toEqual([[43]]);
-    await letGo(second);
+    await second.program.kill();
+    await until('nothing is left', () => !existsSync(pidFile(second.home)));
   });
 
-  it('starts again at the same address, with every row, when it is killed while somebody holds it and a statement runs on', async () => {
-    const holder = await hold(dataRoot);
-    const statement = query(holder.url, BUSY).catch(() => {});
-    await until('the statement runs', async () => (await query(holder.url, RUNNING)).length > 0);
-    killPostmaster(holder.home);
-    await until('another server was refused', () => logOf(holder.home).includes('shared memory block'));
-    writeFileSync(path.join(dataOf(holder.home), 'go'), '');
+  it('is stopped by the next owner when everything but the server was killed', async () => {
+    const first = await own(dataRoot);
+    const pid = postmasterOf(first.home);
+    process.kill(hostOf(first.home), 'SIGKILL');
+    await first.program.kill();
+    expect(processIdentity(pid)).not.toBeNull();
+    const second = await own(dataRoot);
+    expect(processIdentity(pid)).toBeNull();
+    expect(await query(second.url, KEPT)).toEqual([[42]]);
+    await release(second);
+  });
+
+  it('starts again at the same address, with every row, when it is killed while a statement runs on', async () => {
+    const owner = await own(dataRoot);
+    const statement = query(owner.url, BUSY).catch(() => {});
+    await until('the statement runs', async () => (await query(owner.url, RUNNING)).length > 0);
+    killPostmaster(owner.home);
+    await until('another server was refused', () => logOf(owner.home).includes('shared memory block'));
+    writeFileSync(path.join(dataOf(owner.home), 'go'), '');
     await statement;
-    const rows = await until('the server is back', () =>
-      query(holder.url, 'SELECT answer FROM kept').catch(() => null),
-    );
-    expect(rows).toEqual([[42]]);
-    await letGo(holder);
+    expect(await until('the server is back', () => query(owner.url, KEPT).catch(() => null))).toEqual([[42]]);
+    await release(owner);
   });
 
-  it('starts after it was killed together with whoever held it', async () => {
-    const first = await hold(dataRoot);
+  it('starts after it was killed together with its owner', async () => {
+    const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
     await first.program.kill();
     process.kill(pid, 'SIGKILL');
-    const second = await hold(dataRoot);
-    expect(second.adopted).toBe(false);
-    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([[42]]);
-    await letGo(second);
+    const second = await own(dataRoot);
+    expect(await query(second.url, KEPT)).toEqual([[42]]);
+    await release(second);
   });
 
   it.each([
     ['a process that is no more', () => 2 ** 22 - 3],
     ['another program', () => process.pid],
   ])('starts in spite of a postmaster.pid that names %s', async (_, pid) => {
-    const first = await hold(dataRoot);
+    const first = await own(dataRoot);
     const stale = readFileSync(pidFile(first.home), 'utf8').replace(/^\d+/, String(pid()));
-    await letGo(first);
+    await release(first);
     writeFileSync(pidFile(first.home), stale);
-    const second = await hold(dataRoot);
-    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([[42]]);
-    await letGo(second);
+    const second = await own(dataRoot);
+    expect(await query(second.url, KEPT)).toEqual([[42]]);
+    await release(second);
   });
 
-  it('says so when its server refuses the login, whether it runs already or is started for it', async () => {
-    const running = await hold(dataRoot);
-    const file = path.join(running.home, 'cluster', 'password');
-    const password = readFileSync(file, 'utf8');
-    writeFileSync(file, 'another');
-    const refusal = /The embedded PostgreSQL refuses its own login \(28P01\): put the file password back into (\S+) /;
-    for (const isRunning of [true, false]) {
-      if (!isRunning) await letGo(running);
-      const refused = await run({ file: 'test/support/hold-postgres.mjs', args: [dataRoot] });
-      const [, folder] = await refused.printed(refusal);
-      expect(folder).toBe(path.dirname(file));
-      expect(await refused.ended()).not.toBe(0);
-      expect(refused.output()).not.toContain(password);
-    }
-    writeFileSync(file, password);
-    const again = await hold(dataRoot);
-    expect(await query(again.url, 'SELECT answer FROM kept')).toEqual([[42]]);
-    await letGo(again);
+  it.each([
+    ['password', 'another', /the password of (\S+) \(28P01\): correct it/],
+    [
+      'data/PG_VERSION',
+      '17\n',
+      /does not start \(database files are incompatible with server\): see (\S+)\/server.log, or set DATA_DIR/,
+    ],
+  ])('says so when %s does not fit', async (name, text, sentence) => {
+    const { home } = await own(dataRoot).then((owner) => release(owner).then(() => owner));
+    const file = path.join(home, 'cluster', name);
+    const before = readFileSync(file, 'utf8');
+    writeFileSync(file, text);
+    expect((await refusal(dataRoot, sentence))[1]).toMatch(path.join(home, 'cluster'));
+    writeFileSync(file, before);
+    const again = await own(dataRoot);
+    expect(await query(again.url, KEPT)).toEqual([[42]]);
+    await release(again);
   });
 
-  it('is made and started once when three processes start it at the same time, in spite of a dead one that held the lock and had made half of it', async () => {
+  it('is made once, and has one owner, when three processes start it at the same time where one had made half of it', async () => {
     const fresh = newFolder();
     const draft = path.join(fresh, 'postgres', 'cluster.new', 'data');
     mkdirSync(draft, { recursive: true });
     writeFileSync(path.join(draft, 'PG_VERSION'), '18\n');
-    writeFileSync(path.join(fresh, 'postgres', 'lock'), `${process.pid} a-start-time-of-long-ago x`);
-    const all = await Promise.all([hold(fresh), hold(fresh), hold(fresh)]);
-    expect(all.filter((holder) => !holder.adopted)).toHaveLength(1);
-    expect(new Set(all.map((holder) => holder.url)).size).toBe(1);
-    expect(await query(all[0]?.url ?? '', 'SELECT 1')).toEqual([[1]]);
-    await Promise.all(all.map(letGo));
-    expect(existsSync(pidFile(all[0]?.home ?? ''))).toBe(false);
+    const { uid, gid } = statSync([...homes][0] ?? '');
+    spawnSync('chown', ['-R', `${uid}:${gid}`, path.join(fresh, 'postgres')]);
+    const programs = await Promise.all([1, 2, 3].map(() => run({ file: OWN, args: [fresh] })));
+    const told = await Promise.all(programs.map((program) => program.printed(/is in use|^held (\S+)/m)));
+    const urls = told.flatMap(([, url]) => url ?? []);
+    expect(urls).toHaveLength(1);
+    expect(await query(urls[0] ?? '', 'SELECT 1')).toEqual([[1]]);
+    for (const program of programs) program.send('release');
+    expect((await Promise.all(programs.map((program) => program.ended()))).filter((code) => code === 0)).toHaveLength(
+      1,
+    );
+  });
+
+  it('is left alone while another container gives signs of life, and has it when there are no more', async () => {
+    const owner = await own(dataRoot);
+    const pid = postmasterOf(owner.home);
+    beatElsewhere(owner.home);
+    await until('an owner who was overtaken has ended its server', () => processIdentity(pid) === null);
+    expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
+    clearInterval(beating);
+    await until('the server is back', () => query(owner.url, KEPT).catch(() => null));
+    await release(owner);
   });
 
   const asRoot = process.getuid?.() === 0 ? it : it.skip;
-  asRoot('keeps its data elsewhere, and says where, when root has it under a folder closed to others', async () => {
+  asRoot('keeps its data elsewhere when root has it under a folder closed to others', async () => {
     const closed = newFolder();
     chmodSync(closed, 0o700);
     const inside = path.join(closed, 'project', '.data');
-    const holder = await hold(inside);
-    expect(holder.home.startsWith(closed)).toBe(false);
-    expect(readFileSync(path.join(inside, 'postgres-is-elsewhere.txt'), 'utf8').split('\n')[0]).toBe(holder.home);
-    expect(statSync(dataOf(holder.home)).uid).not.toBe(0);
-    await letGo(holder);
-    const again = await hold(inside);
-    expect(again.home).toBe(holder.home);
-    await letGo(again);
+    const owner = await own(inside);
+    expect(owner.home.startsWith(closed)).toBe(false);
+    expect(realpathSync(path.join(inside, 'postgres'))).toBe(owner.home);
+    expect(statSync(dataOf(owner.home)).uid).not.toBe(0);
+    await release(owner);
+    const again = await own(inside);
+    expect(again.home).toBe(owner.home);
+    await release(again);
   });
 });

@@ -1,10 +1,10 @@
-// Holds an embedded PostgreSQL until it reads "release": a stand-in for the service, in tests that kill processes.
+// Owns an embedded PostgreSQL until it reads "release": a stand-in for the service, in tests that kill processes.
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
 
 const { startEmbeddedPostgres } = createRequire(import.meta.url)('../../dist/src/database/embedded-postgres.js');
 
-const held = await startEmbeddedPostgres({ dataRoot: process.argv[2], log: console.log });
+const held = await startEmbeddedPostgres({ dataRoot: process.argv[2] });
 console.log(`held ${held.url} in ${held.home}`);
 for await (const line of readline.createInterface({ input: process.stdin })) {
   if (line === 'release') break;

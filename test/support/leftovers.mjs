@@ -4,9 +4,7 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 
-const { processIdentity, runsWithArgument } = createRequire(import.meta.url)(
-  '../../dist/src/database/embedded-postgres-process.js',
-);
+const { processIdentity } = createRequire(import.meta.url)('../../dist/harness/process-identity.js');
 
 const PREFIX = 'notebridge-test-';
 
@@ -26,7 +24,7 @@ export function makeRunFolder() {
   return folder;
 }
 
-/** Notes in this run's folder that the process `pid` is to end with the run. PostgreSQL needs no note. */
+/** Notes in this run's folder that the process `pid` is to end with the run. PostgreSQL does by itself. */
 export function remember(folder, pid) {
   noteProcess(path.join(folder, `${pid}.server`), pid);
 }
@@ -51,11 +49,6 @@ export function clear(folder) {
     if (entry.endsWith('.server')) {
       const pid = notedProcess(file);
       if (pid) process.kill(pid, 'SIGKILL');
-    } else if (path.basename(entry) === 'postmaster.pid') {
-      const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
-      if (runsWithArgument(pid, path.dirname(file))) process.kill(pid, 'SIGQUIT');
-    } else if (path.basename(entry) === 'postgres-is-elsewhere.txt') {
-      clear(readFileSync(file, 'utf8').split('\n')[0]);
     }
   }
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
 import { commitFault } from '../../database/durable-commits.js';
-import { startEmbeddedPostgres } from '../../database/embedded-postgres.js';
+import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationsFolder } from '../../database/migrations.js';
 import { prepareQueueStore } from '../../queue/backend/backend.js';
 import type { Check, Finding } from './finding.js';
@@ -13,9 +13,6 @@ import { keysFinding } from './keys-finding.js';
 
 /** Milliseconds that the database has to take a connection: a machine that is busy is not called ill. */
 const CONNECT_TIMEOUT_MS = 15_000;
-
-/** Of these one is in the data folder once the embedded server was started. */
-const SIGNS_OF_DATA = ['postgres', 'postgres-is-elsewhere.txt'];
 
 const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
 
@@ -48,10 +45,14 @@ function keyChecks({ DATABASE_URL: url, DATA_KEYS: keys }: Env): Check[] {
 
 async function embeddedFinding(env: Env): Promise<Finding> {
   const dataRoot = path.resolve(env.DATA_DIR);
-  if (!SIGNS_OF_DATA.some((name) => existsSync(path.join(dataRoot, name)))) {
+  if (!existsSync(path.join(dataRoot, 'postgres'))) {
     return { state: 'ok', what: `the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start` };
   }
-  const embedded = await startEmbeddedPostgres({ dataRoot });
+  const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
+    if (error instanceof EmbeddedPostgresInUse) return undefined;
+    throw error;
+  });
+  if (!embedded) return { state: 'unknown', what: 'not judged: the embedded PostgreSQL is in use by the service' };
   try {
     const finding = await databaseFinding(embedded.url);
     return { ...finding, what: `${finding.what}; the embedded one, in ${embedded.home}` };
