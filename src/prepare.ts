@@ -2,10 +2,9 @@ import path from 'node:path';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
 import { explained } from './database/connect-fault.js';
-import { checkDurableCommits } from './database/durable-commits.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
-import { checkRuntimeRights, grantRuntimeRights, roleOf } from './database/grants.js';
 import { applyMigrations } from './database/migrations.js';
+import { checkDurableCommits, checkRuntimeRights, grantRuntimeRights, roleOf } from './database/runtime-role.js';
 import { prepareQueueStore } from './queue/backend/backend.js';
 import { keptDataKeys } from './vault/data-keys.js';
 

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { explained } from './connect-fault.js';
 import { makeDataFolder } from './data-folder.js';
+import { withClient } from './database.js';
 import type { HostOrder } from './embedded-postgres-host.js';
 import { migrationsFolder } from './migrations.js';
-import { withClient } from './one-client.js';
 
 export interface EmbeddedPostgres {
   /** Connection string of the service's database, password included: never to be logged. */

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
+import { withClient } from './database.js';
 
 /** Any fixed number: whoever holds this advisory lock migrates, the others wait. */
 const LOCK = 727_001;
@@ -33,13 +34,7 @@ export function migrationsFolder(): string {
  * @throws {Error} naming the migration that failed (it leaves nothing behind), or one that was edited after it was applied
  */
 export async function applyMigrations(databaseUrl: string, folder = migrationsFolder()): Promise<string[]> {
-  const client = new pg.Client({
-    connectionString: databaseUrl,
-    options: '-c TimeZone=UTC',
-    connectionTimeoutMillis: 10_000,
-  });
-  await client.connect();
-  try {
+  return withClient(databaseUrl, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
     await client.query(HISTORY);
     const { rows } = await client.query<{ migration_name: string; checksum: string }>(
@@ -58,9 +53,7 @@ export async function applyMigrations(databaseUrl: string, folder = migrationsFo
       applied.push(name);
     }
     return applied;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function migrationNames(folder: string): Promise<string[]> {

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
-import { Database } from '../database/database.js';
-import { withClient } from '../database/one-client.js';
+import { Database, withClient } from '../database/database.js';
 
 /** Milliseconds for which the process's own connections must have been of no use before a restart is called for. */
 const STUCK_MS = 60_000;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
-import { retryUntilStored } from '../../database/hold-on.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** Milliseconds for which whoever submitted waits until the outcome is stored. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { confirmed } from '../../database/confirmed.js';
+import { confirmed } from '../../database/retries.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
 import { ComplianceClient } from '../../platform/clients/compliance-client.js';

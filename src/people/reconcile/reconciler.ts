@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
-import { retryUntilStored } from '../../database/hold-on.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DependentsRepository } from '../store/dependents.repository.js';

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { retryUntilStored } from '../../database/hold-on.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { SessionsClient } from '../../platform/clients/sessions-client.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { confirmed } from '../../database/confirmed.js';
 import { Database } from '../../database/database.js';
+import { confirmed } from '../../database/retries.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
 import { pollUntil } from '../../http/request/poll-until.js';

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { retryUntilStored } from './hold-on.js';
+import { retryUntilStored } from './retries.js';
 
 const MINUTE_MS = 60_000;
 

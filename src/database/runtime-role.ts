@@ -1,4 +1,5 @@
-import { withClient } from './one-client.js';
+import type pg from 'pg';
+import { withClient } from './database.js';
 
 /** Any fixed number: concurrent GRANTs on one object fail, so processes that start together take turns. */
 const GRANTS_LOCK = 727_004;
@@ -60,4 +61,24 @@ export async function checkRuntimeRights(url: string): Promise<void> {
     `The role of DATABASE_URL lacks rights on ${rows[0].name}: let DATABASE_OWNER_URL name the role that owns the ` +
       'tables and the schema, which grants them at start.',
   );
+}
+
+const LOSSY_COMMITS =
+  'PostgreSQL runs with synchronous_commit off for this role or database; set it to on, otherwise a crash takes back ' +
+  'acknowledged webhooks, and people are made twice.';
+
+/**
+ * Says whether a commit may be lost once it has returned: the mark of a create and a webhook's 204 stand on it.
+ *
+ * @returns undefined when it may not
+ */
+export async function commitFault(client: Pick<pg.Client, 'query'>): Promise<string | undefined> {
+  const { rows } = await client.query<{ mode: string }>(`SELECT current_setting('synchronous_commit') AS mode`);
+  return rows[0]?.mode === 'off' ? LOSSY_COMMITS : undefined;
+}
+
+/** @throws {Error} when commits may be lost. @param url of the runtime role */
+export async function checkDurableCommits(url: string): Promise<void> {
+  const fault = await withClient(url, commitFault);
+  if (fault) throw new Error(fault);
 }
