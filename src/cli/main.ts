@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   addCapabilitiesCommand(program, api);
   addKeysCommands(program, api);
   program.command('doctor', 'check the settings and everything that the service needs', {
-    executableFile: 'doctor.js',
+    executableFile: 'commands/doctor.js',
   });
   await program.parseAsync();
 }
