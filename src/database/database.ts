@@ -139,7 +139,9 @@ export class Database implements OnApplicationShutdown {
       options: SESSION_OPTIONS,
       application_name: APPLICATION,
     });
-    pool.on('error', (error) => this.log.warn(`an idle database connection was lost: ${error.message}`));
+    pool.on('error', ({ message }) => {
+      if (!pool.ending) this.log.warn(`an idle database connection was lost: ${message}`);
+    });
     // A connection that dies between two statements of a transaction tells nobody but this listener; without one the
     // process would end. The next statement fails, and the transaction with it.
     pool.on('connect', (client) => client.on('error', () => undefined));
