@@ -82,7 +82,7 @@ function hostOf(home: string): number {
 function beatElsewhere(home: string): string {
   const file = path.join(home, 'in-use');
   writeFileSync(file, 'another');
-  beating = setInterval(() => utimesSync(file, new Date(), new Date()), 500);
+  beating = setInterval(() => utimesSync(file, new Date(), new Date()), 200);
   return file;
 }
 

@@ -22,7 +22,7 @@ export interface HostOrder {
   readonly port?: number;
 }
 
-const BEAT_MS = 1_000;
+const BEAT_MS = 500;
 /** Without a beat for so long the other host, which may run in another container, counts as gone. */
 const SILENT_MS = 5_000;
 const POLL_MS = 100;

@@ -25,7 +25,7 @@ export class EmbeddedPostgresInUse extends Error {}
 const HOST = path.resolve(migrationsFolder(), '../../dist/src/database/embedded-postgres-host.js');
 /** The exit code of a host that finds another one in the folder. */
 const IN_USE = 3;
-const RETRY_MS = 1_000;
+const RETRY_MS = 250;
 const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
 /** Where root's servers live when their user can't get at the project, such as a clone in root's own home. */
 const ELSEWHERE = '/var/lib/notebridge';
