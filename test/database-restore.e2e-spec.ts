@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { runWorkload } from '../harness/workload.js';
-import { withClient } from '../src/database/one-client.js';
+import { withClient } from '../src/database/database.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { ADMIN_KEY, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 
