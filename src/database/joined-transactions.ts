@@ -18,7 +18,7 @@ const joined = new AsyncLocalStorage<pg.PoolClient | undefined>();
 class OneConnectionPool extends pg.Pool {
   constructor(client: pg.PoolClient) {
     super({ max: 1 });
-    Object.assign(this, { query: client.query.bind(client) });
+    this.query = ((...args: Parameters<typeof client.query>) => client.query(...args)) as typeof this.query;
   }
 }
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Statement } from '../../harness/query-plans.js';
 
-/** Every statement that this process sends to PostgreSQL while some work runs and that names one of the tables. */
+/** Every statement that this process sends to PostgreSQL while some work runs and that names one of the tables, Prisma's too. */
 export async function statementsOf(tables: readonly string[], work: () => Promise<unknown>): Promise<Statement[]> {
   const seen: Statement[] = [];
   const original = pg.Client.prototype.query;
@@ -9,8 +9,9 @@ export async function statementsOf(tables: readonly string[], work: () => Promis
     this: pg.Client,
     ...args: unknown[]
   ) {
-    const [text, values] = args;
-    if (typeof text === 'string' && tables.some((table) => new RegExp(`\\b${table}\\b`).test(text))) {
+    const [first, second] = args;
+    const { text, values } = typeof first === 'string' ? { text: first, values: second } : (first as Statement);
+    if (tables.some((table) => new RegExp(`\\b${table}\\b`).test(text))) {
       seen.push({ text, values: Array.isArray(values) ? values : [] });
     }
     return Reflect.apply(original, this, args);

@@ -16,7 +16,7 @@ const KNOWN: OptionalFacts = {
   sessionDurationMs: 3_000_000,
   recordingDurationMs: 2_900_000,
 };
-const PARTS = ['transcript', 'topics', 'named_entities', 'analytics'] as const;
+const PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 
 test.each(['Done', 'Processing', 'Error'] as const)(
   'what an answer in the state %s leaves out is not spoken of',
@@ -32,7 +32,7 @@ test('null and an empty list say of a session that is done that there are none',
   expect(fetchedNotes(lean(none))).toEqual({ documents: [], complete: true });
   expect(fetchedNotes(lean({ notes: [] }))).toEqual({ documents: [], complete: true });
   expect(PARTS.map((part) => fetchedInsights(lean(none))[part])).toEqual([null, null, null, null]);
-  expect(fetchedInsights(lean({ topics: [], namedEntities: [] }))).toMatchObject({ topics: [], named_entities: [] });
+  expect(fetchedInsights(lean({ topics: [], namedEntities: [] }))).toMatchObject({ topics: [], namedEntities: [] });
 });
 
 test('null says of a session that is processed that none are ready yet', () => {

@@ -37,7 +37,7 @@ export function fetchedInsights(session: SessionAnswer): FetchedInsights {
   return {
     transcript: spokenOf(session.transcript),
     topics: spokenOf(session.topics),
-    named_entities: spokenOf(session.namedEntities),
+    namedEntities: spokenOf(session.namedEntities),
     analytics: spokenOf(session.analyticsSummary),
   };
 }

@@ -3,8 +3,8 @@ import type { CreateTherapySessionRequest } from '../../platform/contract/wire-t
 import { Vault } from '../../vault/vault.js';
 import type { NoteLine } from './note-documents.js';
 
-/** The sealed columns of session_insights. */
-export const INSIGHT_PARTS = ['transcript', 'topics', 'named_entities', 'analytics'] as const;
+/** The sealed parts of a session's insights. */
+export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
 /** Seals the clinical texts of this room, each for the place where it stands, and fingerprints them. */
@@ -16,7 +16,7 @@ export class SessionSeal {
     return this.vault.seal(notesPlace(document, revision), JSON.stringify(notes));
   }
 
-  openNotes(document: string, revision: number, sealed: Buffer): NoteLine[] {
+  openNotes(document: string, revision: number, sealed: Uint8Array): NoteLine[] {
     return JSON.parse(this.vault.open(notesPlace(document, revision), sealed)) as NoteLine[];
   }
 
@@ -30,7 +30,7 @@ export class SessionSeal {
     return value == null ? null : this.vault.seal(insightPlace(session, part), JSON.stringify(value));
   }
 
-  openInsight(session: string, part: InsightPart, sealed: Buffer | null): unknown {
+  openInsight(session: string, part: InsightPart, sealed: Uint8Array | null): unknown {
     return sealed === null ? null : JSON.parse(this.vault.open(insightPlace(session, part), sealed));
   }
 
@@ -84,7 +84,8 @@ function notesPlace(document: string, revision: number) {
 }
 
 function insightPlace(session: string, part: InsightPart) {
-  return { table: 'session_insights', column: part, row: session };
+  const column = part === 'namedEntities' ? 'named_entities' : part; // the place is named as the database has it
+  return { table: 'session_insights', column, row: session };
 }
 
 function requestPlace(session: string) {

@@ -46,11 +46,11 @@ export class SessionReader {
       notesRevision: row.notes_revision,
       documents: documents.map((document) => ({
         documentId: document.id,
-        sessionDocumentId: document.session_document_id,
-        noteTemplateId: document.note_template_id,
+        sessionDocumentId: document.sessionDocumentId,
+        noteTemplateId: document.noteTemplateId,
         revision: document.revision,
-        fetchedAt: document.fetched_at,
-        supersededAt: document.superseded_at,
+        fetchedAt: document.fetchedAt,
+        supersededAt: document.supersededAt,
         notes: this.seal.openNotes(document.id, document.revision, document.notes),
       })),
     };
@@ -60,17 +60,17 @@ export class SessionReader {
   /** @throws {Problem} 404 `unknown-session`, `unknown-document` */
   async revisions(id: string, documentId: string): Promise<RevisionsResponse> {
     const { id: session } = await this.find(id);
-    const rows = await this.reads.revisions(session, documentId);
-    const [newest] = rows;
-    if (!newest) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
+    const document = await this.reads.revisions(session, documentId);
+    if (!document)
+      throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
     return {
-      documentId: newest.document,
-      noteTemplateId: newest.note_template_id,
-      items: rows.map((row) => ({
-        revision: row.revision,
-        sessionDocumentId: row.session_document_id,
-        fetchedAt: row.fetched_at,
-        notes: this.seal.openNotes(row.document, row.revision, row.notes),
+      documentId: document.id,
+      noteTemplateId: document.noteTemplateId,
+      items: document.revisions.map(({ revision, sessionDocumentId, fetchedAt, notes }) => ({
+        revision,
+        sessionDocumentId,
+        fetchedAt,
+        notes: this.seal.openNotes(document.id, revision, notes),
       })),
     };
   }
@@ -86,8 +86,8 @@ export class SessionReader {
 
   /** @throws {Problem} 404 `unknown-session` */
   async insights(id: string): Promise<InsightsView> {
-    const { topics, named_entities, analytics } = await this.open(id, ['topics', 'named_entities', 'analytics']);
-    return { topics, namedEntities: named_entities, analyticsSummary: analytics };
+    const { topics, namedEntities, analytics } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
+    return { topics, namedEntities, analyticsSummary: analytics };
   }
 
   /** The session's row. @throws {Problem} 404 `unknown-session` */

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import type { InsightPart } from '../model/session-seal.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import type { DocumentRevision, SessionDocument, SessionInsights } from '../../generated/prisma/client.js';
 import type { ReadSession } from './session-view.js';
 import { isUuid } from './uuid.js';
 
@@ -24,24 +25,7 @@ interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
 export type SessionCursor = readonly [updatedAt: string, id: string];
 
 /** A current or superseded document with its newest notes, sealed. */
-export interface ReadDocument {
-  id: string;
-  session_document_id: string;
-  note_template_id: string;
-  revision: number;
-  fetched_at: Date;
-  superseded_at: Date | null;
-  notes: Buffer;
-}
-
-export interface ReadRevision {
-  document: string;
-  note_template_id: string;
-  revision: number;
-  session_document_id: string;
-  fetched_at: Date;
-  notes: Buffer;
-}
+type ReadDocument = SessionDocument & Pick<DocumentRevision, 'fetchedAt' | 'notes'>;
 
 type Reader = Pick<PoolClient, 'query'>;
 
@@ -66,7 +50,10 @@ const USERS_OF = `
 /** Sessions and their contents as the EHR reads them. */
 @Injectable()
 export class SessionReadsRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
+  ) {}
 
   /** @param id ours or the platform's */
   async find(id: string, reader: Reader = this.database.pool): Promise<ReadSession | undefined> {
@@ -109,43 +96,49 @@ export class SessionReadsRepository {
     });
   }
 
-  private async documents(session: string, reader: Reader): Promise<ReadDocument[]> {
-    const { rows } = await reader.query<ReadDocument>(
-      `SELECT d.id, d.session_document_id, d.note_template_id, d.revision, d.superseded_at, r.fetched_at, r.notes
-       FROM session_documents d JOIN LATERAL (
-         SELECT fetched_at, notes FROM document_revisions WHERE document = d.id AND revision = d.revision LIMIT 1) r ON true
-       WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`,
-      [session],
-    );
-    return rows;
+  private async documents(ourSessionId: string, tx: PoolClient): Promise<ReadDocument[]> {
+    const prisma = await this.prisma.in(tx);
+    const documents = await prisma.sessionDocument.findMany({
+      where: { ourSessionId },
+      orderBy: [{ supersededAt: { sort: 'desc', nulls: 'first' } }, { position: 'asc' }, { id: 'asc' }],
+    });
+    const revisions = await prisma.documentRevision.findMany({
+      where: { OR: documents.map(({ id, revision }) => ({ documentId: id, revision })) },
+    });
+    const newest = new Map(revisions.map(({ documentId, fetchedAt, notes }) => [documentId, { fetchedAt, notes }]));
+    return documents.flatMap((document) => {
+      const notes = newest.get(document.id);
+      return notes ? [{ ...document, ...notes }] : [];
+    });
   }
 
   /**
-   * Every version of a document, the newest first.
+   * A document with every version of it, the newest first, or null when the session has none of this id.
    *
-   * @param session our id
+   * @param ourSessionId ours
    * @param documentId ours, or any that the platform gave it
    */
-  async revisions(session: string, documentId: string): Promise<ReadRevision[]> {
-    const { rows } = await this.database.pool.query<ReadRevision>(
-      `SELECT r.*, d.note_template_id FROM document_revisions r JOIN session_documents d ON d.id = r.document
-       WHERE r.document = (
-         SELECT d.id FROM session_documents d
-         WHERE d.session = $1 AND (d.id = $2 OR d.session_document_id = $3 OR $3 = ANY (ARRAY(
-           SELECT seen.session_document_id FROM document_revisions seen WHERE seen.document = d.id))) LIMIT 1)
-       ORDER BY r.revision DESC`,
-      [session, isUuid(documentId) ? documentId : null, documentId],
-    );
-    return rows;
+  async revisions(
+    ourSessionId: string,
+    documentId: string,
+  ): Promise<(SessionDocument & { revisions: DocumentRevision[] }) | null> {
+    // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
+    const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId } });
+    const seen = await this.prisma.documentRevision.findFirst({
+      where: { documentId: { in: documents.map(({ id }) => id) }, sessionDocumentId: documentId },
+    });
+    const document = documents.find(({ id }) => id === documentId || id === seen?.documentId);
+    if (!document) return null;
+    const where = { documentId: document.id };
+    return {
+      ...document,
+      revisions: await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } }),
+    };
   }
 
-  /** The sealed insights of a session, or undefined when none were fetched. @param session our id */
-  async insights(session: string): Promise<Record<InsightPart, Buffer | null> | undefined> {
-    const { rows } = await this.database.pool.query<Record<InsightPart, Buffer | null>>(
-      'SELECT transcript, topics, named_entities, analytics FROM session_insights WHERE session = $1',
-      [session],
-    );
-    return rows[0];
+  /** The sealed insights of a session, or null when none were fetched. */
+  async insights(ourSessionId: string): Promise<SessionInsights | null> {
+    return this.prisma.sessionInsights.findUnique({ where: { ourSessionId } });
   }
 }
 

@@ -1,53 +1,50 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import type { FetchedInsights } from '../model/answer-parts.js';
 import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
 
 /** Stores what the platform gained from a session's audio, sealed. */
 @Injectable()
 export class InsightsRepository {
-  constructor(private readonly seal: SessionSeal) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly seal: SessionSeal,
+  ) {}
 
   /**
    * Stores the parts that an answer speaks of; the session's row must be locked.
    *
    * @param session our id
    */
-  async store(tx: PoolClient, session: string, insights: FetchedInsights, now: Date): Promise<void> {
+  async store(tx: PoolClient, session: string, insights: FetchedInsights, fetchedAt: Date): Promise<void> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
     if (parts.length === 0) return;
-    const fingerprint = this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]]));
-    const { rowCount } = await tx.query('SELECT 1 FROM session_insights WHERE session = $1 AND fingerprint = $2', [
-      session,
-      fingerprint,
-    ]);
-    if (rowCount) return;
-    const sealed = parts.map((part) => this.seal.sealInsight(session, part, insights[part]));
-    const values = parts.map((_part, index) => `$${index + 4}`);
-    await tx.query(
-      `INSERT INTO session_insights (session, fingerprint, fetched_at, ${parts.join(', ')})
-       VALUES ($1, $2, $3, ${values.join(', ')})
-       ON CONFLICT (session) DO UPDATE SET fingerprint = excluded.fingerprint, fetched_at = excluded.fetched_at,
-         ${parts.map((part) => `${part} = excluded.${part}`).join(', ')}`,
-      [session, fingerprint, now, ...sealed],
-    );
+    const prisma = await this.prisma.in(tx);
+    const fingerprint = toBytes(this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]])));
+    if (await prisma.sessionInsights.count({ where: { ourSessionId: session, fingerprint } })) return;
+    const data = { fingerprint, fetchedAt, ...this.sealed(session, parts, insights) };
+    await prisma.sessionInsights.upsert({
+      where: { ourSessionId: session },
+      create: { ourSessionId: session, ...data },
+      update: data,
+    });
   }
 
-  /** Gives what is known of one session to another that has nothing, sealed for its new place. @param from, to ours */
+  /** Moves what is known of one session to another that has nothing, sealed for its new place. @param from, to ours */
   async move(tx: PoolClient, from: string, to: string): Promise<void> {
-    const { rows } = await tx.query<Record<InsightPart, Buffer | null> & { fingerprint: Buffer; fetched_at: Date }>(
-      'DELETE FROM session_insights WHERE session = $1 RETURNING *',
-      [from],
-    );
-    const [row] = rows;
-    if (!row) return;
-    const sealed = INSIGHT_PARTS.map((part) =>
-      this.seal.sealInsight(to, part, this.seal.openInsight(from, part, row[part])),
-    );
-    await tx.query(
-      `INSERT INTO session_insights (session, fingerprint, fetched_at, ${INSIGHT_PARTS.join(', ')})
-       VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (session) DO NOTHING`,
-      [to, row.fingerprint, row.fetched_at, ...sealed],
-    );
+    const prisma = await this.prisma.in(tx);
+    const known = await prisma.sessionInsights.findUnique({ where: { ourSessionId: from } });
+    if (!known) return;
+    const opened = INSIGHT_PARTS.map((part) => [part, this.seal.openInsight(from, part, known[part])]);
+    const data = { ...known, ourSessionId: to, ...this.sealed(to, INSIGHT_PARTS, Object.fromEntries(opened)) };
+    await prisma.sessionInsights.delete({ where: { ourSessionId: from } });
+    if (await prisma.sessionInsights.count({ where: { ourSessionId: to } })) return;
+    await prisma.sessionInsights.create({ data });
+  }
+
+  private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {
+    const sealed = parts.map((part) => [part, this.seal.sealInsight(session, part, insights[part])] as const);
+    return Object.fromEntries(sealed.map(([part, bytes]) => [part, bytes && toBytes(bytes)]));
   }
 }

@@ -1,18 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import type { Prisma } from '../../generated/prisma/client.js';
 import type { FetchedNotes } from '../model/answer-parts.js';
-import { compareDocuments, type DocumentWrite, type KnownDocument } from '../model/note-documents.js';
+import { compareDocuments, type DocumentWrite } from '../model/note-documents.js';
 import { SessionSeal } from '../model/session-seal.js';
-
-const KNOWN = `
-  SELECT id, note_template_id AS "noteTemplateId", ordinal, session_document_id AS "sessionDocumentId", position, revision,
-    encode(fingerprint, 'hex') AS fingerprint, superseded_at IS NOT NULL AS superseded
-  FROM session_documents WHERE session = $1`;
 
 /** Stores fetched notes: current documents, and every version that differed. */
 @Injectable()
 export class NotesRepository {
-  constructor(private readonly seal: SessionSeal) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly seal: SessionSeal,
+  ) {}
 
   /**
    * Makes the stored documents those of the answer; the session's row must be locked.
@@ -21,49 +22,40 @@ export class NotesRepository {
    * @returns true when a reader sees other notes than before
    */
   async store(tx: PoolClient, session: string, fetched: FetchedNotes, now: Date): Promise<boolean> {
-    const { rows: known } = await tx.query<KnownDocument>(KNOWN, [session]);
+    const prisma = await this.prisma.in(tx);
+    const rows = await prisma.sessionDocument.findMany({ where: { ourSessionId: session } });
+    const known = rows.map(({ fingerprint, supersededAt, ...row }) => ({
+      ...row,
+      fingerprint: Buffer.from(fingerprint).toString('hex'),
+      superseded: supersededAt !== null,
+    }));
     const changes = compareDocuments(known, fetched, (notes) => this.seal.fingerprintNotes(notes));
-    for (const write of changes.writes) await this.write(tx, session, write, now);
+    for (const write of changes.writes) await this.write(prisma, session, write, now);
     if (changes.superseded.length > 0) {
-      await tx.query('UPDATE session_documents SET superseded_at = $2 WHERE id = ANY($1::uuid[])', [
-        changes.superseded,
-        now,
-      ]);
+      const data = { supersededAt: now };
+      await prisma.sessionDocument.updateMany({ where: { id: { in: changes.superseded } }, data });
     }
     return changes.readable;
   }
 
-  private async write(tx: PoolClient, session: string, write: DocumentWrite, now: Date): Promise<void> {
-    const { rows } = await tx.query<{ id: string }>(
-      `INSERT INTO session_documents
-         (id, session, note_template_id, ordinal, session_document_id, position, revision, fingerprint)
-       VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, decode($7, 'hex'))
-       ON CONFLICT (session, note_template_id, ordinal) DO UPDATE SET
-         session_document_id = excluded.session_document_id, position = excluded.position,
-         revision = excluded.revision, fingerprint = excluded.fingerprint, superseded_at = NULL
-       RETURNING id`,
-      [
-        session,
-        write.noteTemplateId,
-        write.ordinal,
-        write.sessionDocumentId,
-        write.position,
-        write.revision,
-        write.fingerprint,
-      ],
-    );
-    const document = rows[0]?.id;
-    if (write.notes === null || document === undefined) return;
-    await tx.query(
-      `INSERT INTO document_revisions (document, revision, session_document_id, notes, fetched_at)
-       VALUES ($1, $2, $3, $4, $5)`,
-      [
-        document,
-        write.revision,
-        write.sessionDocumentId,
-        this.seal.sealNotes(document, write.revision, write.notes),
-        now,
-      ],
-    );
+  private async write(
+    prisma: Prisma.TransactionClient,
+    ourSessionId: string,
+    { id: known, noteTemplateId, ordinal, notes, ...current }: DocumentWrite,
+    fetchedAt: Date,
+  ): Promise<void> {
+    const id = known ?? randomUUID();
+    const data = { ...current, fingerprint: toBytes(Buffer.from(current.fingerprint, 'hex')) };
+    await prisma.sessionDocument.upsert({
+      where: { id },
+      create: { ...data, id, ourSessionId, noteTemplateId, ordinal },
+      update: { ...data, supersededAt: null },
+    });
+    if (notes === null) return;
+    const { revision, sessionDocumentId } = current;
+    const sealed = toBytes(this.seal.sealNotes(id, revision, notes));
+    await prisma.documentRevision.create({
+      data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt },
+    });
   }
 }
