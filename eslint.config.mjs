@@ -13,7 +13,7 @@ const order = {
   http: { problem: {}, request: {}, body: {}, server: {} },
   database: {},
   vault: {},
-  queue: { backend: {}, notifier: {}, 'due-rows': {} },
+  queue: { backend: {}, notifier: {}, 'due-rows': {}, outbox: {} },
   access: { identity: {}, audit: {}, keys: {}, guard: {}, idempotency: {} },
   feed: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {} },

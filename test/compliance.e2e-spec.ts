@@ -458,8 +458,9 @@ describe('a submission without an answer', () => {
     await second.kill();
     expect(await answering).toBe('cut');
     const { rows } = await sql.query(
-      `UPDATE compliance_jobs SET lease_until = now() - interval '1 second'
-       WHERE state = 'Requested' RETURNING id`,
+      `WITH dead AS (UPDATE workers SET alive_until = now() WHERE id IN (
+         SELECT lease_owner FROM compliance_jobs WHERE state = 'Requested'))
+       UPDATE compliance_jobs SET lease_safe_at = now() WHERE state = 'Requested' RETURNING id`,
     );
     expect(rows).toHaveLength(1);
     await until('it is unknown', async () => (await show(rows[0].id)).state === 'Unknown');
@@ -642,7 +643,7 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     running = await other.start();
   }
   await sending;
-  await client.query("UPDATE compliance_jobs SET lease_until = now() WHERE state = 'Requested'");
+  await client.query("UPDATE compliance_jobs SET lease_safe_at = now() WHERE state = 'Requested'");
   const stateOf = async (id: string) =>
     (await running.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body.state;
   await until('every request is settled', async () => {

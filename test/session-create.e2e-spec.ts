@@ -377,7 +377,7 @@ describe('an answer that is lost', () => {
 
   it('and comes when another attempt has taken its place changes nothing', async () => {
     const { id } = await lost();
-    const former = { session: id, token: randomUUID() };
+    const former = { key: id, owner: randomUUID(), no: 0 };
     const outcomes = app.service.app.get(RequestOutcomesRepository);
     await outcomes.accepted(former, 'session-of-the-former');
     await outcomes.rejected(former, 'no');

@@ -118,7 +118,6 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   const of = <T>(type: new (...args: never[]) => T): T => app.service.app.get(type);
   const database = of(Database);
   const [reads, processing] = [of(SessionReadsRepository), of(ProcessingRepository)];
-  const requests = of(SessionRequestsRepository);
   const event = {
     eventType: 'SESSION_PROCESSING_COMPLETED',
     sessionId: 'session-7',
@@ -169,9 +168,11 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
       due.done(claim.lease);
     },
     'the turn of a request': async () => {
-      await requests.claimNext();
-      await requests.nextDueAt();
-      await requests.lostAttempts();
+      const { due } = of(SessionRequestsRepository).outbox;
+      const claim = await due.claim();
+      await due.nextDueAt();
+      await due.lost('due_at IS NULL');
+      if (claim) due.done(claim.lease);
     },
     'telling the feed': () => of(SessionFeedEvents).tell(),
     'counting what is wanted': () => of(WantedRefreshes).countWanted(),

@@ -10,7 +10,6 @@ import { ResultRefresher } from './results/result-refresher.js';
 import { SmartEditController } from './results/smart-edit.controller.js';
 import { ComplianceController } from './submit/compliance.controller.js';
 import { ComplianceService } from './submit/compliance.service.js';
-import { SubmissionOutcomes } from './submit/submission-outcomes.js';
 import { Submissions } from './submit/submissions.js';
 
 /** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events tell. */
@@ -20,7 +19,6 @@ import { Submissions } from './submit/submissions.js';
   providers: [
     ComplianceService,
     Submissions,
-    SubmissionOutcomes,
     ComplianceSeal,
     JobsRepository,
     JobEventsRepository,

@@ -12,6 +12,7 @@ import { WorkerProcess } from './due-rows/worker-process.js';
 import { WorkersRepository } from './due-rows/workers.repository.js';
 import { Poller } from './notifier/poller.js';
 import { QueueNotifier } from './notifier/queue-notifier.js';
+import { OutcomeKeeper } from './outbox/outcome-keeper.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 
@@ -46,7 +47,8 @@ BullModule.workerClass = BoundedWorker;
     WorkersRepository,
     WorkerProcess,
     FetchParts,
+    OutcomeKeeper,
   ],
-  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, FetchParts, BullModule],
+  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, FetchParts, OutcomeKeeper, BullModule],
 })
 export class QueueModule {}

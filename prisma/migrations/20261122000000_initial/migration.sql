@@ -410,8 +410,6 @@ CREATE TABLE "compliance_jobs" (
     "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
-    "lease_token" UUID,
-    "lease_until" TIMESTAMPTZ(3),
     "lane" SMALLINT NOT NULL DEFAULT 0,
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
@@ -529,14 +527,16 @@ CREATE TABLE "session_requests" (
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
     "due_at" TIMESTAMPTZ(3),
-    "lease_token" UUID,
-    "lease_until" TIMESTAMPTZ(3),
+    "lane" SMALLINT NOT NULL DEFAULT 0,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
     "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "settled_at" TIMESTAMPTZ(3),
     CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
 );
-CREATE INDEX "session_requests_due_at_idx" ON "session_requests"("due_at");
-CREATE INDEX "session_requests_lease_until_idx" ON "session_requests"("lease_until");
+CREATE INDEX "session_requests_due_idx" ON "session_requests"("lane", "due_at", "session") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "session_requests_lease_owner_idx" ON "session_requests"("lease_owner") WHERE "lease_owner" IS NOT NULL;
 CREATE INDEX "session_requests_correlation_id_provider_user_id_idx" ON "session_requests"("correlation_id", "provider_user_id");
 CREATE INDEX "session_requests_open_idx" ON "session_requests"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
 -- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.

@@ -35,7 +35,7 @@ export class JobFeedEvents {
       `WITH untold AS (
          SELECT id FROM compliance_jobs WHERE news_at IS NOT NULL
            AND (submitted_at IS NOT NULL OR NOT EXISTS (
-             SELECT 1 FROM compliance_jobs WHERE state = 'Requested' AND lease_until > clock_timestamp()))
+             SELECT 1 FROM compliance_jobs WHERE state = 'Requested'))
          ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED)
        UPDATE compliance_jobs j SET news_at = NULL FROM untold WHERE j.id = untold.id RETURNING j.id, j.job_id, j.state`,
       [BATCH],

@@ -2,9 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
+import { GIVE_BACK, type Lease, take } from '../../queue/due-rows/lease.js';
+import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import { Outbox } from '../../queue/outbox/outbox.js';
 import type { JobRow, JobState } from './job-row.js';
 
-/** Milliseconds beyond the platform's timeout in which an attempt must have stored its outcome. */
+/** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
 const ATTEMPT_MARGIN_MS = 15_000;
 
 /** SQLSTATE 23505, unique_violation. */
@@ -23,29 +26,22 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Where a page of jobs ended: the time of the last one's creation, and its id. */
 export type JobCursor = [createdAt: string, id: string];
 
-/** A submission that may leave now, by whoever holds its token. */
-export interface Attempt {
-  id: string;
-  token: string;
-}
-
-/** Gives a job the platform's id: by its attempt's token, or by a person's word. */
-interface Link {
-  id: string;
-  jobId: string;
-  token: string | null;
-}
-
 /** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
 export type Linked = 'linked' | 'taken' | 'settled';
 
 /** Jobs that were submitted here, and what became of their submissions. */
 @Injectable()
 export class JobsRepository {
+  readonly outbox: Outbox<object>;
+
   constructor(
     private readonly database: Database,
     private readonly env: Env,
-  ) {}
+    worker: WorkerProcess,
+  ) {
+    const effectMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
+    this.outbox = new Outbox({ name: 'compliance_jobs', key: 'id', mark: 'submitted_at', effectMs }, database, worker);
+  }
 
   /** Finds a job by its id here or on the platform, or by the id under which its end was told before it was linked. */
   async find(id: string): Promise<JobRow | undefined> {
@@ -78,60 +74,63 @@ export class JobsRepository {
   }
 
   /**
-   * Commits what is about to be submitted.
+   * Commits what is about to be submitted, leased to this process.
    *
-   * @param token names the attempt: the same when this is run again because its commit was not confirmed
+   * @param request sealed; the same bytes when this is run again because its commit was not confirmed
    * @returns undefined when a job with this id is there already that was not certainly refused: nothing may leave
    */
-  async begin(id: string, token: string, request: Buffer): Promise<Attempt | undefined> {
-    const { rows } = await this.database.pool.query<Attempt>(
-      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_token, lease_until)
-       VALUES ($1, 'Requested', $2, clock_timestamp(), $4, ${afterAttempt('$3')})
+  async begin(id: string, request: Buffer): Promise<Lease | undefined> {
+    const { table, owner } = this.outbox;
+    const { rows } = await this.database.pool.query<{ no: number }>(
+      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
+       VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
        ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
-         submitted_at = excluded.submitted_at, lease_token = excluded.lease_token, lease_until = excluded.lease_until,
-         updated_at = clock_timestamp()
-       WHERE known.state = 'Rejected' OR known.lease_token = excluded.lease_token
-       RETURNING id, lease_token AS token`,
-      [id, request, this.attemptMs, token],
+         submitted_at = excluded.submitted_at, lease_owner = excluded.lease_owner, lease_no = known.lease_no + 1,
+         lease_safe_at = excluded.lease_safe_at, updated_at = clock_timestamp()
+       WHERE known.state = 'Rejected' OR known.state = 'Requested' AND known.request = excluded.request
+       RETURNING lease_no AS no`,
+      [id, request, owner, table.effectMs],
     );
-    return rows[0];
+    return rows[0] && this.outbox.begun(id, rows[0].no);
   }
 
   /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
-  async beginAgain(id: string): Promise<Attempt | undefined> {
-    const { rows } = await this.database.pool.query<Attempt>(
-      `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), lease_token = gen_random_uuid(),
-         lease_until = ${afterAttempt('$2')}, due_at = NULL, lease_owner = NULL, job_id = NULL, ended_at = NULL,
-         news_at = NULL, fault = NULL, failures = 0,
-         updated_at = clock_timestamp()
-       WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING id, lease_token AS token`,
-      [id, this.attemptMs],
+  async beginAgain(id: string): Promise<Lease | undefined> {
+    const { table, owner } = this.outbox;
+    const { rows } = await this.database.pool.query<{ no: number }>(
+      `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
+         job_id = NULL, ended_at = NULL, news_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
+       WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING lease_no AS no`,
+      [id, owner, table.effectMs],
     );
-    return rows[0];
+    return rows[0] && this.outbox.begun(id, rows[0].no);
   }
 
   /**
-   * Stores the platform's id for a submission, unless that was done, or a person has settled it meanwhile.
+   * Stores the platform's id for a submission, unless that was done, or it was resolved meanwhile.
    *
    * @returns false when another submission holds the platform's id
    */
-  async accepted({ id, token }: Attempt, jobId: string): Promise<boolean> {
-    return (await this.take({ id, jobId, token })) !== 'taken';
+  async accepted(attempt: Lease, jobId: string): Promise<boolean> {
+    return (await this.take(attempt.key, jobId, attempt.no)) !== 'taken';
   }
 
-  /** Settles an unknown submission by a person's word. */
+  /** Resolves an unknown submission: it is this job of the platform. */
   async link(id: string, jobId: string): Promise<Linked> {
-    return this.take({ id, jobId, token: null });
+    return this.take(id, jobId, null);
   }
 
   /** Stores that a submission may or may not have reached the platform. */
-  async unknown({ id, token }: Attempt): Promise<void> {
-    await this.end(id, token, 'Unknown', null);
+  async unknown(attempt: Lease): Promise<void> {
+    await this.refused(attempt, 'Unknown');
   }
 
   /** Stores that a submission has certainly not been taken. @param state where that leaves the job */
-  async refused({ id, token }: Attempt, state: 'Rejected' | 'Unknown', fault: string): Promise<void> {
-    await this.end(id, token, state, state === 'Rejected' ? fault : null);
+  async refused(attempt: Lease, state: 'Rejected' | 'Unknown', fault: string | null = null): Promise<void> {
+    await this.outbox.conclude(attempt, state, {
+      set: 'fault = $1, updated_at = clock_timestamp()',
+      values: [state === 'Rejected' ? fault : null],
+    });
   }
 
   /** @returns false when the job's outcome is not unknown */
@@ -146,22 +145,19 @@ export class JobsRepository {
     return rowCount !== 0;
   }
 
-  /** Marks submissions whose process died before it stored an outcome. */
-  async expire(): Promise<void> {
-    await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = 'Unknown', updated_at = clock_timestamp()
-       WHERE state = 'Requested' AND lease_until < clock_timestamp()`,
-    );
+  /** Leaves submissions `Unknown` whose process died before it stored an outcome. */
+  async settleLost(): Promise<void> {
+    for (const attempt of await this.outbox.lost()) await this.unknown(attempt);
   }
 
   /**
-   * Gives a job the platform's id. A row that only an event made for that id gives its end and its untold news to the
+   * Gives a job the platform's id. A row that only an event made for that id gives its end and its pending feed events to the
    * job and goes; when the event comes at the same moment, the transaction is run again and finds it.
    */
-  private async take(link: Link): Promise<Linked> {
+  private async take(id: string, jobId: string, attempt: number | null): Promise<Linked> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.database.transaction((tx) => this.takeOnce(tx, link));
+        return await this.database.transaction((tx) => this.takeOnce(tx, { id, jobId, attempt }));
       } catch (error) {
         if ((error as { code?: string }).code !== TAKEN) throw error;
         if (tries === LINK_TRIES) return 'taken';
@@ -169,13 +165,16 @@ export class JobsRepository {
     }
   }
 
-  private async takeOnce(tx: PoolClient, { id, jobId, token }: Link): Promise<Linked> {
+  private async takeOnce(
+    tx: PoolClient,
+    { id, jobId, attempt }: { id: string; jobId: string; attempt: number | null },
+  ): Promise<Linked> {
     const { rowCount } = await tx.query(
       `SELECT FROM compliance_jobs
-       WHERE id = $1 AND CASE WHEN $2::uuid IS NULL THEN ${UNSETTLED}
-                              ELSE lease_token = $2 AND state IN ('Requested', 'Unknown') END
+       WHERE id = $1 AND CASE WHEN $2::int IS NULL THEN ${UNSETTLED}
+                              ELSE lease_no = $2 AND state IN ('Requested', 'Unknown') END
        FOR UPDATE`,
-      [id, token],
+      [id, attempt],
     );
     if (rowCount === 0) return 'settled';
     const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; news_at: Date | null }>(
@@ -188,7 +187,7 @@ export class JobsRepository {
     if (heard) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [heard.id, id]);
     await tx.query(
       `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, failures = 0,
-         lease_token = NULL, lease_until = NULL, lease_owner = NULL, result = NULL, updated_at = clock_timestamp(),
+         ${GIVE_BACK}, result = NULL, updated_at = clock_timestamp(),
          due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
        WHERE id = $1`,
       [
@@ -202,19 +201,4 @@ export class JobsRepository {
     );
     return 'linked';
   }
-
-  private async end(id: string, token: string, state: string, fault: string | null): Promise<void> {
-    await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = $3, fault = $4, lease_token = NULL, lease_until = NULL,
-         updated_at = clock_timestamp()
-       WHERE id = $1 AND lease_token = $2 AND job_id IS NULL`,
-      [id, token, state, fault],
-    );
-  }
-
-  private get attemptMs(): number {
-    return this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
-  }
 }
-
-const afterAttempt = (parameter: string) => `clock_timestamp() + ${parameter} * interval '1 millisecond'`;

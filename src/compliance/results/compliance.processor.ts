@@ -10,7 +10,7 @@ import { ResultRefresher } from './result-refresher.js';
 export class ComplianceProcessor extends DueProcessor {
   constructor(refresher: ResultRefresher, jobs: JobsRepository, news: JobFeedEvents, poller: Poller) {
     const also = async () => {
-      await jobs.expire();
+      await jobs.settleLost();
       await news.tell();
     };
     super(poller, { name: 'compliance', everyMs: 2_000, also }, [refresher]);

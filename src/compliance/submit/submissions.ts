@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { within } from '../../config/within.js';
 import { confirmed } from '../../database/retries.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -9,13 +9,17 @@ import { ComplianceClient } from '../../platform/clients/compliance-client.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { platformProblem } from '../../platform/contract/platform-problem.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
+import type { Lease } from '../../queue/due-rows/lease.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { OutcomeKeeper } from '../../queue/outbox/outcome-keeper.js';
 import { type ComplianceRequest, submissionOf } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { isUnsettled, type JobRow } from '../model/job-row.js';
 import { type ComplianceJobResponse, showRequested } from '../model/job-view.js';
-import { type Attempt, JobsRepository } from '../model/jobs.repository.js';
-import { SubmissionOutcomes } from './submission-outcomes.js';
+import { JobsRepository } from '../model/jobs.repository.js';
+
+/** Milliseconds for which whoever submitted waits until the outcome is stored. */
+const PATIENCE_MS = 5_000;
 
 /** Where a certain refusal leaves a job. */
 type Refused = 'Rejected' | 'Unknown';
@@ -29,7 +33,7 @@ export class Submissions {
   constructor(
     private readonly platform: ComplianceClient,
     private readonly jobs: JobsRepository,
-    private readonly outcomes: SubmissionOutcomes,
+    private readonly outcomes: OutcomeKeeper,
     private readonly seal: ComplianceSeal,
     private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
@@ -49,8 +53,7 @@ export class Submissions {
     show: () => Promise<ComplianceJobResponse>,
   ): Promise<ComplianceJobResponse> {
     const sealed = this.seal.sealRequest(id, request);
-    const token = randomUUID();
-    const attempt = await confirmed(() => this.jobs.begin(id, token, sealed));
+    const attempt = await confirmed(() => this.jobs.begin(id, sealed));
     return afterCommit(
       async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? show(),
       () => showRequested(id, request, this.clock.now()),
@@ -89,29 +92,32 @@ export class Submissions {
   }
 
   /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
-  private perform(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
+  private perform(attempt: Lease, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
     return this.outcomes.follow(this.send(attempt, request, whenRefused));
   }
 
-  /** @returns why the platform has certainly not taken it; what is not stored yet is held on to */
-  private async send(attempt: Attempt, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
-    const job = attempt.id;
+  /** @returns why the platform has certainly not taken it; an outcome that can't be stored soon is stored later */
+  private async send(attempt: Lease, request: ComplianceRequest, whenRefused: Refused): Promise<Problem | undefined> {
+    let stored = Promise.resolve(false);
+    const job = attempt.key;
     try {
       const { jobId } = await this.platform.submitComplianceJob(submissionOf(request));
-      await this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
+      stored = this.outcomes.keep({ job, jobId }, () => this.accepted(attempt, jobId));
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       const { kind } = error;
-      if (kind !== 'unknown-outcome') {
-        await this.outcomes.keep({ job }, () => this.jobs.refused(attempt, whenRefused, kind));
-        return platformProblem(error, 'this compliance job') as Problem;
-      }
-      await this.outcomes.keep({ job }, () => this.jobs.unknown(attempt));
+      const isUnknown = kind === 'unknown-outcome';
+      const store = () => (isUnknown ? this.jobs.unknown(attempt) : this.jobs.refused(attempt, whenRefused, kind));
+      stored = this.outcomes.keep({ job }, store);
+      if (!isUnknown) return platformProblem(error, 'this compliance job') as Problem;
+    } finally {
+      stored.finally(() => this.jobs.outbox.due.done(attempt));
+      await within(PATIENCE_MS, stored, () => false);
     }
     return undefined;
   }
 
-  private async accepted(attempt: Attempt, jobId: string): Promise<void> {
+  private async accepted(attempt: Lease, jobId: string): Promise<void> {
     if (!(await this.jobs.accepted(attempt, jobId))) await this.jobs.unknown(attempt);
     this.notifySoon('submitted');
   }

@@ -54,6 +54,22 @@ export class DueRows<Row extends object> {
     return claim;
   }
 
+  /** Counts a row as worked on that this process has leased otherwise than by a claim. */
+  hold(key: string): void {
+    this.held.set(key, this.table.lanes[0]?.lane ?? 0);
+  }
+
+  /** Leases that ended without a `settle`: their process has died, or has lost sight of them. @param condition of the rows */
+  async lost(condition: string): Promise<Lease[]> {
+    const { name, key } = this.table;
+    const { rows } = await this.database.pool.query<Lease>(
+      `SELECT ${key}::text AS key, lease_owner AS owner, lease_no AS no FROM ${name}
+       WHERE ${condition} AND lease_owner IS NOT NULL AND ${isFree(key, '$1', '$2')} LIMIT 100`,
+      [this.worker.id, [...this.held.keys()]],
+    );
+    return rows;
+  }
+
   /** The work on a row has ended, however it did. */
   done({ key }: Lease): void {
     this.held.delete(key);

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import type { Lease } from '../../queue/due-rows/lease.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
-import type { Attempt, RequestState } from './session-requests.repository.js';
+import { type RequestColumns, type RequestState, SessionRequestsRepository } from './session-requests.repository.js';
 
 /** SQLSTATE 23505, unique_violation: an event made a row for the same session at the same moment. */
 const TAKEN = '23505';
@@ -21,14 +22,6 @@ export interface RecordedSession {
   receivedAt: Date;
 }
 
-interface LockedRequest {
-  session: string;
-  state: RequestState;
-  heard: string[];
-  /** What became of an attempt before this one was never known: it may have made a session, too. */
-  earlier_unknown: boolean;
-}
-
 /** What a request needs for an event to speak of it; the parameters are those of `heardOf`. */
 const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
   AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
@@ -39,18 +32,19 @@ const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_
 export class RequestOutcomesRepository {
   constructor(
     private readonly database: Database,
+    private readonly requests: SessionRequestsRepository,
     private readonly merge: SessionMerge,
     private readonly news: SessionFeedEvents,
     private readonly seal: SessionSeal,
   ) {}
 
   /** Stores the platform's answer. One that names another request's session leaves this one's outcome unknown. */
-  async accepted(attempt: Attempt, sessionId: string): Promise<void> {
+  async accepted(attempt: Lease, sessionId: string): Promise<void> {
     await this.settling(async (tx) => {
       const row = await this.merge.lock(tx, sessionId);
-      if (!(await this.lockOpen(tx, attempt))) return;
-      if (row?.requested && row.id !== attempt.session) await this.markUnknown(tx, attempt.session);
-      else await this.settle(tx, attempt.session, sessionId);
+      if (!(await this.requests.outbox.lock(tx, attempt))) return;
+      if (row?.requested && row.id !== attempt.key) await this.markUnknown(tx, attempt.key);
+      else await this.settle(tx, attempt.key, sessionId);
     });
   }
 
@@ -60,22 +54,22 @@ export class RequestOutcomesRepository {
    *
    * @param message what it said
    */
-  async rejected(attempt: Attempt, message: string): Promise<void> {
+  async rejected(attempt: Lease, message: string): Promise<void> {
     await this.settling(async (tx) => {
-      const request = await this.lockOpen(tx, attempt);
+      const request = await this.requests.outbox.lock(tx, attempt);
       if (!request || (await this.settleByHeard(tx, request))) return;
-      await this.close(tx, attempt.session, 'Rejected');
-      await this.showRejected(tx, attempt.session, 'platform-rejected', message);
-      await this.news.note(tx, attempt.session, [{ type: 'session.failed' }]);
+      await this.close(tx, attempt.key, 'Rejected');
+      await this.showRejected(tx, attempt.key, 'platform-rejected', message);
+      await this.news.note(tx, attempt.key, [{ type: 'session.failed' }]);
     });
   }
 
   /** Stores that nobody knows what an attempt came to. It is settled at once when exactly one session fits it. */
-  async unknown(attempt: Attempt): Promise<void> {
+  async unknown(attempt: Lease): Promise<void> {
     await this.settling(async (tx) => {
-      const request = await this.lockOpen(tx, attempt);
+      const request = await this.requests.outbox.lock(tx, attempt);
       if (request?.state !== 'Requested') return;
-      await this.markUnknown(tx, attempt.session);
+      await this.markUnknown(tx, attempt.key);
       await this.settleByHeard(tx, request);
     });
   }
@@ -86,7 +80,7 @@ export class RequestOutcomesRepository {
    * of; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
    */
   async heardOf(tx: PoolClient, heard: RecordedSession): Promise<void> {
-    const { rows } = await tx.query<LockedRequest>(
+    const { rows } = await tx.query<RequestColumns>(
       `UPDATE session_requests r SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
        WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
          SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
@@ -117,7 +111,7 @@ export class RequestOutcomesRepository {
     return this.database.transaction(async (tx) => {
       const { rows } = await tx.query(
         `SELECT 1 FROM session_requests
-         WHERE session = $1 AND (state = 'Unknown' OR state = 'Requested' AND lease_until IS NULL) FOR UPDATE`,
+         WHERE session = $1 AND (state = 'Unknown' OR state = 'Requested' AND lease_owner IS NULL) FOR UPDATE`,
         [session],
       );
       if (rows.length === 0) return false;
@@ -127,19 +121,10 @@ export class RequestOutcomesRepository {
     });
   }
 
-  private async lockOpen(tx: PoolClient, { session, token }: Attempt): Promise<LockedRequest | undefined> {
-    const { rows } = await tx.query<LockedRequest>(
-      `SELECT session, state, heard, earlier_unknown FROM session_requests
-       WHERE session = $1 AND lease_token = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
-      [session, token],
-    );
-    return rows[0];
-  }
-
   /** Nobody can tell whose the only session is that was heard of when an earlier attempt may have made one, too. */
   private async settleByHeard(
     tx: PoolClient,
-    { session, heard, earlier_unknown: earlierUnknown }: LockedRequest,
+    { session, heard, earlier_unknown: earlierUnknown }: RequestColumns,
   ): Promise<boolean> {
     const [sessionId] = heard;
     if (sessionId === undefined || heard.length > 1 || earlierUnknown) return false;
@@ -164,19 +149,12 @@ export class RequestOutcomesRepository {
 
   /** Plan and text are erased: nothing will be sent any more. */
   private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
-    await tx.query(
-      `UPDATE session_requests SET state = $2, body = NULL, heard = '{}', fault = NULL, due_at = NULL,
-         lease_until = NULL, settled_at = clock_timestamp()
-       WHERE session = $1`,
-      [session, state],
-    );
+    const set = `body = NULL, heard = '{}', fault = NULL, settled_at = clock_timestamp()`;
+    await this.requests.outbox.settle(tx, session, state, { set });
   }
 
   private async markUnknown(tx: PoolClient, session: string): Promise<void> {
-    await tx.query(
-      `UPDATE session_requests SET state = 'Unknown', due_at = NULL, lease_until = NULL WHERE session = $1`,
-      [session],
-    );
+    await this.requests.outbox.settle(tx, session, 'Unknown');
     await tx.query(`UPDATE sessions SET state = 'Unknown', updated_at = clock_timestamp() WHERE id = $1`, [session]);
   }
 

@@ -1,162 +1,133 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { SessionsClient } from '../../platform/clients/sessions-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { backoffMs } from '../../queue/backend/backoff.js';
+import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
+import { DueLoop } from '../../queue/due-rows/due-loop.js';
+import type { Leased } from '../../queue/due-rows/due-rows.js';
+import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { OutcomeKeeper } from '../../queue/outbox/outcome-keeper.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { RequestOutcomesRepository } from './request-outcomes.repository.js';
-import { REQUEST_BACKOFF, SEND_WITHIN_MS } from './request-timing.js';
-import { type RequestClaim, SessionRequestsRepository } from './session-requests.repository.js';
+import { type RequestColumns, SessionRequestsRepository } from './session-requests.repository.js';
 
-/** Milliseconds; what is due later than this is left to the poller. */
-const HORIZON_MS = 60_000;
+/** Creates that one process has under way at most: a caller waits for each. */
+const CREATES_AT_ONCE = 8;
 
-/** Milliseconds after which a ring counts as lost. */
-const BELL_LOST_MS = 2_000;
+/** Bounds of the wait after an attempt that did nothing, in milliseconds. */
+const REQUEST_BACKOFF: BackoffBounds = { baseMs: 1_000, maxMs: 5 * 60_000 };
 
-/** Requests that one round of the poller sends at most. */
-const SWEEP_TURNS = 25;
+/** Milliseconds between the mark of an attempt and its sending; later it is not sent, for it may count as lost soon. */
+const SEND_WITHIN_MS = 2_000;
 
 /**
  * Sends requests for sessions, each by one attempt whose mark is committed before it leaves. Only an attempt that has
  * certainly done nothing is followed by another; one without an answer leaves the request `Unknown`.
  */
 @Injectable()
-export class RequestSender {
-  private readonly log = new Logger(RequestSender.name);
+export class RequestSender extends DueLoop<RequestColumns> {
   private readonly attempts: ReturnType<Metrics['counter']>;
-  private stopped = false;
 
   constructor(
     private readonly requests: SessionRequestsRepository,
     private readonly outcomes: RequestOutcomesRepository,
+    private readonly keeper: OutcomeKeeper,
     private readonly platform: SessionsClient,
-    private readonly contract: Contract,
     private readonly seal: SessionSeal,
     private readonly news: SessionFeedEvents,
     private readonly refreshes: RefreshNotifier,
-    private readonly notifier: QueueNotifier,
-    private readonly clock: Clock,
     private readonly random: Random,
+    private readonly notifier: QueueNotifier,
+    contract: Contract,
+    worker: WorkerProcess,
+    clock: Clock,
     metrics: Metrics,
   ) {
+    const work = {
+      name: 'session requests',
+      places: CREATES_AT_ONCE,
+      isConfigured: () => contract.missingFor('createSession').length === 0,
+      notifyAt: (moment: number) => notifier.notify(SESSION_REQUEST_QUEUE, 'due', new Date(moment)),
+    };
+    super(work, requests.outbox.due, worker, clock);
     this.attempts = metrics.counter('session_requests_total', 'Attempts to create a session by what they came to', [
       'outcome',
     ]);
   }
 
-  /** Takes no more turns; what is on its way may end. */
-  stop(): void {
-    this.stopped = true;
-  }
-
-  /** Sends what is due, one after the other, until nothing is; several activations do so side by side. */
-  async run(turns = Number.POSITIVE_INFINITY): Promise<void> {
-    if (this.contract.missingFor('createSession').length > 0) return;
-    for (let taken = 0; taken < turns && !this.stopped; taken += 1) {
-      const marking = this.clock.monotonicMs();
-      const turn = await this.requests.claimNext();
-      if (!turn) return this.notifyForNext();
-      this.notifier.notify(SESSION_REQUEST_QUEUE, 'more');
-      await this.send(turn, marking);
-    }
-  }
-
-  /** For the poller: gives up attempts whose process died, and sends what nobody came for although a notification was sent. */
-  async lookAround(): Promise<void> {
-    for (const attempt of await this.requests.lostAttempts()) {
+  /** Leaves requests `Unknown` whose process died before it stored what their attempt came to. */
+  async settleLost(): Promise<void> {
+    for (const attempt of await this.requests.outbox.lost()) {
       this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
       await this.outcomes.unknown(attempt);
       this.attempts.inc({ outcome: 'lost' });
     }
-    const overdueMs = this.nowMs() - ((await this.requests.nextDueAt())?.getTime() ?? Number.POSITIVE_INFINITY);
-    if (overdueMs >= 0) this.notifier.notify(SESSION_REQUEST_QUEUE, 'due');
-    if (overdueMs > BELL_LOST_MS) await this.run(SWEEP_TURNS);
   }
 
-  /** @param marking monotonic milliseconds before the attempt's mark was committed */
-  private async send(turn: RequestClaim, marking: number): Promise<void> {
-    if (this.clock.monotonicMs() - marking > SEND_WITHIN_MS) return this.putOff(turn, 'late');
-    const body = this.opened(turn);
-    if (!body) return this.putOff(turn, 'unreadable');
+  protected override async work(attempt: Leased<RequestColumns>, claimingMs: number): Promise<void> {
+    if (this.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
+    const body = this.opened(attempt.row);
+    if (!body) return this.putOff(attempt, 'unreadable');
     let sessionId: string;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
       ({ sessionId } = await this.platform.createSession(body));
     } catch (error) {
-      return this.settleFailure(turn, error);
+      return this.failed(attempt, error);
     }
-    await this.store(() => this.outcomes.accepted(turn, sessionId));
-    this.attempts.inc({ outcome: 'accepted' });
+    await this.keep(attempt, 'accepted', () => this.outcomes.accepted(attempt.lease, sessionId));
     this.refreshes.notifySoon();
     await this.news.tell();
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
-  private opened({ session, body }: RequestClaim): CreateTherapySessionRequest | undefined {
+  private opened({ session, body }: RequestColumns): CreateTherapySessionRequest | undefined {
     try {
       return this.seal.openRequest(session, body);
     } catch (error) {
-      this.log.warn({
-        msg: 'a request for a session could not be read; nothing was sent',
-        session,
-        ...errorTrace(error),
-      });
+      const msg = 'a request for a session could not be read; nothing was sent';
+      this.log.warn({ msg, session, ...errorTrace(error) });
       return undefined;
     }
   }
 
-  private async settleFailure(turn: RequestClaim, error: unknown): Promise<void> {
+  private async failed(attempt: Leased<RequestColumns>, error: unknown): Promise<void> {
     const kind = error instanceof PlatformError ? error.kind : 'unknown-outcome';
     switch (kind) {
       case 'rejected':
       case 'not-found':
-        await this.store(() => this.outcomes.rejected(turn, (error as PlatformError).platformMessage ?? ''));
+        await this.keep(attempt, kind, () =>
+          this.outcomes.rejected(attempt.lease, (error as PlatformError).platformMessage ?? ''),
+        );
         break;
       case 'unknown-outcome':
-        await this.store(() => this.outcomes.unknown(turn));
+        await this.keep(attempt, kind, () => this.outcomes.unknown(attempt.lease));
         this.refreshes.notifySoon();
         break;
       default:
-        return this.putOff(turn, kind, (error as PlatformError).retryAfterMs);
+        return this.putOff(attempt, kind, (error as PlatformError).retryAfterMs);
     }
-    this.attempts.inc({ outcome: kind });
     await this.news.tell();
   }
 
   /** @param askedMs how long the platform asks to wait */
-  private async putOff(turn: RequestClaim, fault: string, askedMs = 0): Promise<void> {
-    const waitMs = Math.max(askedMs, backoffMs(turn.failures + 1, this.random.fraction(), REQUEST_BACKOFF));
-    await this.store(() => this.requests.putOff(turn, fault, waitMs));
-    this.attempts.inc({ outcome: fault });
-    this.notifyAt(this.nowMs() + waitMs);
+  private async putOff(attempt: Leased<RequestColumns>, fault: string, askedMs = 0): Promise<void> {
+    const waitMs = Math.max(askedMs, backoffMs(attempt.row.failures + 1, this.random.fraction(), REQUEST_BACKOFF));
+    await this.keep(attempt, fault, () => this.requests.putOff(attempt.lease, fault, waitMs));
+    this.notifier.notify(SESSION_REQUEST_QUEUE, 'due', waitMs);
   }
 
-  /** What an attempt came to is known here alone. */
-  private store(outcome: () => Promise<void>): Promise<void> {
-    return retryUntilStored(outcome, this.clock);
-  }
-
-  private async notifyForNext(): Promise<void> {
-    const next = (await this.requests.nextDueAt())?.getTime();
-    if (next !== undefined && next < this.nowMs() + HORIZON_MS) this.notifyAt(next);
-  }
-
-  private notifyAt(moment: number): void {
-    this.notifier.notify(SESSION_REQUEST_QUEUE, 'due', new Date(moment));
-  }
-
-  private nowMs(): number {
-    return this.clock.now().getTime();
+  private async keep({ row }: Leased<RequestColumns>, outcome: string, store: () => Promise<void>): Promise<void> {
+    await this.keeper.keep({ session: row.session }, store);
+    this.attempts.inc({ outcome });
   }
 }

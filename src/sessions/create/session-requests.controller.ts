@@ -9,8 +9,10 @@ import { RouteOptions } from '../../http/request/route-options.js';
 import { SessionResponse } from '../read/session-view.js';
 import { CREATE_EXAMPLES } from './create-examples.js';
 import { CreateSessionRequest, ResolveSessionRequest, SESSION_BODY_LIMIT } from './create-session.dto.js';
-import { CREATE_WAIT_SECONDS } from './request-timing.js';
 import { SessionRequests } from './session-requests.js';
+
+/** Seconds that a create waits for the platform's id when the caller says nothing (`Prefer: wait`). */
+const CREATE_WAIT_SECONDS = 10;
 
 /** Sessions that the EHR asks for. */
 @ApiTags('sessions')

@@ -3,11 +3,14 @@ import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
+import type { Lease } from '../../queue/due-rows/lease.js';
+import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import { Outbox } from '../../queue/outbox/outbox.js';
 import { shownAppointment } from '../model/correlation-id.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { InputKind } from './create-request.js';
 
-/** Milliseconds beyond the platform's timeout in which an attempt must have stored its outcome. */
+/** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
 const ATTEMPT_MARGIN_MS = 10_000;
 
 /**
@@ -35,16 +38,17 @@ export interface OpenRequest {
   state: RequestState;
 }
 
-/** The right to send a request once; its mark was committed before. */
-export interface Attempt {
+/** The columns of a request that decide on what is sent, and on what its outcome means. */
+export interface RequestColumns {
   session: string;
-  token: string;
-}
-
-/** An attempt with what it sends, sealed. */
-export interface RequestClaim extends Attempt {
+  state: RequestState;
+  /** Sealed; there while the request is open. */
   body: Buffer;
   failures: number;
+  /** The platform's sessions that events told of and that fit this request alone. */
+  heard: string[];
+  /** What became of an attempt before this one was never known: it may have made a session, too. */
+  earlier_unknown: boolean;
 }
 
 /** How many requests are open, and why. */
@@ -60,11 +64,18 @@ export interface Standing {
 /** The sessions that the EHR asked for: intents, and the attempts to send them. */
 @Injectable()
 export class SessionRequestsRepository {
+  readonly outbox: Outbox<RequestColumns>;
+
   constructor(
     private readonly database: Database,
     private readonly seal: SessionSeal,
-    private readonly env: Env,
-  ) {}
+    worker: WorkerProcess,
+    env: Env,
+  ) {
+    const effectMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
+    const table = { name: 'session_requests', key: 'session', mark: 'attempted_at', effectMs };
+    this.outbox = new Outbox(table, database, worker);
+  }
 
   async state(session: string, tx: Pick<PoolClient, 'query'> = this.database.pool): Promise<RequestState | undefined> {
     const { rows } = await tx.query<{ state: RequestState }>('SELECT state FROM session_requests WHERE session = $1', [
@@ -124,46 +135,12 @@ export class SessionRequestsRepository {
     return rowCount !== 0;
   }
 
-  /** Marks the request that is due for longest as being sent, in a transaction of its own. */
-  async claimNext(): Promise<RequestClaim | undefined> {
-    const { rows } = await this.database.pool.query<RequestClaim>(
-      `UPDATE session_requests SET attempted_at = clock_timestamp(), lease_token = gen_random_uuid(), due_at = NULL,
-         lease_until = clock_timestamp() + $1 * interval '1 millisecond'
-       WHERE session = (SELECT session FROM session_requests
-         WHERE due_at <= now() AND state = 'Requested' ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING session, lease_token AS token, body, failures`,
-      [this.env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS],
-    );
-    return rows[0];
-  }
-
-  /** When the next request is due to be sent; undefined when none is. */
-  async nextDueAt(): Promise<Date | undefined> {
-    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
-      'SELECT due_at FROM session_requests WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1',
-    );
-    return rows[0]?.due_at ?? undefined;
-  }
-
-  /** Attempts whose process must have died: nobody stored what they came to. */
-  async lostAttempts(): Promise<Attempt[]> {
-    const { rows } = await this.database.pool.query<Attempt>(
-      `SELECT session, lease_token AS token FROM session_requests
-       WHERE lease_until < now() AND state = 'Requested' ORDER BY lease_until LIMIT 100`,
-    );
-    return rows;
-  }
-
   /** Stores that an attempt has certainly done nothing, and when the next may leave. */
-  async putOff({ session, token }: Attempt, fault: string, waitMs: number): Promise<void> {
+  async putOff(attempt: Lease, fault: string, waitMs: number): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const { rowCount } = await tx.query(
-        `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_until = NULL, fault = $3,
-           failures = failures + 1, due_at = clock_timestamp() + $4 * interval '1 millisecond'
-         WHERE session = $1 AND lease_token = $2 AND state IN ('Requested', 'Unknown')`,
-        [session, token, fault, waitMs],
-      );
-      if (rowCount !== 0) await showRequested(tx, session);
+      if (!(await this.outbox.lock(tx, attempt))) return;
+      await this.outbox.putOff(tx, attempt, fault, waitMs);
+      await showRequested(tx, attempt.key);
     });
   }
 
@@ -171,7 +148,7 @@ export class SessionRequestsRepository {
   async sendAgain(session: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
-        `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_token = NULL, lease_until = NULL,
+        `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_no = lease_no + 1,
            earlier_unknown = true, fault = NULL, failures = 0, due_at = clock_timestamp()
          WHERE session = $1 AND state = 'Unknown'`,
         [session],

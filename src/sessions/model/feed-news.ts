@@ -11,7 +11,7 @@ const BATCH = 50;
 const MAY_BE_REQUESTED = `
   SELECT 1 FROM session_requests r
   WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
-    AND r.state IN ('Requested', 'Unknown') AND r.lease_until IS NOT NULL`;
+    AND r.state IN ('Requested', 'Unknown') AND r.lease_owner IS NOT NULL`;
 
 interface Untold {
   id: string;

@@ -1,0 +1,103 @@
+import type { PoolClient } from 'pg';
+import type { Database } from '../../database/database.js';
+import { DueRows } from '../due-rows/due-rows.js';
+import { GIVE_BACK, type Lease } from '../due-rows/lease.js';
+import type { WorkerProcess } from '../due-rows/worker-process.js';
+
+/**
+ * A table of requests that must be sent once. It has the columns of due rows, `fault`, `failures` and `state`:
+ *
+ * - `Requested` with a due date: to be sent. With a lease: an attempt is under way, and its mark was committed before.
+ * - `Unknown`: an attempt may have taken effect. It is never sent again by itself: evidence or a person resolves it.
+ * - Whatever else the feature has: the request has ended.
+ */
+export interface OutboxTable {
+  readonly name: string;
+  /** Its primary key, one column. */
+  readonly key: string;
+  /** The column with the mark of an attempt: since when it may have left. */
+  readonly mark: string;
+  /** Milliseconds after which an attempt has taken effect or never will. */
+  readonly effectMs: number;
+}
+
+/** What else is stored: assignments, whose parameters count from $1. */
+interface Also {
+  set: string;
+  values?: readonly unknown[];
+}
+
+type Queryable = Pick<PoolClient, 'query'>;
+
+/** Sends each request once: an attempt without a stored outcome leaves it `Unknown`. */
+export class Outbox<Row extends object> {
+  readonly due: DueRows<Row>;
+  /** The owner of leases that are taken here. */
+  readonly owner: string;
+
+  constructor(
+    readonly table: OutboxTable,
+    private readonly database: Database,
+    worker: WorkerProcess,
+  ) {
+    const { name, key, mark, effectMs } = table;
+    const onClaim = `${mark} = clock_timestamp(), due_at = NULL`;
+    this.due = new DueRows({ name, key, lanes: [{ lane: 0 }], effectMs, onClaim }, database, worker);
+    this.owner = worker.id;
+  }
+
+  /** An attempt of this process that began otherwise than by a claim; `due.done` ends it. */
+  begun(key: string, no: number): Lease {
+    this.due.hold(key);
+    return { key, owner: this.owner, no };
+  }
+
+  /** Attempts whose process ended before it stored what they came to. */
+  lost(): Promise<Lease[]> {
+    return this.due.lost(`state = 'Requested' AND due_at IS NULL`);
+  }
+
+  /**
+   * Locks the request of an attempt until the transaction ends. Its lease may be over: a late answer counts, too.
+   *
+   * @returns undefined when the request has ended, or another attempt followed: nothing may be stored
+   */
+  async lock(tx: Queryable, { key, no }: Lease): Promise<Row | undefined> {
+    const { name, key: column } = this.table;
+    const { rows } = await tx.query<Row>(
+      `SELECT * FROM ${name} WHERE ${column} = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
+      [key, no],
+    );
+    return rows[0];
+  }
+
+  /** Stores where a request stands that is locked: nothing is sent by itself any more. */
+  async settle(tx: Queryable, key: string, state: string, { set, values = [] }: Also = { set: 'fault = NULL' }) {
+    const [stateParameter, keyParameter] = [`$${values.length + 1}`, `$${values.length + 2}`];
+    await tx.query(
+      `UPDATE ${this.table.name} SET ${set}, state = ${stateParameter}, due_at = NULL, ${GIVE_BACK}
+       WHERE ${this.table.key} = ${keyParameter}`,
+      [...values, state, key],
+    );
+  }
+
+  /** Stores what an attempt came to. @returns false when it may not be stored any more */
+  conclude(lease: Lease, state: string, also?: Also): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const row = await this.lock(tx, lease);
+      if (row) await this.settle(tx, lease.key, state, also);
+      return row !== undefined;
+    });
+  }
+
+  /** Makes a locked request due once more, whose attempt has certainly done nothing. */
+  async putOff(tx: Queryable, { key }: Lease, fault: string, waitMs: number): Promise<void> {
+    const { name, key: column, mark } = this.table;
+    await tx.query(
+      `UPDATE ${name} SET state = 'Requested', ${mark} = NULL, fault = $2, failures = failures + 1,
+         due_at = clock_timestamp() + $3 * interval '1 millisecond', ${GIVE_BACK}
+       WHERE ${column} = $1`,
+      [key, fault, waitMs],
+    );
+  }
+}
