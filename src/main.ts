@@ -7,7 +7,7 @@ import { type Env, readEnv } from './config/env.js';
 import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
 import { listenFault } from './http/problem/listen-fault.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
-import { calledAddresses, doubledWarnings } from './platform/contract/called-addresses.js';
+import { calledAddresses, doubledWarnings } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';

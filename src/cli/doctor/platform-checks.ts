@@ -1,5 +1,5 @@
 import type { Env } from '../../config/env.js';
-import { calledAddresses, doubledWarnings } from '../../platform/contract/called-addresses.js';
+import { calledAddresses, doubledWarnings } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import { readContract } from '../../platform/contract/contract.js';
 import type { Check, Finding } from './finding.js';

@@ -11,8 +11,7 @@ import { type CapabilityName, requireCapability } from '../../platform/contract/
 import { Contract } from '../../platform/contract/contract.js';
 import type { ComplianceFile } from '../../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
-import { uploadProblem } from '../../platform/upload/upload-problem.js';
-import { UploadStream } from '../../platform/upload/upload-stream.js';
+import { UploadStream, uploadProblem } from '../../platform/upload/upload-stream.js';
 import type { ComplianceRequest } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { isSettled, type JobRow, type JobState } from '../model/job-row.js';

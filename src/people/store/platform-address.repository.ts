@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import { operationAddress } from '../../platform/contract/addresses.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { operationAddress } from '../../platform/contract/operation-address.js';
 import type { Operation } from '../model/person.js';
 
 /**

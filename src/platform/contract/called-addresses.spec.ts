@@ -1,5 +1,5 @@
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
-import { calledAddresses, doubledWarnings } from './called-addresses.js';
+import { calledAddresses, doubledWarnings } from './addresses.js';
 
 const contract = contractOf(FULL_CONTRACT);
 const warnings = (base: string) => doubledWarnings(calledAddresses(contract, base));

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { isJsonPointer, readPointer } from './json-pointer.js';
 import { FILE_PARAMETERS, factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 
 export type ContractFile = v.InferOutput<ReturnType<typeof contractSchema>>;
@@ -196,4 +195,33 @@ function isToken(value: unknown): boolean {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string' && item !== '');
+}
+
+const POINTER = /^(\/([^~/]|~[01])*)*$/u;
+const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
+
+/** Whether a text is a JSON Pointer (RFC 6901): empty for the whole document, else `/` before every token. */
+export function isJsonPointer(text: string): boolean {
+  return POINTER.test(text);
+}
+
+/**
+ * Reads what a JSON Pointer points at (RFC 6901). Only a document's own members are seen.
+ *
+ * @returns undefined when the document holds nothing there, or when the text is no pointer
+ */
+export function readPointer(document: unknown, pointer: string): unknown {
+  if (!isJsonPointer(pointer)) return undefined;
+  const tokens = pointer.split('/').slice(1).map(unescapeToken);
+  return tokens.reduce<unknown>(member, document);
+}
+
+function unescapeToken(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function member(value: unknown, token: string): unknown {
+  if (Array.isArray(value)) return ARRAY_INDEX.test(token) ? value[Number(token)] : undefined;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined;
+  return Reflect.get(value, token);
 }

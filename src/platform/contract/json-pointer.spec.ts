@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isJsonPointer, readPointer } from './json-pointer.js';
+import { isJsonPointer, readPointer } from './contract-schema.js';
 
 const seed = Number(process.env.SEED);
 

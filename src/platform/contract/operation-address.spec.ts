@@ -1,5 +1,5 @@
+import { operationAddress } from './addresses.js';
 import { Contract } from './contract.js';
-import { operationAddress } from './operation-address.js';
 import type { OperationName } from './operations.js';
 
 const USERS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;

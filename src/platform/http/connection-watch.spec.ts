@@ -2,7 +2,7 @@ import type { ClientRequest } from 'node:http';
 import { Agent } from 'node:http';
 import { urlToHttpOptions } from 'node:url';
 import { LoopbackPlatform } from '../clients/loopback-platform.spec-support.js';
-import { ConnectionWatch } from './connection-watch.js';
+import { ConnectionWatch } from './connections.js';
 
 /** Makes one request and says how often the connection was reported ready, and how the request ended. */
 async function exchange(

@@ -1,9 +1,7 @@
-import { readPointer } from '../contract/json-pointer.js';
+import { readPointer } from '../contract/contract-schema.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError, type PlatformErrorSubject } from '../contract/platform-errors.js';
 import { isPlatformId } from '../contract/platform-id.js';
-import { platformMessage } from './platform-message.js';
-import { retryAfterMs } from './retry-after.js';
 
 /** A 2xx answer. Reading it throws a {@link PlatformError} `unknown-outcome` when it does not hold what it should. */
 export class PlatformAnswer {
@@ -103,4 +101,65 @@ function parsedOrText(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** The three forms of RFC 9110, section 5.6.7; asctime carries no zone and means GMT. */
+const HTTP_DATES = [
+  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+];
+/** A longer wait is cut: a mistaken header must not stop anything for days. Milliseconds. */
+const LONGEST_MS = 60 * 60_000;
+
+const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
+
+/**
+ * Reads a Retry-After header (RFC 9110, section 10.2.3): seconds, or an HTTP date.
+ *
+ * @param now the moment from which a date counts
+ * @returns milliseconds to wait, above 0 and an hour at most; undefined when the header is absent, unreadable or says a moment that is past
+ */
+export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  const text = header?.trim() ?? '';
+  const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parseHttpDate(text) - now.getTime();
+  return wait > 0 ? Math.min(LONGEST_MS, wait) : undefined;
+}
+
+function parseHttpDate(text: string): number {
+  if (HTTP_DATES.some((form) => form.test(text))) return Date.parse(text);
+  return ASCTIME.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
+}
+
+/** Characters of the platform's words that are kept. */
+const MAX_LENGTH = 500;
+/** In this order, since the spec leaves the shape of an error's body open. */
+const FIELDS = ['message', 'detail', 'error', 'title', 'errors'];
+const MAX_DEPTH = 3;
+/** The first half of a surrogate pair that was cut in two. */
+const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
+
+/**
+ * Finds what the platform said in the body of an error answer, whose shape the spec does not show.
+ *
+ * @param body the parsed JSON, or the text itself when it is no JSON
+ * @returns one line of at most 500 characters, which may hold personal data; undefined when there are no words for people
+ */
+export function platformMessage(body: unknown): string | undefined {
+  const words = wordsOf(body, 0)
+    .join('; ')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  if (words === '') return undefined;
+  return words.length > MAX_LENGTH ? `${words.slice(0, MAX_LENGTH - 1).replace(HALF_CHARACTER, '')}…` : words;
+}
+
+function wordsOf(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return value.trimStart().startsWith('<') ? [] : [value];
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return [];
+  if (Array.isArray(value)) return value.slice(0, 20).flatMap((item) => wordsOf(item, depth + 1));
+  for (const field of FIELDS) {
+    const words = wordsOf(Reflect.get(value, field), depth + 1);
+    if (words.length > 0) return words;
+  }
+  return [];
 }

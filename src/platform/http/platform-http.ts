@@ -6,10 +6,9 @@ import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { codeOf, PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
-import { ConnectionWatch } from './connection-watch.js';
+import { ConnectionWatch, resettableAgents } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
 import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
-import { resettableAgents } from './resettable-agents.js';
 
 /** What a caller may ask of any call. */
 export interface CallOptions {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { platformMessage } from './platform-message.js';
+import { platformMessage } from './platform-answer.js';
 
 const seed = Number(process.env.SEED);
 

@@ -4,8 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, Socket 
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { TLS } from '../clients/loopback-platform.spec-support.js';
-import { ConnectionWatch } from './connection-watch.js';
-import { resettableAgents } from './resettable-agents.js';
+import { ConnectionWatch, resettableAgents } from './connections.js';
 
 /** More than the kernels of both sides hold for a reader who is away. */
 const BODY = Buffer.alloc(64 * 1024 * 1024, 'x');

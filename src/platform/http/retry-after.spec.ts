@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from './platform-answer.js';
 
 const seed = Number(process.env.SEED);
 const now = new Date('2026-03-04T05:06:07.500Z');

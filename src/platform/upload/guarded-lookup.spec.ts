@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { ADDRESS_NOT_PUBLIC, guardedLookup, type ResolveAll } from './guarded-lookup.js';
+import { ADDRESS_NOT_PUBLIC, guardedLookup, type ResolveAll } from './public-url.js';
 
 const closed = { privateHostsAllowed: false };
 const resolving =

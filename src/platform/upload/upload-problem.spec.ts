@@ -1,6 +1,5 @@
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
-import { uploadProblem } from './upload-problem.js';
-import { UploadSourceError } from './upload-stream.js';
+import { UploadSourceError, uploadProblem } from './upload-stream.js';
 
 it.each<[PlatformErrorKind, number, string]>([
   ['rejected', 502, 'upload-refused'],

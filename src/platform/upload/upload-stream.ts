@@ -5,12 +5,13 @@ import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { Problem } from '../../http/problem/problem.js';
 import type { UploadMethod } from '../contract/operations.js';
 import { codeOf, PlatformError } from '../contract/platform-errors.js';
-import { ConnectionWatch } from '../http/connection-watch.js';
+import { platformProblem } from '../contract/platform-problem.js';
+import { ConnectionWatch } from '../http/connections.js';
 import { errorForAnswer } from '../http/platform-answer.js';
-import { ADDRESS_NOT_PUBLIC, guardedLookup } from './guarded-lookup.js';
-import { checkPublicUrl } from './public-url.js';
+import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
 /** How a file is sent. */
 export interface UploadOptions {
@@ -179,4 +180,27 @@ function failure(error: unknown, mayHaveLeft: boolean): PlatformError {
   const reason = codeOf(error) ?? 'no answer';
   if (reason === ADDRESS_NOT_PUBLIC) return new PlatformError('rejected', 'upload', { reason });
   return new PlatformError(mayHaveLeft ? 'unknown-outcome' : 'unreachable', 'upload', { reason });
+}
+
+/**
+ * Turns the failure of sending a file to the platform's store into the problem it is answered with. Whatever it says,
+ * the file did not arrive and can be sent again.
+ *
+ * @param error whatever was thrown; other faults come back as they are
+ * @param what names the file in a sentence, such as "the recording"
+ */
+export function uploadProblem(error: unknown, what: string): unknown {
+  if (error instanceof UploadSourceError) {
+    return new Problem(499, 'upload-broken-off', `The sending of ${what} broke off before its end; send it again.`);
+  }
+  if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error, what);
+  switch (error.kind) {
+    case 'rejected':
+      return new Problem(502, 'upload-refused', `The platform's store refused ${what}; send it again.`);
+    case 'unreachable':
+    case 'unknown-outcome':
+      return new Problem(502, 'upload-failed', `The platform's store did not take ${what} to its end; send it again.`);
+    default:
+      return platformProblem(error, what);
+  }
 }

@@ -1,4 +1,4 @@
-import { readPointer } from '../../platform/contract/json-pointer.js';
+import { readPointer } from '../../platform/contract/contract-schema.js';
 import { isPlatformId } from '../../platform/contract/platform-id.js';
 
 /** What an event names whose payload the spec does not show. */

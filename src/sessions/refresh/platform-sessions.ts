@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
-import { type ProcessingSessionAnswer, SessionsClient } from '../../platform/clients/sessions-client.js';
+import {
+  type ProcessingSessionAnswer,
+  type SessionAnswer,
+  SessionsClient,
+} from '../../platform/clients/sessions-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { FetchResult } from '../../queue/due-rows/fetch-loop.js';

@@ -1,0 +1,88 @@
+import {
+  type AgentOptions,
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
+import {
+  Agent as HttpsAgent,
+  type AgentOptions as HttpsAgentOptions,
+  request as httpsRequest,
+  type RequestOptions,
+} from 'node:https';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+
+/** The TCP connection under each TLS connection: only that one can be reset. */
+const under = new WeakMap<Duplex, Socket>();
+
+type Created = (error: Error | null, stream: Duplex) => void;
+
+/** Connects over TLS as Node does, and remembers what lies under it. */
+class OverKnownTcp extends HttpsAgent {
+  override createConnection(options: HttpsAgentOptions, callback?: Created): Duplex | null | undefined {
+    const tcp = connect(options as Parameters<typeof connect>[0]);
+    const secure = super.createConnection({ ...options, socket: tcp } as HttpsAgentOptions, callback);
+    if (secure) under.set(secure, tcp);
+    // The TLS connection tells its owner of everything that ends this one.
+    tcp.on('error', () => undefined);
+    return secure;
+  }
+}
+
+/** Agents for both protocols whose connections `resetConnection` can end at once. */
+export function resettableAgents(options: AgentOptions): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+  return { httpAgent: new HttpAgent(options), httpsAgent: new OverKnownTcp(options) };
+}
+
+/**
+ * Ends a connection by RST (RFC 9293, 3.10.7.4): the kernel then drops what it has not delivered yet. After an orderly
+ * close it would go on delivering for minutes, long after nobody reckons with the request any more.
+ */
+export function resetConnection(socket: Socket): void {
+  (under.get(socket) ?? socket).resetAndDestroy();
+}
+
+/**
+ * Knows of one request whether its connection was ever ready to carry it. Node sends nothing of a request before the
+ * TCP connection, and for https the TLS handshake with its check of the certificate, is complete: until then a failed
+ * request has certainly not been sent.
+ */
+export class ConnectionWatch {
+  #ready = false;
+  #socket: Socket | undefined;
+
+  /** @param onReady called once, when the request can begin to leave */
+  constructor(private readonly onReady: () => void) {}
+
+  /** True from the moment on at which a byte of the request may have left. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** Opens a request like `http.request` and `https.request`, and watches its connection. */
+  readonly request = (options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest => {
+    const open = options.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = open(options, onAnswer);
+    request.once('socket', (socket) => this.watch(socket, request.reusedSocket));
+    return request;
+  };
+
+  /** Ends the connection so that nothing of the request which has not arrived by now arrives later. */
+  reset(): void {
+    if (this.#socket) resetConnection(this.#socket);
+  }
+
+  private watch(socket: Socket, reused: boolean): void {
+    this.#socket = socket;
+    const becomesReady = () => {
+      this.#ready = true;
+      this.onReady();
+    };
+    const secure = socket instanceof TLSSocket;
+    if (!socket.connecting && (reused || !secure)) becomesReady();
+    else socket.once(secure ? 'secureConnect' : 'connect', becomesReady);
+  }
+}
