@@ -3,7 +3,7 @@ import type { Contract } from './contract.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
 /** An operation as it will be called. */
-export interface CalledAddress {
+interface CalledAddress {
   operation: OperationName;
   method: string;
   url: string;

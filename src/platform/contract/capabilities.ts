@@ -11,9 +11,7 @@ export interface Capability {
 }
 
 /** The bits of the environment that switch a capability. */
-export interface CapabilityEnv {
-  PLATFORM_PARTNER_DOMAIN?: string | undefined;
-}
+type CapabilityEnv = { PLATFORM_PARTNER_DOMAIN?: string | undefined };
 
 /** Which operation each capability stands on; of `upload` ones the file is sent by the service itself. */
 const OPERATIONS = {
@@ -37,29 +35,25 @@ export const CAPABILITY_NAMES = Object.keys(OPERATIONS) as CapabilityName[];
 /** Lists every capability with what it still lacks. Pure. */
 export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
   return CAPABILITY_NAMES.map((name) => {
-    const missing = [...new Set(missingFor(name, contract, env))];
+    const missing = missingFor(name, contract, env);
     return { name, on: missing.length === 0, missing };
   });
+}
+
+/** Lets a capability through that has all its settings. @throws {Problem} 501 `not-configured` naming those that it lacks */
+export function requireCapability(name: CapabilityName, contract: Contract, env: CapabilityEnv): void {
+  const missing = missingFor(name, contract, env);
+  if (missing.length > 0) throw notConfigured(missing);
 }
 
 function missingFor(name: CapabilityName, contract: Contract, env: CapabilityEnv): string[] {
   const purpose = name === 'recording-upload' || name === 'compliance-upload' ? 'upload' : 'call';
   const settings = OPERATIONS[name].flatMap((operation) => contract.missingFor(operation, purpose));
-  const polling = name === 'compliance-polling' ? missingStates(contract) : [];
+  if (name === 'compliance-polling') {
+    const { response, states } = contract.operations.getComplianceJob;
+    if (response.state === undefined) settings.push('operations.getComplianceJob.response.state');
+    if (!states) settings.push('operations.getComplianceJob.states');
+  }
   const domain = name === 'recorder' && !env.PLATFORM_PARTNER_DOMAIN ? ['PLATFORM_PARTNER_DOMAIN'] : [];
-  return [...[...settings, ...polling].map((setting) => `PLATFORM_CONTRACT: ${setting}`), ...domain];
-}
-
-function missingStates(contract: Contract): string[] {
-  const { response, states } = contract.operations.getComplianceJob;
-  return [
-    ...(response.state === undefined ? ['operations.getComplianceJob.response.state'] : []),
-    ...(states ? [] : ['operations.getComplianceJob.states']),
-  ];
-}
-
-/** Lets a capability through that has all its settings. @throws {Problem} 501 `not-configured` naming the settings that it lacks */
-export function requireCapability(name: CapabilityName, contract: Contract, env: CapabilityEnv): void {
-  const missing = [...new Set(missingFor(name, contract, env))];
-  if (missing.length > 0) throw notConfigured(missing);
+  return [...new Set(settings.map((setting) => `PLATFORM_CONTRACT: ${setting}`)), ...domain];
 }

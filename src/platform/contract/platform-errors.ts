@@ -1,24 +1,28 @@
 import type { OperationName } from './operations.js';
 
-/**
- * What a failed call came to.
- *
- * - `rate-limited`: 429; nothing was done.
- * - `unauthorized`: 401 or 403.
- * - `not-found`: 404.
- * - `rejected`: another 4xx, or a redirect, which is never followed.
- * - `unreachable`: nothing was sent.
- * - `unknown-outcome`: sent, and no readable answer came (timeout, reset, 408, 425, 5xx, an unreadable 2xx).
- * - `not-configured`: the contract file lacks a setting; nothing was sent.
- */
-export type PlatformErrorKind =
-  | 'rate-limited'
-  | 'unauthorized'
-  | 'not-found'
-  | 'rejected'
-  | 'unreachable'
-  | 'unknown-outcome'
-  | 'not-configured';
+/** How each failure is said; a status or a reason stands in brackets. */
+const SENTENCES = {
+  /** 429; nothing was done. */
+  'rate-limited': (call: string, why: string) =>
+    `The platform's rate limit stopped ${call}${why}; wait before the next call.`,
+  /** 401 or 403. */
+  unauthorized: (call: string, why: string) =>
+    `The platform refused the API key for ${call}${why}; check PLATFORM_API_KEY and apiKey in PLATFORM_CONTRACT.`,
+  /** 404. */
+  'not-found': (call: string, why: string) => `The platform does not know what ${call} was about${why}.`,
+  /** Another 4xx, or a redirect, which is never followed. */
+  rejected: (call: string, why: string) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
+  /** Nothing was sent. */
+  unreachable: (call: string, why: string) => `The platform could not be reached for ${call}${why}; nothing was sent.`,
+  /** Sent, and no readable answer came (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
+  'unknown-outcome': (call: string, why: string) =>
+    `No readable answer came to ${call}${why}; the platform may have done it.`,
+  /** The contract file lacks a setting; nothing was sent. */
+  'not-configured': (call: string, _why: string, missing: string) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
+};
+
+/** What a failed call came to. */
+export type PlatformErrorKind = keyof typeof SENTENCES;
 
 /** `upload` is the sending of a file to an upload URL. */
 export type PlatformErrorSubject = OperationName | 'upload';
@@ -56,10 +60,11 @@ export class PlatformError extends Error {
     readonly operation: PlatformErrorSubject,
     facts: PlatformErrorFacts = {},
   ) {
-    super(sentence(kind, operation, facts));
-    this.status = facts.status;
+    const { status, reason = status, missing = [] } = facts;
+    super(SENTENCES[kind](operation, reason === undefined ? '' : ` (${reason})`, missing.join(', ')));
+    this.status = status;
     this.retryAfterMs = facts.retryAfterMs;
-    this.missing = facts.missing ?? [];
+    this.missing = missing;
     this.isWrongAddress = facts.isWrongAddress ?? false;
     this.#platformMessage = facts.platformMessage;
   }
@@ -67,27 +72,6 @@ export class PlatformError extends Error {
   /** What the platform said, at most 500 characters. It may hold personal data: show it to the caller, log it never. */
   get platformMessage(): string | undefined {
     return this.#platformMessage;
-  }
-}
-
-function sentence(kind: PlatformErrorKind, operation: PlatformErrorSubject, facts: PlatformErrorFacts): string {
-  const status = facts.status === undefined ? '' : ` (${facts.status})`;
-  const reason = facts.reason === undefined ? status : ` (${facts.reason})`;
-  switch (kind) {
-    case 'rate-limited':
-      return `The platform's rate limit stopped ${operation}${status}; wait before the next call.`;
-    case 'unauthorized':
-      return `The platform refused the API key for ${operation}${status}; check PLATFORM_API_KEY and apiKey in PLATFORM_CONTRACT.`;
-    case 'not-found':
-      return `The platform does not know what ${operation} was about${status}.`;
-    case 'rejected':
-      return `The platform rejected ${operation}${reason}; what it said is in platformMessage.`;
-    case 'unreachable':
-      return `The platform could not be reached for ${operation}${reason}; nothing was sent.`;
-    case 'unknown-outcome':
-      return `No readable answer came to ${operation}${reason}; the platform may have done it.`;
-    case 'not-configured':
-      return `${operation} needs ${(facts.missing ?? []).join(', ')} in PLATFORM_CONTRACT.`;
   }
 }
 

@@ -1,10 +1,8 @@
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError } from './platform-errors.js';
 
-/** Seconds that a caller is asked to wait when the platform named no wait. */
+/** Seconds that a caller is asked to wait: unless the platform named a wait, and until an operator may have mended the key. */
 const RETRY_SECONDS = 5;
-
-/** Seconds after which a refused key may have been mended by an operator. */
 const UNAUTHORIZED_RETRY_SECONDS = 60;
 
 /**
@@ -16,6 +14,8 @@ const UNAUTHORIZED_RETRY_SECONDS = 60;
  */
 export function platformProblem(error: unknown, what: string): unknown {
   if (!(error instanceof PlatformError)) return error;
+  const later = (type: string, detail: string, retryAfterSeconds: number) =>
+    new Problem(503, type, detail, { retryAfterSeconds });
   switch (error.kind) {
     case 'not-configured':
       return notConfigured(error.missing.map((setting) => `PLATFORM_CONTRACT: ${setting}`));
@@ -25,43 +25,31 @@ export function platformProblem(error: unknown, what: string): unknown {
       return new Problem(400, 'platform-rejected', `The platform rejected ${what}; platformMessage says why.`, {
         extensions: { platformMessage: error.platformMessage ?? null },
       });
-    case 'unauthorized':
-      return new Problem(503, 'platform-unauthorized', 'The platform refuses our key; an operator must look at it.', {
-        retryAfterSeconds: UNAUTHORIZED_RETRY_SECONDS,
-      });
-    case 'rate-limited':
-      return new Problem(
-        503,
-        'platform-rate-limited',
-        'The platform asks for patience; send the request again later.',
-        {
-          retryAfterSeconds: error.retryAfterMs === undefined ? RETRY_SECONDS : error.retryAfterMs / 1000,
-        },
-      );
+    case 'unauthorized': {
+      const detail = 'The platform refuses our key; an operator must look at it.';
+      return later('platform-unauthorized', detail, UNAUTHORIZED_RETRY_SECONDS);
+    }
+    case 'rate-limited': {
+      const seconds = error.retryAfterMs === undefined ? RETRY_SECONDS : error.retryAfterMs / 1000;
+      return later('platform-rate-limited', 'The platform asks for patience; send the request again later.', seconds);
+    }
     case 'unreachable':
-      return new Problem(
-        503,
+      return later(
         'platform-unreachable',
         'The platform can not be reached; send the request again later.',
-        {
-          retryAfterSeconds: RETRY_SECONDS,
-        },
+        RETRY_SECONDS,
       );
     case 'unknown-outcome':
       return platformUnclear(what);
   }
 }
 
-/** The answer to a call of which nobody can say what came of it. @param what names the thing in a sentence */
+/** The answer to a call of unknown outcome. @param what names the thing in a sentence */
 export function platformUnclear(what: string): Problem {
   return new Problem(504, 'platform-unclear', `The platform gave no readable answer about ${what}; look again later.`);
 }
 
-/**
- * The answer of a capability that lacks settings.
- *
- * @param missing settings as `GET /v1/capabilities` names them, such as `PLATFORM_CONTRACT: apiKey.header`
- */
+/** The answer of a capability that lacks settings, named as `GET /v1/capabilities` names them. */
 export function notConfigured(missing: readonly string[]): Problem {
   return new Problem(501, 'not-configured', `This is switched off; set ${missing.join(', ')} and restart.`, {
     extensions: { missing },

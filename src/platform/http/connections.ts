@@ -32,17 +32,9 @@ class OverKnownTcp extends HttpsAgent {
   }
 }
 
-/** Agents for both protocols whose connections `resetConnection` can end at once. */
+/** Agents for both protocols whose connections {@link ConnectionWatch.reset} can end at once. */
 export function resettableAgents(options: AgentOptions): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
   return { httpAgent: new HttpAgent(options), httpsAgent: new OverKnownTcp(options) };
-}
-
-/**
- * Ends a connection by RST (RFC 9293, 3.10.7.4): the kernel then drops what it has not delivered yet. After an orderly
- * close it would go on delivering for minutes, long after nobody reckons with the request any more.
- */
-export function resetConnection(socket: Socket): void {
-  (under.get(socket) ?? socket).resetAndDestroy();
 }
 
 /**
@@ -70,9 +62,12 @@ export class ConnectionWatch {
     return request;
   };
 
-  /** Ends the connection so that nothing of the request which has not arrived by now arrives later. */
+  /**
+   * Ends the connection by RST (RFC 9293, 3.10.7.4): the kernel then drops what it has not delivered yet. After an
+   * orderly close it would go on delivering for minutes, long after nothing waits for the request any more.
+   */
   reset(): void {
-    if (this.#socket) resetConnection(this.#socket);
+    if (this.#socket) (under.get(this.#socket) ?? this.#socket).resetAndDestroy();
   }
 
   private watch(socket: Socket, reused: boolean): void {

@@ -103,34 +103,24 @@ function parsedOrText(text: string): unknown {
   }
 }
 
-/** The three forms of RFC 9110, section 5.6.7; asctime carries no zone and means GMT. */
+/** The three forms of RFC 9110, section 5.6.7; asctime, the last, carries no zone and means GMT. */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
 /** A longer wait is cut: a mistaken header must not stop anything for days. Milliseconds. */
 const LONGEST_MS = 60 * 60_000;
 
-const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
-
-/**
- * Reads a Retry-After header (RFC 9110, section 10.2.3): seconds, or an HTTP date.
- *
- * @param now the moment from which a date counts
- * @returns milliseconds to wait, above 0 and an hour at most; undefined when the header is absent, unreadable or says a moment that is past
- */
-export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+/** Milliseconds that a Retry-After header (RFC 9110, section 10.2.3) asks to wait; undefined when it names none to come. */
+function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   const text = header?.trim() ?? '';
-  const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parseHttpDate(text) - now.getTime();
+  const date = HTTP_DATES.some((form) => form.test(text)) ? Date.parse(text.replace(/( GMT)?$/, ' GMT')) : Number.NaN;
+  const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : date - now.getTime();
   return wait > 0 ? Math.min(LONGEST_MS, wait) : undefined;
 }
 
-function parseHttpDate(text: string): number {
-  if (HTTP_DATES.some((form) => form.test(text))) return Date.parse(text);
-  return ASCTIME.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
-}
-
-/** Characters of the platform's words that are kept. */
+/** Characters of what the platform said that are kept. */
 const MAX_LENGTH = 500;
 /** In this order, since the spec leaves the shape of an error's body open. */
 const FIELDS = ['message', 'detail', 'error', 'title', 'errors'];
@@ -138,13 +128,8 @@ const MAX_DEPTH = 3;
 /** The first half of a surrogate pair that was cut in two. */
 const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
-/**
- * Finds what the platform said in the body of an error answer, whose shape the spec does not show.
- *
- * @param body the parsed JSON, or the text itself when it is no JSON
- * @returns one line of at most 500 characters, which may hold personal data; undefined when there are no words for people
- */
-export function platformMessage(body: unknown): string | undefined {
+/** What the platform said in the body of an error, in one line; undefined when there are no words for people. */
+function platformMessage(body: unknown): string | undefined {
   const words = wordsOf(body, 0)
     .join('; ')
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -19,7 +19,7 @@ export interface CallOptions {
 }
 
 /** One call of an operation. */
-export interface PlatformCall extends CallOptions {
+interface PlatformCall extends CallOptions {
   operation: OperationName;
   /** Values for the placeholders of the contract. */
   parameters?: CallParameters;

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
-import { platformMessage } from './platform-answer.js';
+import { errorForAnswer } from './platform-answer.js';
 
 const seed = Number(process.env.SEED);
+const platformMessage = (body: unknown) =>
+  errorForAnswer('checkUser', { status: 400, retryAfter: undefined, text: JSON.stringify(body) }, new Date(0))
+    .platformMessage;
 
 describe('what the platform said', () => {
   it.each([

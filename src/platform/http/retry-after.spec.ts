@@ -1,8 +1,10 @@
 import fc from 'fast-check';
-import { retryAfterMs } from './platform-answer.js';
+import { errorForAnswer } from './platform-answer.js';
 
 const seed = Number(process.env.SEED);
 const now = new Date('2026-03-04T05:06:07.500Z');
+const retryAfterMs = (retryAfter: string | undefined, at: Date) =>
+  errorForAnswer('checkUser', { status: 429, retryAfter, text: '' }, at).retryAfterMs;
 
 describe('Retry-After', () => {
   it('reads seconds', () => {

@@ -1,4 +1,4 @@
-import { type CallsLately, callsHealth } from './calls-health-rule.js';
+import { type CallsLately, callsHealth } from './calls-health.js';
 
 const now = new Date('2026-03-01T03:00:00Z');
 const of = (...ended: [outcome: string, status: number | null][]): CallsLately => ({

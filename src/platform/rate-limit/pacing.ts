@@ -1,3 +1,5 @@
+import { backoffMs } from '../../queue/backend/backoff.js';
+
 /** Interactive work (a clinician waits) overtakes bulk work (an import). */
 export type Lane = 'interactive' | 'bulk';
 
@@ -66,4 +68,20 @@ export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date
 export function nextBulkAt(window: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
   const due = Math.max(window.bulkNextAt?.getTime() ?? 0, window.now.getTime() - creditMs(limit));
   return new Date(due + paceMs(limit));
+}
+
+/** Bounds of the pause after a 429 without Retry-After, in milliseconds. */
+const BOUNDS = { baseMs: 1_000, maxMs: 60_000 };
+
+/**
+ * How long every worker pauses after a 429.
+ *
+ * @param retryAfterMs what the platform asked for, if it did
+ * @param failures 429s in a row, this one included; calls that were already under way when the pause began don't count
+ * @param fraction a random number in [0, 1)
+ * @returns milliseconds
+ */
+export function pauseMs(retryAfterMs: number | undefined, failures: number, fraction: number): number {
+  if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);
+  return backoffMs(failures, fraction, BOUNDS);
 }

@@ -5,9 +5,8 @@ import type { Pool, PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { followClock } from './call-clock.js';
-import type { BudgetHolder, CallsLately } from './calls-health-rule.js';
-import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './pacing.js';
-import { pauseMs } from './retry-pause.js';
+import type { BudgetHolder, CallsLately } from './calls-health.js';
+import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 import { achievedPaceMs, type CallTempo } from './throughput.js';
 
 /** A slot that was granted: the right to one HTTP attempt, now. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { pauseMs } from './retry-pause.js';
+import { pauseMs } from './pacing.js';
 
 const seed = Number(process.env.SEED);
 const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });

@@ -3,7 +3,7 @@ import { Database } from '../../database/database.js';
 import { Vault } from '../../vault/vault.js';
 
 /** What files a URL names: each kind is good for its own use only. */
-export type FileKind = 'recording' | 'compliance';
+type FileKind = 'recording' | 'compliance';
 
 /**
  * The URLs by which files are named that were sent to the platform's store through us, or to an address that we handed

@@ -14,7 +14,7 @@ import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
 /** How a file is sent. */
-export interface UploadOptions {
+interface UploadOptions {
   /** Bytes, exactly: stores of pre-signed URLs refuse chunked bodies. */
   contentLength: number;
   /** PUT unless said. */
