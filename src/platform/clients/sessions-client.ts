@@ -23,7 +23,7 @@ export interface SessionAnswer extends Session {
   notesIncomplete?: boolean;
 }
 
-/** What the platform tells of a processing id; what it is made of is the contract file's to say. */
+/** The platform's answer about a processing id; the contract file says where its parts stand. */
 export interface ProcessingSessionAnswer {
   sessionId: string | undefined;
   session: SessionAnswer | undefined;

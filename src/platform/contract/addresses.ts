@@ -63,7 +63,7 @@ function means(left: string, right: string): boolean {
  * What follows behind the id is trusted as the spec shows it; anything else is an address of its own.
  *
  * @param base the platform's address
- * @returns a digest: a header or a query may hold what is nobody's business
+ * @returns a digest: a header or a query may hold a secret
  */
 export function operationAddress(contract: Contract, base: string, operation: OperationName): string {
   const { path = '', headers, query } = contract.operations[operation];

@@ -109,7 +109,8 @@ function bodySchema(method: unknown, placeholders: readonly string[]): v.Generic
   const value: v.GenericSchema<JsonValue> = v.lazy((given) => {
     if (typeof given === 'string') return template(placeholders);
     if (Array.isArray(given)) return v.array(value);
-    return isObject(given) ? v.record(v.string(), value) : v.custom<JsonValue>(() => true);
+    if (isObject(given)) return v.record(v.string(), value);
+    return v.custom<JsonValue>((other) => typeof other !== 'object' || other === null, 'must be JSON with plain names');
   });
   return value;
 }

@@ -40,35 +40,22 @@ const usual = {
   answerLimit: MIB,
 } as const satisfies OperationFacts;
 
+/** Pointers to fields at the top of an answer. */
+const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));
+
+const post = { ...usual, method: 'POST' } as const;
 /** A session's transcript can be long. */
 const session = { ...usual, response: { session: '' }, answerLimit: 64 * MIB };
 const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
 
 /** Every operation of the platform, with what the spec shows of it. */
 const OPERATION_FACTS = {
-  checkUser: {
-    ...usual,
-    method: 'POST',
-    path: '/users/check',
-    response: { isUserExists: '/isUserExists', userId: '/userId' },
-  },
-  createProvider: {
-    ...usual,
-    method: 'POST',
-    path: '/users/providers',
-    response: { userId: '/userId', inviteUrl: '/inviteUrl' },
-    creates: true,
-  },
-  createClient: {
-    ...usual,
-    method: 'POST',
-    path: '/users/clients',
-    response: { userId: '/userId' },
-    creates: true,
-  },
-  setClientProviders: { ...usual, method: 'POST', path: '/users/{userId}/providers', parameters: ['userId'] },
+  checkUser: { ...post, path: '/users/check', response: shown('isUserExists', 'userId') },
+  createProvider: { ...post, path: '/users/providers', response: shown('userId', 'inviteUrl'), creates: true },
+  createClient: { ...post, path: '/users/clients', response: shown('userId'), creates: true },
+  setClientProviders: { ...post, path: '/users/{userId}/providers', parameters: ['userId'] },
   deleteUser: { ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
-  createSession: { ...usual, response: { sessionId: '/sessionId' }, creates: true },
+  createSession: { ...usual, response: shown('sessionId'), creates: true },
   getSession: { ...session, parameters: ['sessionId'], bodyIsShown: false },
   updateSession: {
     ...session,
@@ -87,7 +74,7 @@ const OPERATION_FACTS = {
   // Spec, Therapy session creation request: the file is sent with an HTTP PUT.
   recordingUploadUrl: { ...uploadUrl, upload: { method: 'PUT' } },
   complianceUploadUrl: { ...uploadUrl, method: 'GET', path: '/compliance/upload-url', upload: {} },
-  submitComplianceJob: { ...usual, response: { jobId: '/jobId' }, creates: true },
+  submitComplianceJob: { ...usual, response: shown('jobId'), creates: true },
   getComplianceJob: {
     ...usual,
     method: 'GET',
@@ -98,13 +85,7 @@ const OPERATION_FACTS = {
     endStates: true,
     answerLimit: 16 * MIB,
   },
-  initiateAuth: {
-    ...usual,
-    method: 'POST',
-    path: '/authentication/initiate-auth',
-    response: { otpToken: '/otpToken' },
-    bearerAlways: true,
-  },
+  initiateAuth: { ...post, path: '/authentication/initiate-auth', response: shown('otpToken'), bearerAlways: true },
 } as const satisfies Record<string, OperationFacts>;
 
 export type OperationName = keyof typeof OPERATION_FACTS;

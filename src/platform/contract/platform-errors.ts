@@ -48,8 +48,8 @@ export class PlatformError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly missing: string[];
   /**
-   * The answer tells that something else than the operation lives at this address (a redirect, a 405, an HTML page), so
-   * that nothing was done. A 404 may tell so, too; only the caller can know.
+   * The answer shows that something else than the operation is at this address (a redirect, a 405, an HTML page), so
+   * that nothing was done. A 404 may mean the same; only the caller can decide.
    */
   readonly isWrongAddress: boolean;
   /** Private to the object, so that no log and no serialisation shows it. */

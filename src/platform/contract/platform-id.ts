@@ -1,7 +1,7 @@
 import { ValidateBy, type ValidationOptions } from 'class-validator';
 
 /**
- * Characters (UTF-16 units) of an id that this service and the platform tell each other, such as an appointment's; the
+ * Characters (UTF-16 units) of an id that this service and the platform exchange, such as an appointment's; the
  * spec states no limit, and the platform's own ids are UUIDs.
  */
 export const PLATFORM_ID_MAX = 512;

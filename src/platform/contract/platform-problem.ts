@@ -6,7 +6,7 @@ const RETRY_SECONDS = 5;
 const UNAUTHORIZED_RETRY_SECONDS = 60;
 
 /**
- * Turns the failure of a call that somebody waits for into the problem it is answered with. What the platform said to a
+ * Turns the failure of a call that a caller waits for into the problem it is answered with. What the platform said to a
  * rejection goes to the caller as `platformMessage`: it may hold personal data, so it is never part of `detail`.
  *
  * @param error whatever was thrown; what is no {@link PlatformError} comes back as it is

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** Bodies as they travel between the platform and its partners, as the spec names them; comments say what types can't. */
+/** Bodies between the platform and its partners, as the spec names them. */
 
 export const SESSION_TYPES = [
   'Intake',
@@ -254,7 +254,7 @@ type ProcessingEvent =
 export interface SessionEvent {
   eventType: SessionEventType;
   sessionId: string;
-  /** Null: what was told could not be read. */
+  /** Null: the event's value could not be read. */
   providerUserId: string | null;
   partnerAppointmentId?: string | null;
   /** Null: not yet determined. Final on NOTES_COMPLETED and COMPLETED, provisional before. */

@@ -92,16 +92,15 @@ export class PlatformHttp implements OnApplicationShutdown {
     const answer = await this.exchange(request, call);
     const { status } = answer;
     const text = answer.data.toString('utf8');
-    const isPage = isHtml(headerText(answer.headers['content-type']), text);
+    const header = (name: string) => (typeof answer.headers[name] === 'string' ? answer.headers[name] : undefined);
+    // An API answers no web page: another server does, or the platform's own at an address that it does not know.
+    const isPage = isHtml(header('content-type'), text);
     if (status >= 200 && status < 300) {
-      if (isPage) {
-        const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
-        throw new PlatformError('unknown-outcome', operation, facts);
-      }
-      return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
+      if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
+      const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
+      throw new PlatformError('unknown-outcome', operation, facts);
     }
-    const retryAfter = headerText(answer.headers['retry-after']);
-    throw errorForAnswer(operation, { status, retryAfter, text, isPage }, this.clock.now());
+    throw errorForAnswer(operation, { status, retryAfter: header('retry-after'), text, isPage }, this.clock.now());
   }
 
   private async exchange(request: PlatformRequest, call: PlatformCall): Promise<AxiosResponse<Buffer>> {
@@ -147,11 +146,6 @@ export class PlatformHttp implements OnApplicationShutdown {
   }
 }
 
-/** An API answers no web page: some other server does, or the platform's own at an address that it does not know. */
-function isHtml(contentType: string | undefined, text: string): boolean {
-  return /^text\/html\b/i.test(contentType ?? '') || /^<(?:!doctype html|html)\b/i.test(text.slice(0, 200).trimStart());
-}
-
-function headerText(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
+function isHtml(contentType = '', text: string): boolean {
+  return /^text\/html\b/i.test(contentType) || /^<(?:!doctype html|html)\b/i.test(text.slice(0, 200).trimStart());
 }

@@ -8,7 +8,7 @@ import { RateLimiterRepository } from './rate-limiter.repository.js';
 /** Answers in a row that are no answers before it is called an outage: single ones happen. */
 const OUTAGE_CALLS = 3;
 
-/** What the log of calls tells of the platform, as it is now. */
+/** The latest calls to the platform's user management. */
 export interface CallsLately {
   /** The newest calls that ended, the newest first: what became of each, and its HTTP status. */
   ended: { outcome: string; status: number | null }[];
@@ -19,7 +19,7 @@ export interface CallsLately {
 
 /**
  * How the platform's user management is, judged by what became of our calls: a pause after a 429 and an outage (the
- * last three calls unreachable, or without a readable answer) degrade it. A 403 is the circuits' to tell.
+ * last three calls unreachable, or without a readable answer) degrade it. A 403 is reported by the circuits.
  */
 export function callsHealth({ ended, blockedUntil, now }: CallsLately): Health {
   if (blockedUntil && blockedUntil > now) {
@@ -47,15 +47,9 @@ export interface BudgetHolder {
   seconds: number;
 }
 
-/** Nothing can be sent while one session holds the budget: a person has to end it. */
-function heldBudget({ pid, state, seconds }: BudgetHolder): Health {
-  const reason = `A session of PostgreSQL (pid ${pid}, ${state ?? 'state unknown'}) has held the call budget for ${Math.round(seconds)} s: nothing is sent to user management until it ends; pg_terminate_backend(${pid}) ends it.`;
-  return { status: 'down', reason, facts: { heldByPid: pid } };
-}
-
 type Failure = keyof typeof FAILURES;
 
-/** The outcomes (`PlatformErrorKind`) that tell of the platform or of the way to it, not of the call. */
+/** The outcomes (`PlatformErrorKind`) that are caused by the platform or the way to it, not by the call. */
 const FAILURES = {
   unreachable: 'could not be reached',
   'unknown-outcome': 'gave no readable answer',
@@ -64,7 +58,7 @@ const FAILURES = {
 /** SQLSTATE of a lock that was not had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Tells an operator how the platform takes the calls to user management, of all processes together. */
+/** Health and metrics of the calls to user management, of all processes together. */
 @Injectable()
 export class CallsHealth {
   constructor(
@@ -91,8 +85,11 @@ export class CallsHealth {
   @HealthIndicator('platform')
   async health(): Promise<Health> {
     const holder = await this.budgetHolder();
-    if (holder) return heldBudget(holder);
-    return callsHealth(await this.calls.standing(this.database.pool, OUTAGE_CALLS));
+    if (!holder) return callsHealth(await this.calls.standing(this.database.pool, OUTAGE_CALLS));
+    // Nothing can be sent while one session holds the budget: an operator has to end it.
+    const { pid, state, seconds } = holder;
+    const reason = `A session of PostgreSQL (pid ${pid}, ${state ?? 'state unknown'}) has held the call budget for ${Math.round(seconds)} s: nothing is sent to user management until it ends; pg_terminate_backend(${pid}) ends it.`;
+    return { status: 'down', reason, facts: { heldByPid: pid } };
   }
 
   /** Who keeps the budget's row, so that no process gets a slot. */

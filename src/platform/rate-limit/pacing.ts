@@ -47,7 +47,7 @@ export function bulkSlots(limit: CallLimit): number {
  * The earliest moment at which a lane may take a slot; not after `now` means that it may take one now.
  *
  * A slot is free when fewer than the limit are occupied; a 429 stops both lanes; bulk work keeps an even pace and leaves
- * the last slots alone, so that one is free at once for whoever waits.
+ * the last slots alone, so that an interactive call finds one free at once.
  */
 export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date {
   const moments = [window.now.getTime()];

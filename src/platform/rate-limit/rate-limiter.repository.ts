@@ -38,7 +38,7 @@ export const newestOutcomes = (condition: string): string => `(
   WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
   ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
 
-/** Calls that are looked at, at most, to tell how they went lately. */
+/** Newest calls that are read, at most, for the recent throughput. */
 const LATELY_MOST = 1_000;
 
 /** A call as it went, in milliseconds; of one under way it is not known what it took. */
@@ -121,8 +121,7 @@ export class RateLimiterRepository {
   }
 
   /**
-   * How the limit stands now, and the newest calls that ended in the last hour, for an operator: older ones tell
-   * nothing of now.
+   * How the limit stands now, and the newest calls that ended in the last hour, for an operator.
    *
    * @param newest how many of them
    */
@@ -222,7 +221,7 @@ export class RateLimiterRepository {
     }
   }
 
-  /** Whether the newest calls of an operation, each of somebody else, got no readable answer. */
+  /** Whether the newest calls of an operation, each for another person, got no readable answer. */
   async isUnanswered(tx: PoolClient, operation: string): Promise<boolean> {
     const { rows } = await tx.query<{ unanswered: boolean }>(
       `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered
@@ -232,7 +231,7 @@ export class RateLimiterRepository {
     return rows[0]?.unanswered ?? false;
   }
 
-  /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when somebody holds it for long */
+  /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when another session holds it for long */
   async touchBudget(tx: PoolClient): Promise<void> {
     await tx.query(`SET LOCAL lock_timeout = '1s'`);
     await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);

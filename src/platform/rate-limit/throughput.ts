@@ -5,7 +5,7 @@ export interface CallTempo {
   limit: CallLimit;
   /** From a call's grant to its answer, on average; 0 before the first answer. */
   latencyMs: number;
-  /** Between two grants, as they came; null while there are too few to tell. */
+  /** Between two grants, as they came; null while there are too few. */
   achievedMs: number | null;
   /** Since the last grant; null: there was none. */
   sinceGrantMs: number | null;
@@ -17,10 +17,10 @@ export interface CallTempo {
   blockedMs: number;
 }
 
-/** Fewer gaps between grants than this tell nothing of a pace. */
+/** Gaps between grants that make a pace measurable. */
 const ENOUGH = 60;
 
-/** Of so many gaps one is taken for a pause: a 429's, somebody's, or the stall of a full window. */
+/** Of so many gaps one is taken for a pause: after a 429, by an operator, or while the window is full. */
 const PAUSE_ONE_IN = 75;
 
 /** An achieved pace that is slower than the limit's by this factor has another reason than the limit. */
@@ -33,7 +33,7 @@ const WINDOWS = 3;
  * The pace at which bulk calls were granted, pauses left out.
  *
  * @param grantedAt the latest grants in their order, in milliseconds of any clock
- * @returns milliseconds between two of them; null when there are too few to tell
+ * @returns milliseconds between two of them; null when there are too few
  */
 export function achievedPaceMs(grantedAt: readonly number[]): number | null {
   const gaps = grantedAt.slice(1).map((at, before) => at - (grantedAt[before] ?? at));

@@ -18,7 +18,7 @@ const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
  * Judges an address that someone outside hands in: https with a public host, unless own hosts are allowed. A name that
  * passes may still resolve to a private address: connect with the guarded lookup.
  *
- * @returns what is wrong with it, in words that hold nothing of it; undefined when it may be used
+ * @returns what is wrong with it, without repeating any of it; undefined when it may be used
  */
 export function checkPublicUrl(text: string, rule: HostRule): string | undefined {
   if (!URL.canParse(text) || /[\p{Cc}\p{Cs}\s\\]/u.test(text))
@@ -73,13 +73,12 @@ export function guardedLookup(rule: HostRule, resolve: ResolveAll = systemLookup
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
       const [first] = addresses;
-      if (!first || !addresses.every(({ address }) => isUsableAddress(address, rule))) return done(notPublic(), '');
+      if (!first || !addresses.every(({ address }) => isUsableAddress(address, rule))) {
+        const refusal = new Error('The host has an address that is not public.');
+        return done(Object.assign(refusal, { code: ADDRESS_NOT_PUBLIC }), '');
+      }
       if (options.all) done(null, addresses);
       else done(null, first.address, first.family);
     });
   };
-}
-
-function notPublic(): NodeJS.ErrnoException {
-  return Object.assign(new Error('The host has an address that is not public.'), { code: ADDRESS_NOT_PUBLIC });
 }

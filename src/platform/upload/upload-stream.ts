@@ -129,20 +129,18 @@ export class UploadStream {
   }
 }
 
-/** Remembers who failed first: when one end of a stream fails, the other is torn down with it. */
+/** Remembers which end failed first: the other is torn down with it. */
 function brokenSource(source: Readable) {
   let blamed: 'source' | 'store' | undefined = source.destroyed ? 'source' : undefined;
-  const blameSource = () => {
-    blamed ??= 'source';
+  const blame = (end: 'source' | 'store') => () => {
+    blamed ??= end;
   };
-  const blameStore = () => {
-    blamed ??= 'store';
-  };
+  const blameSource = blame('source');
   source.once('error', blameSource);
   source.once('close', () => {
     if (!source.readableEnded) blameSource();
   });
-  return { blameSource, blameStore, bySource: () => blamed === 'source' };
+  return { blameSource, blameStore: blame('store'), bySource: () => blamed === 'source' };
 }
 
 /** Passes bytes on and fails when they are not exactly as many as was said. */
@@ -194,13 +192,9 @@ export function uploadProblem(error: unknown, what: string): unknown {
     return new Problem(499, 'upload-broken-off', `The sending of ${what} broke off before its end; send it again.`);
   }
   if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error, what);
-  switch (error.kind) {
-    case 'rejected':
-      return new Problem(502, 'upload-refused', `The platform's store refused ${what}; send it again.`);
-    case 'unreachable':
-    case 'unknown-outcome':
-      return new Problem(502, 'upload-failed', `The platform's store did not take ${what} to its end; send it again.`);
-    default:
-      return platformProblem(error, what);
+  if (error.kind === 'rejected') {
+    return new Problem(502, 'upload-refused', `The platform's store refused ${what}; send it again.`);
   }
+  if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error, what);
+  return new Problem(502, 'upload-failed', `The platform's store did not take ${what} to its end; send it again.`);
 }

@@ -33,7 +33,7 @@ export async function requestUploadTarget(
     return URL.canParse(text) ? text : answer.unreadable(`no complete address at ${answer.placeOf(name)}`);
   };
   const { method, headers = {} } = contract.operations[operation].upload ?? {};
-  // A signed URL is good for the headers alone that it was signed with, which only the contract can tell.
+  // A signed URL is good for the headers alone that it was signed with, which only the contract knows.
   const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
   const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
