@@ -43,7 +43,7 @@ const waiting = async (): Promise<number[]> =>
 
 /** An import of clients that stops where the last of them is to be wanted, behind at least one batch that is done. */
 async function stopped(): Promise<{ id: string; done: Promise<void>; held: string }> {
-  await people().putProvider('p-1', { ...profile, email: 'p-1@example.org' });
+  await people().put({ kind: 'provider', externalId: 'p-1' }, { ...profile, email: 'p-1@example.org' });
   const clients = many(CLIENTS, 'c');
   const id = await app.stage({}, [
     providersCsv([providerLine('p-2')]),
@@ -84,7 +84,7 @@ test('an import is applied in batches that commit: who is in another batch is ch
     home,
     `SELECT external_id AS id FROM import_rows WHERE import_id = '${id}' AND applied AND kind = 'client' LIMIT 1`,
   );
-  const changed = await people().putClient(one?.id ?? '', profile, ['p-1']);
+  const changed = await people().put({ kind: 'client', externalId: one?.id ?? '' }, profile, ['p-1']);
   expect(changed.lastName).toBe('Now');
   // Whoever is not asked for at a screen waits until everybody is wanted.
   expect(await count(`paused_by_import IS NULL AND kind = 'client'`)).toBe(1);
@@ -158,7 +158,7 @@ test('a provider who is deleted between two batches takes nobody along: whoever 
     clientsCsv([clientLine('c-1', ['p-2']), clientLine('c-2', ['p-1']), clientLine('c-3', ['p-2', 'p-1'])]),
   ]);
   // The rows that name p-1 were planned while it was there.
-  await people().putProvider('p-1', { ...profile, email: 'p-1@example.org' });
+  await people().put({ kind: 'provider', externalId: 'p-1' }, { ...profile, email: 'p-1@example.org' });
   await app.steps.prepareAll();
   await people().remove({ kind: 'provider', externalId: 'p-1' });
   await app.imports.apply(id, ['creates'], { id: 'admin', name: 'admin', scopes: [] } as never);

@@ -100,8 +100,8 @@ const waiter = async (): Promise<number | undefined> =>
   )[0]?.pid;
 
 const turn = async (): Promise<string | undefined> => {
-  const { turn } = await app.app.get(ClaimRepository).next();
-  return turn?.row.externalId;
+  const { claim } = await app.app.get(ClaimRepository).claimNext();
+  return claim?.row.externalId;
 };
 
 test('a pause and a resume change one row of the import, and its people follow in batches of a thousand', async () => {

@@ -55,7 +55,7 @@ test('what somebody said while an import could not be planned stands: those rows
   const id = await stage('p-1', 'p-2');
   await app.steps.prepareAll();
   const profile = { email: 'p-1@example.org', firstName: 'Ada', lastName: 'Newer' };
-  await app.app.get(PeopleService).putProvider('p-1', profile);
+  await app.app.get(PeopleService).put({ kind: 'provider', externalId: 'p-1' }, profile);
   await sql('DROP TRIGGER late ON import_rows');
   await later();
   await app.steps.prepareAll();

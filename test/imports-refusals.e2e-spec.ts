@@ -61,8 +61,8 @@ test('a retry weighs what it plans anew against the thresholds, and goes over th
   await app.steps.prepareAll();
   const people = app.app.get(PeopleService);
   const body = { email: null, firstName: 'Cleo', lastName: 'New' };
-  await people.putProvider('p-3', { ...body, email: 'p-3@example.org' });
-  for (const one of clients) await people.putClient(one, body, ['p-1', 'p-3']);
+  await people.put({ kind: 'provider', externalId: 'p-3' }, { ...body, email: 'p-3@example.org' });
+  for (const one of clients) await people.put({ kind: 'client', externalId: one }, body, ['p-1', 'p-3']);
   await app.imports.apply(id, [], ADMIN);
   await run();
   expect((await app.imports.show(id)).counts).toMatchObject({ skipped: 20 });

@@ -122,15 +122,15 @@ test.each([
   await people(columns, values);
   if (more) await db.pool.query(more);
   await newcomer();
-  const turns = service.app.get(ClaimRepository);
+  const claims = service.app.get(ClaimRepository);
 
-  const first = await counted(() => turns.next());
-  expect(first.result.turn?.row.externalId).toBe('p-new');
+  const first = await counted(() => claims.claimNext());
+  expect(first.result.claim?.row.externalId).toBe('p-new');
   expect(first.read).toBeLessThan(FEW);
 
-  const next = await counted(() => turns.nextInMs());
+  const next = await counted(() => claims.nextInMs());
   expect(next.read).toBeLessThan(FEW);
-  const someone = await counted(() => service.app.get(DuePeopleRepository).someoneIsDue());
+  const someone = await counted(() => service.app.get(DuePeopleRepository).isAnyDue());
   expect(someone.read).toBeLessThan(FEW);
 });
 
@@ -148,9 +148,9 @@ test.each([
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, wanted, platform_user_id, state, lane, due_at)
      VALUES (gen_random_uuid(), 'provider', 'p-gone', '', '', false, 'u-gone', 'deleting', 'interactive', now())`,
     );
-    const turns = service.app.get(ClaimRepository);
-    const { result, read } = await counted(() => turns.next());
-    expect(result.turn?.step.operation).toBe(code === null ? 'deleteUser' : undefined);
+    const claims = service.app.get(ClaimRepository);
+    const { result, read } = await counted(() => claims.claimNext());
+    expect(result.claim?.step.operation).toBe(code === null ? 'deleteUser' : undefined);
     expect(read).toBeLessThan(FEW);
     const { rows } = await db.pool.query(`SELECT state, error_code FROM people WHERE external_id = 'p-gone'`);
     expect(rows).toEqual([{ state, error_code: code }]);
@@ -199,9 +199,9 @@ test('nothing is asked between a grant and its commit', async () => {
       return body(new Proxy(tx, { get: (of, key) => (key === 'query' ? heard : Reflect.get(of, key)) }));
     }, size),
   );
-  const { turn } = await service.app.get(ClaimRepository).next();
+  const { claim } = await service.app.get(ClaimRepository).claimNext();
   spy.mockRestore();
-  expect(turn).not.toBeNull();
+  expect(claim).not.toBeNull();
   const grant = said.findIndex((text) => text.startsWith('INSERT INTO platform_calls'));
   expect(grant).toBeGreaterThan(0);
   expect(said.slice(grant + 1).filter((text) => !text.startsWith('UPDATE'))).toEqual([]);
@@ -234,14 +234,14 @@ test('who waits for a provider is woken after its transaction, in batches that e
     `INSERT INTO client_providers (client_id, position, provider_id) SELECT id, 1, $1 FROM people WHERE external_id = 'c-1'`,
     [other],
   );
-  const wakes = service.app.get(DependentsRepository);
+  const dependents = service.app.get(DependentsRepository);
 
-  const noted = await counted(() => db.transaction((tx) => wakes.clientsOf(tx, ready)));
+  const noted = await counted(() => db.transaction((tx) => dependents.noteClientsOf(tx, ready)));
   expect(noted.read).toBe(1); // the provider, for the foreign key
 
   let woken = 0;
   for (let batches = 0; ; batches++) {
-    const { result, read } = await counted(() => wakes.requeueSome());
+    const { result, read } = await counted(() => dependents.requeueClients());
     if (result === undefined) break;
     expect(read).toBeLessThan(5_000);
     woken += result;
@@ -269,10 +269,10 @@ test('a look for whoever was overlooked reads a slice of those who wait, and com
      SELECT id, 0, CASE WHEN external_id = 'c-999' THEN $1::uuid ELSE $2 END FROM people WHERE kind = 'client'`,
     [ready, other],
   );
-  const wakes = service.app.get(DependentsRepository);
+  const dependents = service.app.get(DependentsRepository);
   const due = async () => (await db.pool.query('SELECT external_id FROM people WHERE due_at IS NOT NULL')).rows;
   for (let rounds = 0; (await due()).length === 0; rounds++) {
-    const { read } = await counted(() => wakes.overlooked(db.pool));
+    const { read } = await counted(() => dependents.requeueOverlooked());
     expect(read).toBeLessThan(5_000);
     expect(rounds).toBeLessThan(6);
   }

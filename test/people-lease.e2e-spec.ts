@@ -23,7 +23,9 @@ test('an answer that comes when somebody else has taken the person over changes 
     owner,
   ]);
   const before = await known();
-  const row = await service.app.get(PeopleRepository).find(service.app.get(Database).pool, 'client', 'c-1');
+  const row = await service.app
+    .get(PeopleRepository)
+    .find(service.app.get(Database).pool, { kind: 'client', externalId: 'c-1' });
   if (!row) throw new Error('The client is not there.');
   const step: CallStep = { do: 'call', operation: 'setClientProviders', state: 'pending', notBefore: null };
   // Whoever lost the lease to another process, and whoever leased it to itself once more.
@@ -36,7 +38,7 @@ test('an answer that comes when somebody else has taken the person over changes 
     ['deleteUser', { kind: 'deleted' }, former],
     ['checkUser', { kind: 'unreachable' }, former],
   ] as const) {
-    await service.app.get(CallResultsRepository).settle(
+    await service.app.get(CallResultsRepository).record(
       {
         row,
         step: { ...step, operation, providerUserIds: ['of-before'] },

@@ -12,18 +12,15 @@ import { ProvidersController } from './read/providers.controller.js';
 import { StuckRepository } from './read/stuck.repository.js';
 import { TraceService } from './read/trace.service.js';
 import { ClaimRepository } from './reconcile/claim.repository.js';
-import { PeopleProcessor } from './reconcile/people.processor.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
 import { Reconciler } from './reconcile/reconciler.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
-import { CircuitRepository } from './store/circuit.repository.js';
+import { CircuitsRepository } from './store/circuits.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
-import { StoppedImportsRepository } from './store/paused-imports.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
-import { PlatformAddressRepository } from './store/platform-address.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
-import { ResolvedPartiesRepository } from './store/resolved-parties.repository.js';
+import { ResolvedPartiesRepository } from './store/resolved-parties.js';
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */
 @Module({
@@ -36,35 +33,32 @@ import { ResolvedPartiesRepository } from './store/resolved-parties.repository.j
     DesiredStateRepository,
     DependentsRepository,
     DuePeopleRepository,
-    StoppedImportsRepository,
     ClaimRepository,
     CallResultsRepository,
-    CircuitRepository,
+    CircuitsRepository,
     ProfileSeal,
     PlatformPeople,
-    Reconciler,
     UserCreatedHandler,
     PlatformUsersRepository,
-    PlatformAddressRepository,
     ResolvedPartiesRepository,
     PeopleHealth,
     PeopleMetrics,
     StuckRepository,
   ],
   exports: [
-    CircuitRepository,
-    PlatformPeople,
-    PeopleRepository,
+    ClaimRepository,
+    CallResultsRepository,
+    CircuitsRepository,
     DependentsRepository,
-    DesiredStateRepository,
-    ProfileSeal,
+    DuePeopleRepository,
     PeopleService,
-    Reconciler,
+    PlatformPeople,
+    ProfileSeal,
     ResolvedPartiesRepository,
   ],
 })
 export class PeopleModule {}
 
-/** The part of the mirror that calls the platform: in worker processes only. */
-@Module({ imports: [PeopleModule, PlatformModule], providers: [PeopleProcessor] })
+/** What calls the platform: in worker processes only. */
+@Module({ imports: [PeopleModule, PlatformModule], providers: [Reconciler] })
 export class PeopleWorkerModule {}

@@ -3,7 +3,7 @@ import { Audit } from '../access/audit/audit.js';
 import type { Principal } from '../access/identity/caller.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
-import { ResolvedPartiesRepository } from '../people/store/resolved-parties.repository.js';
+import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';
 import { RecorderClient, type RecorderToken } from '../platform/clients/recorder-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
-import { CircuitRepository, type StopCode } from '../../people/store/circuit.repository.js';
+import { CircuitsRepository, type StopCode } from '../../people/store/circuits.repository.js';
 import type { ImportRecord } from '../model/import-types.js';
 
 /** Why it can't be told when an import ends. */
@@ -18,7 +18,7 @@ export type EtaUnknown = (typeof ETA_UNKNOWN)[number] & (StopCode | 'paused' | '
 export class ImportOutlook {
   constructor(
     private readonly platform: PlatformPeople,
-    private readonly circuits: CircuitRepository,
+    private readonly circuits: CircuitsRepository,
   ) {}
 
   /** @returns null when it can be told, or there is nothing to tell */
@@ -26,8 +26,7 @@ export class ImportOutlook {
     if (state === 'paused') return 'paused';
     if (state !== 'running' && state !== 'planned') return null;
     if (!this.platform.isConfigured) return 'not-configured';
-    const [refused] = await this.circuits.stopped();
-    if (refused) return refused.code;
-    return (await this.circuits.silent()).length > 0 ? 'platform-fault' : null;
+    const [stopped] = await this.circuits.stopped();
+    return stopped?.code ?? null;
   }
 }

@@ -3,19 +3,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { PersonKey, Profile } from '../model/profile.js';
 import { ProfileSeal } from '../model/profile.js';
-import type { ResolveAction } from '../model/resolve-rule.js';
 
-/** A provider that a client names. */
-export interface NamedProvider {
-  id: string;
-  externalId: string;
-}
-
-/** No call of this person is unsettled. */
-const NO_ATTEMPT = `attempt_look_up_at = NULL, attempt_call_id = NULL, attempt_operation = NULL, attempt_email = NULL,
-  attempt_profile = NULL`;
-
-/** The wanted side of people: what the EHR last said. What is known of the platform is never written here. */
+/** The desired state of people: what the EHR last said. What is known of the platform is never written here. */
 @Injectable()
 export class DesiredStateRepository {
   constructor(private readonly seal: ProfileSeal) {}
@@ -63,14 +52,16 @@ export class DesiredStateRepository {
   /**
    * Finds wanted providers by their external ids and keeps them from being deleted until the transaction ends. The lock
    * bears any number of the like and every change but a deletion, which locks for update first.
+   *
+   * @returns their ids by external id
    */
-  async nameProviders(tx: PoolClient, externalIds: string[]): Promise<NamedProvider[]> {
-    const { rows } = await tx.query<NamedProvider>(
-      `SELECT id, external_id AS "externalId" FROM people
+  async nameProviders(tx: PoolClient, externalIds: string[]): Promise<Map<string, string>> {
+    const { rows } = await tx.query<{ id: string; external_id: string }>(
+      `SELECT id, external_id FROM people
        WHERE kind = 'provider' AND external_id = ANY($1) AND wanted ORDER BY id FOR KEY SHARE`,
       [externalIds],
     );
-    return rows;
+    return new Map(rows.map((row) => [row.external_id, row.id]));
   }
 
   /** Replaces a client's wanted list. @param providerIds in their order, the primary first */
@@ -91,54 +82,5 @@ export class DesiredStateRepository {
       [providerId],
     );
     return rows[0]?.count ?? 0;
-  }
-
-  /** Settles by a human being's word what the service could not. */
-  async resolve(tx: PoolClient, id: string, action: Exclude<ResolveAction, 'link'>): Promise<void> {
-    const changes = {
-      create: `${NO_ATTEMPT},
-        platform_user_id = NULL, role_known = true, providers_known = false, checked_absent_at = NULL, fault = NULL`,
-      retry: 'fault = NULL, checked_absent_at = NULL',
-      ignore: `attempt_look_up_at = CASE WHEN wanted THEN attempt_look_up_at END,
-        attempt_call_id = CASE WHEN wanted THEN attempt_call_id END,
-        attempt_operation = CASE WHEN wanted THEN attempt_operation END,
-        platform_user_id = CASE WHEN wanted OR role_known OR kind = 'provider' THEN platform_user_id END,
-        fault = CASE WHEN wanted THEN 'ignored' END`,
-      delete: 'role_known = true',
-    };
-    await tx.query(
-      `UPDATE people SET ${changes[action]}, review = NULL, retry_at = NULL, failures = 0, lost_creates = 0, lane = 'interactive', paused_by_import = NULL WHERE id = $1`,
-      [id],
-    );
-  }
-
-  /** Unlinks a person from a user who was found by the email, and is somebody else. */
-  async unlink(tx: PoolClient, id: string): Promise<void> {
-    await tx.query(
-      `UPDATE people SET platform_user_id = NULL, origin = NULL, applied_profile = NULL, role_known = true,
-         providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, fault = NULL,
-         review = 'role-mismatch' WHERE id = $1`,
-      [id],
-    );
-  }
-
-  /** The platform told that a person's user is of its kind. */
-  async confirmRole(tx: PoolClient, id: string): Promise<void> {
-    await tx.query('UPDATE people SET role_known = true WHERE id = $1', [id]);
-  }
-
-  /**
-   * Links a person to a user of the platform; what the platform lists for it is not known then, nor what it calls it,
-   * unless the user is whom a lost create made.
-   */
-  async link(tx: PoolClient, id: string, platformUserId: string, origin: 'resolved' | 'event'): Promise<void> {
-    await tx.query(
-      `UPDATE people SET platform_user_id = $2, origin = $3, role_known = true,
-         applied_profile = CASE WHEN attempt_operation LIKE 'create%' THEN attempt_profile END,
-         given_primary = CASE WHEN attempt_operation LIKE 'create%' THEN given_primary END, providers_known = false, ${NO_ATTEMPT}, checked_absent_at = NULL, review = NULL, fault = NULL,
-         retry_at = NULL, failures = 0, lost_creates = 0
-       WHERE id = $1`,
-      [id, platformUserId, origin],
-    );
   }
 }

@@ -6,27 +6,38 @@ import { Problem } from '../../http/problem/problem.js';
 import { pollUntil } from '../../http/request/poll-until.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { becameListable, type PersonKind, type PersonState } from '../model/person.js';
+import { becameListable, type Person, type PersonKind, type PersonState } from '../model/person.js';
 import type { PersonRow } from '../model/person-row.js';
 import { type PersonResponse, showPerson } from '../model/person-view.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
-import { type ResolveAction, type ResolveRefusal, resolveRefusal } from '../model/resolve-rule.js';
+import {
+  applyLink,
+  applyResolve,
+  RESOLVE_REFUSALS,
+  type ResolveAction,
+  resolveRefusal,
+} from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
-import { PeopleRepository } from '../store/people.repository.js';
+import { linkedColumns, PeopleRepository } from '../store/people.repository.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { DesiredStateRepository } from './desired-state.repository.js';
 
 /** States in which nothing more happens by itself. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 
-const REFUSALS: Record<ResolveRefusal, string> = {
-  'call-under-way': 'A call for this person is under way or not settled; wait until it needs a review or has failed.',
-  'has-platform-user':
-    'This person has a user on the platform, and create would make a second one; resolve with retry, or link to another user.',
-  'nothing-to-resolve': 'Nothing is to be settled for this person; only one that needs a review or has failed can be.',
-};
+/** Ahead of all imports, also of one that is paused. */
+const EXPEDITED = { lane: 'interactive', paused_by_import: null };
 
-/** What the EHR wants of people, and what it is shown of them. */
+/** A person that is locked and whose change is to be stored with the step that follows from it. */
+interface Change {
+  row: PersonRow;
+  /** What is known now; without it what `row` says. */
+  person?: Person;
+  columns?: object;
+}
+
+/** The desired state of people, and what the EHR is shown of them. */
 @Injectable()
 export class PeopleService {
   constructor(
@@ -34,29 +45,23 @@ export class PeopleService {
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly desired: DesiredStateRepository,
+    private readonly users: PlatformUsersRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
   ) {}
 
-  /** Wants a provider with this profile. */
-  async putProvider(externalId: string, profile: Profile): Promise<PersonResponse> {
-    const key: PersonKey = { kind: 'provider', externalId };
-    return this.change(key, async (tx) => this.desired.wantPerson(tx, key, profile));
-  }
-
   /**
-   * Wants a client with this profile and these providers.
+   * Wants a person with this profile; a client with these providers.
    *
    * @throws {Problem} 422 `unknown-provider` when the EHR never named one of them
    */
-  async putClient(externalId: string, profile: Profile, providers: string[]): Promise<PersonResponse> {
-    const key: PersonKey = { kind: 'client', externalId };
+  async put(key: PersonKey, profile: Profile, providers: string[] = []): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const id = await this.desired.wantPerson(tx, key, profile);
-      await this.desired.wantProviders(tx, id, providerIds);
-      return id;
+      if (key.kind === 'client') await this.desired.wantProviders(tx, id, providerIds);
+      return { row: await this.mustLoad(tx, id) };
     });
   }
 
@@ -65,35 +70,32 @@ export class PeopleService {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
-      const row = await this.mustFind(tx, key);
-      if (!row.person.wanted) throw notFound('client');
-      await this.desired.wantProviders(tx, row.id, providerIds);
-      await tx.query(
-        `UPDATE people SET lane = 'interactive', paused_by_import = NULL, fault = NULL, wanted_at = clock_timestamp() WHERE id = $1`,
-        [row.id],
-      );
-      return row.id;
+      const { id, person } = await this.mustFind(tx, key);
+      if (!person.wanted) throw notFound('client');
+      await this.desired.wantProviders(tx, id, providerIds);
+      const row = await this.mustLoad(tx, id);
+      return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wanted_at: row.context.now } };
     });
   }
 
   /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
-      const row = await this.mustFind(tx, key);
-      const clients = key.kind === 'provider' ? await this.desired.countClientsOf(tx, row.id) : 0;
+      const { id } = await this.mustFind(tx, key);
+      const clients = key.kind === 'provider' ? await this.desired.countClientsOf(tx, id) : 0;
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
         throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
       }
-      await this.desired.wantAbsence(tx, row.id);
-      return row.id;
+      await this.desired.wantAbsence(tx, id);
+      return { row: await this.mustLoad(tx, id) };
     });
   }
 
   /** Shows a person, waiting until it is settled or needs somebody. @param seconds to wait at most */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
-      const row = await this.people.find(this.database.pool, key.kind, key.externalId);
+      const row = await this.people.find(this.database.pool, key);
       if (!row) throw notFound(key.kind);
       return this.view(row);
     };
@@ -115,7 +117,7 @@ export class PeopleService {
   }
 
   /**
-   * Settles by a human being's word what the service could not.
+   * Resolves manually what the service could not settle.
    *
    * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
    */
@@ -123,17 +125,17 @@ export class PeopleService {
     return this.change(key, async (tx) => {
       const row = await this.mustFind(tx, key);
       const refusal = resolveRefusal(action, row.state, row.person);
-      if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state: row.state } });
-      if (action !== 'link') await this.desired.resolve(tx, row.id, action);
-      else if (!platformUserId) {
-        throw new Problem(422, 'platform-user-id-needed', 'To link, name the user of the platform in platformUserId.', {
-          pointer: '/platformUserId',
-        });
-      } else if (await this.people.isHeldByAnother(tx, row.id, platformUserId)) {
+      if (refusal) throw new Problem(409, refusal, RESOLVE_REFUSALS[refusal], { extensions: { state: row.state } });
+      if (action !== 'link') return { row, person: applyResolve(row.person, action), columns: EXPEDITED };
+      if (!platformUserId) {
+        const detail = 'To link, name the user of the platform in platformUserId.';
+        throw new Problem(422, 'platform-user-id-needed', detail, { pointer: '/platformUserId' });
+      }
+      if ((await this.users.fit(tx, platformUserId, row)).heldByAnother) {
         const detail = 'This user of the platform is linked to another person; find out which of the two it is.';
         throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
-      } else await this.desired.link(tx, row.id, platformUserId, 'resolved');
-      return row.id;
+      }
+      return { row, person: applyLink(row.person, platformUserId), columns: linkedColumns(row, 'resolved') };
     });
   }
 
@@ -164,26 +166,22 @@ export class PeopleService {
   }
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */
-  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<string>): Promise<PersonResponse> {
+  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
     const view = await this.database.transaction(async (tx) => {
-      const before = await this.people.find(tx, key.kind, key.externalId);
-      const id = await work(tx);
-      const row = await this.people.redecide(tx, id);
-      if (row.kind === 'client') await this.dependents.hurryProvidersOf(tx, id);
-      if (row.kind === 'provider' && becameListable(before?.person, row.person))
-        await this.dependents.clientsOf(tx, id);
-      const decided = await this.people.load(tx, id);
-      if (!decided) throw new Error('A person vanished while it was being changed.');
-      return this.view(decided);
+      const before = await this.people.find(tx, key);
+      const { row, person = row.person, columns } = await work(tx);
+      await this.people.update(tx, row, person, columns);
+      if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
+      else if (becameListable(before?.person, person)) await this.dependents.noteClientsOf(tx, row.id);
+      return this.view(await this.mustLoad(tx, row.id));
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
     return view;
   }
 
   private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
-    const named = new Map(
-      (await this.desired.nameProviders(tx, externalIds)).map((provider) => [provider.externalId, provider.id]),
-    );
+    if (externalIds.length === 0) return [];
+    const named = await this.desired.nameProviders(tx, externalIds);
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
       if (id) return id;
@@ -192,8 +190,14 @@ export class PeopleService {
     });
   }
 
+  private async mustLoad(tx: PoolClient, id: string): Promise<PersonRow> {
+    const row = await this.people.load(tx, id);
+    if (!row) throw new Error('A person vanished while it was being changed.');
+    return row;
+  }
+
   private async mustFind(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
-    const row = await this.people.find(tx, key.kind, key.externalId, true);
+    const row = await this.people.find(tx, key, true);
     if (!row) throw notFound(key.kind);
     return row;
   }

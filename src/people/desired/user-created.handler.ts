@@ -10,15 +10,15 @@ import {
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
 import type { PersonRow } from '../model/person-row.js';
+import { applyLink, applyUnlink } from '../model/resolve-rule.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
-import { PeopleRepository } from '../store/people.repository.js';
+import { linkedColumns, PeopleRepository, UNLINKED_COLUMNS } from '../store/people.repository.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
-import { DesiredStateRepository } from './desired-state.repository.js';
 
 /**
  * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
- * side. This settles a client whose create got no answer. Whoever is not named is listed as unknown to the EHR. Of a user
- * who is linked already the role counts: whoever was found by an email alone and has another is somebody else.
+ * side. This settles a client whose create got no answer. A user that names nobody is listed as unknown to the EHR. Of a
+ * user that is linked already the role counts: one that was found by an email alone and has another is somebody else's.
  */
 @Injectable()
 @HandlesEvents('USER_CREATED')
@@ -26,7 +26,6 @@ export class UserCreatedHandler implements EventHandler {
   constructor(
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
-    private readonly desired: DesiredStateRepository,
     private readonly users: PlatformUsersRepository,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
@@ -36,39 +35,41 @@ export class UserCreatedHandler implements EventHandler {
     const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
     const externalId = typeof externalUserId === 'string' ? externalUserId : null;
     const user = { platformUserId: userId, role, externalUserId: externalId };
-    if (!(await this.users.isDeleted(tx, userId))) await this.learn(tx, user);
-    await this.tell(tx, user);
+    if (!(await this.users.isDeleted(tx, userId))) await this.link(tx, user);
+    await this.announce(tx, user);
     return 'processed';
   }
 
-  private async learn(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
+  private async link(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
     const kind = kindOfRole(role);
     const holder = await this.people.findByUser(tx, platformUserId);
-    if (holder) return this.judgeRole(tx, holder, user);
-    const row = kind && externalUserId !== null ? await this.people.find(tx, kind, externalUserId, true) : undefined;
+    if (holder) return this.compareRole(tx, holder, user);
+    const row =
+      kind && externalUserId !== null
+        ? await this.people.find(tx, { kind, externalId: externalUserId }, true)
+        : undefined;
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
-    if (!isOpen) return this.users.keep(tx, user);
-    await this.desired.link(tx, row.id, platformUserId, 'event');
-    await this.people.redecide(tx, row.id);
-    if (kind === 'provider') await this.dependents.clientsOf(tx, row.id);
+    if (!isOpen) return this.users.save(tx, user);
+    await this.people.update(tx, row, applyLink(row.person, platformUserId), linkedColumns(row, 'event'));
   }
 
-  private async tell(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
+  private async announce(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
     const person = await this.people.findByUser(tx, userId);
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
   }
 
-  private async judgeRole(tx: PoolClient, { id, kind, person }: PersonRow, user: UnknownPlatformUser): Promise<void> {
+  private async compareRole(tx: PoolClient, row: PersonRow, user: UnknownPlatformUser): Promise<void> {
+    const { id, kind, person } = row;
     if (person.roleKnown) return;
-    if (kindOfRole(user.role) === kind) await this.desired.confirmRole(tx, id);
-    else {
-      await this.users.keep(tx, user);
-      await this.desired.unlink(tx, id);
+    if (kindOfRole(user.role) === kind) {
+      await this.people.update(tx, row, { ...person, roleKnown: true });
+      return;
     }
-    await this.people.redecide(tx, id);
-    if (kind === 'provider') await this.dependents.clientsOf(tx, id);
+    await this.users.save(tx, user);
+    await this.people.update(tx, row, applyUnlink(person), UNLINKED_COLUMNS);
+    if (kind === 'provider') await this.dependents.noteClientsOf(tx, id);
   }
 
   afterCommit(): void {

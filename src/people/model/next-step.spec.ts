@@ -15,7 +15,7 @@ const attempt = (operation: Operation, more: Partial<Attempt> = {}): Attempt => 
   lookUpAt: later,
   ...more,
 });
-const around = (more: Partial<DecisionContext> = {}): DecisionContext => ({
+const context = (more: Partial<DecisionContext> = {}): DecisionContext => ({
   now,
   claim: 'held',
   providers: [],
@@ -35,30 +35,30 @@ const rest = (state: string, code: string | null = null, until: Date | null = nu
 
 describe('on the way to the platform', () => {
   test('an email is claimed before it is spoken about', () => {
-    expect(nextStep(provider(), around({ claim: 'free' }))).toEqual({ do: 'claim' });
+    expect(nextStep(provider(), context({ claim: 'free' }))).toEqual({ do: 'claim' });
   });
 
   test('whoever can not claim its email is left for review without a call', () => {
-    expect(nextStep(provider(), around({ claim: 'taken' }))).toEqual(rest('needs-review', 'email-taken'));
+    expect(nextStep(provider(), context({ claim: 'taken' }))).toEqual(rest('needs-review', 'email-taken'));
   });
 
   test('a person with an email is checked before it is created', () => {
-    expect(nextStep(provider(), around())).toMatchObject({ operation: 'checkUser', subject: 'wanted' });
-    expect(nextStep(provider({ checkedAbsentAt: now }), around())).toMatchObject({ operation: 'createProvider' });
+    expect(nextStep(provider(), context())).toMatchObject({ operation: 'checkUser', subject: 'wanted' });
+    expect(nextStep(provider({ checkedAbsentAt: now }), context())).toMatchObject({ operation: 'createProvider' });
   });
 
   test('a check that is too old is made again', () => {
     const checkedAbsentAt = new Date(now.getTime() - CHECK_FRESH_MS);
-    expect(nextStep(provider({ checkedAbsentAt }), around())).toMatchObject({ operation: 'checkUser' });
+    expect(nextStep(provider({ checkedAbsentAt }), context())).toMatchObject({ operation: 'checkUser' });
   });
 
   test('a client without an email is created at once, by its primary alone', () => {
-    const step = nextStep(client(), around(named('u1', 'u2')));
+    const step = nextStep(client(), context(named('u1', 'u2')));
     expect(step).toMatchObject({ operation: 'createClient', providerUserIds: ['u1'] });
   });
 
   test('while the platform gives no answers, a create without an email waits for a check that is answered', () => {
-    const silent = around({ ...named('u1'), answersMissing: true });
+    const silent = context({ ...named('u1'), answersMissing: true });
     expect(nextStep(client(), silent)).toMatchObject({ operation: 'checkUser', subject: 'primary' });
     const findable = client({ email: 'a1', checkedAbsentAt: now });
     expect(nextStep(findable, silent)).toMatchObject({ operation: 'createClient' });
@@ -66,19 +66,19 @@ describe('on the way to the platform', () => {
 
   test('a client waits until each of its providers is mirrored', () => {
     const waiting = rest('waiting', 'provider-not-mirrored');
-    expect(nextStep(client(), around(named(null, 'u2')))).toEqual(waiting);
-    expect(nextStep(client(), around(named('u1', null)))).toEqual(waiting);
-    expect(nextStep(client({ platformUserId: 'u9' }), around(named('u1', null)))).toEqual(waiting);
+    expect(nextStep(client(), context(named(null, 'u2')))).toEqual(waiting);
+    expect(nextStep(client(), context(named('u1', null)))).toEqual(waiting);
+    expect(nextStep(client({ platformUserId: 'u9' }), context(named('u1', null)))).toEqual(waiting);
   });
 
   test('after a transient fault the same call may leave, but not before its time', () => {
-    expect(nextStep(provider({ retryAt: later, failures: 1 }), around())).toMatchObject({ notBefore: later });
+    expect(nextStep(provider({ retryAt: later, failures: 1 }), context())).toMatchObject({ notBefore: later });
   });
 
   test('a fault stops everything until somebody changes something', () => {
-    expect(nextStep(provider({ fault: 'rejected' }), around())).toEqual(rest('failed', 'rejected'));
+    expect(nextStep(provider({ fault: 'rejected' }), context())).toEqual(rest('failed', 'rejected'));
     const unwanted = provider({ fault: 'forbidden', wanted: false, platformUserId: 'u1' });
-    expect(nextStep(unwanted, around())).toEqual(rest('failed', 'forbidden'));
+    expect(nextStep(unwanted, context())).toEqual(rest('failed', 'forbidden'));
   });
 });
 
@@ -86,31 +86,31 @@ describe('when a create got no answer (trap 4)', () => {
   const unknown = provider({ attempt: attempt('createProvider') });
 
   test('nothing is asked before the platform can no longer commit late', () => {
-    expect(nextStep(unknown, around())).toEqual(rest('pending', 'outcome-unknown', later));
+    expect(nextStep(unknown, context())).toEqual(rest('pending', 'outcome-unknown', later));
   });
 
   test('then a check by the email that was sent tells, whatever email is wanted now and whoever holds it', () => {
-    const step = nextStep({ ...unknown, email: 'b2' }, around({ now: later, claim: 'taken' }));
+    const step = nextStep({ ...unknown, email: 'b2' }, context({ now: later, claim: 'taken' }));
     expect(step).toMatchObject({ operation: 'checkUser', subject: 'attempted' });
   });
 
   test('without an email a person must decide, but not while the call is under way', () => {
     const blind = client({ attempt: attempt('createClient', { email: null }) });
-    expect(nextStep(blind, around(named('u1')))).toEqual(rest('pending', 'outcome-unknown', later));
-    expect(nextStep(blind, around({ ...named('u1'), now: later }))).toEqual(rest('needs-review', 'create-unknown'));
+    expect(nextStep(blind, context(named('u1')))).toEqual(rest('pending', 'outcome-unknown', later));
+    expect(nextStep(blind, context({ ...named('u1'), now: later }))).toEqual(rest('needs-review', 'create-unknown'));
   });
 
   test('deleted meanwhile: with an email it is looked up, without one a person must decide', () => {
     const gone = { ...unknown, wanted: false };
-    expect(nextStep(gone, around())).toEqual(rest('deleting', 'outcome-unknown', later));
-    expect(nextStep(gone, around({ now: later }))).toMatchObject({ operation: 'checkUser', subject: 'attempted' });
+    expect(nextStep(gone, context())).toEqual(rest('deleting', 'outcome-unknown', later));
+    expect(nextStep(gone, context({ now: later }))).toMatchObject({ operation: 'checkUser', subject: 'attempted' });
     const blind = client({ wanted: false, attempt: attempt('createClient', { email: null }) });
-    expect(nextStep(blind, around({ now: later }))).toEqual(rest('needs-review', 'delete-unknown'));
+    expect(nextStep(blind, context({ now: later }))).toEqual(rest('needs-review', 'delete-unknown'));
   });
 
   test('nobody is checked and deleted for whom no create was ever attempted', () => {
-    expect(nextStep(provider({ wanted: false }), around())).toEqual(rest('deleted'));
-    expect(nextStep(provider({ wanted: false, checkedAbsentAt: now }), around())).toEqual(rest('deleted'));
+    expect(nextStep(provider({ wanted: false }), context())).toEqual(rest('deleted'));
+    expect(nextStep(provider({ wanted: false, checkedAbsentAt: now }), context())).toEqual(rest('deleted'));
   });
 });
 
@@ -118,8 +118,8 @@ describe('a client’s list (trap 7)', () => {
   const mapped = client({ platformUserId: 'u9', appliedProviders: ['u1', 'u2'] });
 
   test('is replaced as a whole when it differs from what was applied, also in order', () => {
-    expect(nextStep(mapped, around(named('u1', 'u2')))).toEqual(rest('synced'));
-    expect(nextStep(mapped, around(named('u2', 'u1')))).toMatchObject({
+    expect(nextStep(mapped, context(named('u1', 'u2')))).toEqual(rest('synced'));
+    expect(nextStep(mapped, context(named('u2', 'u1')))).toMatchObject({
       operation: 'setClientProviders',
       providerUserIds: ['u2', 'u1'],
     });
@@ -127,13 +127,13 @@ describe('a client’s list (trap 7)', () => {
 
   test('is sent when it is not known', () => {
     const linked = { ...mapped, appliedProviders: null };
-    expect(nextStep(linked, around(named('u1', 'u2')))).toMatchObject({ operation: 'setClientProviders' });
+    expect(nextStep(linked, context(named('u1', 'u2')))).toMatchObject({ operation: 'setClientProviders' });
   });
 
   test('is sent once more when an earlier one without an answer can no longer come over it', () => {
     const doubtful = { ...mapped, attempt: attempt('setClientProviders') };
-    expect(nextStep(doubtful, around(named('u1', 'u2')))).toEqual(rest('synced', null, later));
-    const step = nextStep(doubtful, around({ ...named('u1', 'u2'), now: later }));
+    expect(nextStep(doubtful, context(named('u1', 'u2')))).toEqual(rest('synced', null, later));
+    const step = nextStep(doubtful, context({ ...named('u1', 'u2'), now: later }));
     expect(step).toMatchObject({ operation: 'setClientProviders' });
   });
 });
@@ -142,32 +142,34 @@ describe('on the way out', () => {
   const mapped = provider({ wanted: false, platformUserId: 'u1' });
 
   test('a user of the platform is deleted', () => {
-    expect(nextStep(mapped, around())).toMatchObject({ operation: 'deleteUser', state: 'deleting' });
+    expect(nextStep(mapped, context())).toMatchObject({ operation: 'deleteUser', state: 'deleting' });
   });
 
   test('a provider stays while a client’s list still holds it and is about to change', () => {
-    expect(nextStep(mapped, around({ stillListed: true }))).toEqual(rest('deleting', 'clients-still-listed'));
+    expect(nextStep(mapped, context({ stillListed: true }))).toEqual(rest('deleting', 'clients-still-listed'));
   });
 
   test('a client that was linked by its email alone, of unknown role, is not deleted by itself', () => {
     const linked = client({ wanted: false, platformUserId: 'u9', roleKnown: false });
-    expect(nextStep(linked, around())).toEqual(rest('needs-review', 'delete-linked'));
-    expect(nextStep({ ...linked, roleKnown: true }, around())).toMatchObject({ operation: 'deleteUser' });
+    expect(nextStep(linked, context())).toEqual(rest('needs-review', 'delete-linked'));
+    expect(nextStep({ ...linked, roleKnown: true }, context())).toMatchObject({ operation: 'deleteUser' });
     const clinician = provider({ wanted: false, platformUserId: 'u9', roleKnown: false });
-    expect(nextStep(clinician, around())).toMatchObject({ operation: 'deleteUser' });
+    expect(nextStep(clinician, context())).toMatchObject({ operation: 'deleteUser' });
   });
 
   test('a review does not keep a person', () => {
-    const step = nextStep({ ...mapped, review: 'platform-user-missing' }, around());
+    const step = nextStep({ ...mapped, review: 'platform-user-missing' }, context());
     expect(step).toMatchObject({ operation: 'deleteUser' });
   });
 
   test('wanted again after a delete without an answer: the delete is seen through first', () => {
     const revived = { ...mapped, wanted: true, attempt: attempt('deleteUser', { lookUpAt: earlier }) };
-    expect(nextStep(revived, around())).toMatchObject({ operation: 'deleteUser', state: 'pending' });
+    expect(nextStep(revived, context())).toMatchObject({ operation: 'deleteUser', state: 'pending' });
   });
 });
 
 test('a changed name or email of somebody mirrored asks for no call: the platform has none for it (trap 8)', () => {
-  expect(nextStep(provider({ platformUserId: 'u1', email: 'b2' }), around({ claim: 'taken' }))).toEqual(rest('synced'));
+  expect(nextStep(provider({ platformUserId: 'u1', email: 'b2' }), context({ claim: 'taken' }))).toEqual(
+    rest('synced'),
+  );
 });

@@ -41,51 +41,51 @@ export const CHECK_FRESH_MS = 10 * 60_000;
  * Pure: the same person and surroundings give the same step. Whoever takes the step merges its outcome with
  * `applyGrant` and `applyAnswer`, and asks again.
  */
-export function nextStep(person: Person, around: DecisionContext): Step {
+export function nextStep(person: Person, context: DecisionContext): Step {
   if (person.fault) return rest('failed', person.fault);
-  return person.wanted ? towardsPresence(person, around) : towardsAbsence(person, around);
+  return person.wanted ? towardsPresence(person, context) : towardsAbsence(person, context);
 }
 
-function towardsPresence(person: Person, around: DecisionContext): Step {
+function towardsPresence(person: Person, context: DecisionContext): Step {
   if (person.review) return review(person.review);
-  if (person.platformUserId !== null) return mirrored(person, around);
-  if (person.attempt) return settleAttempt(person, around, 'pending', 'create-unknown');
-  if (person.email !== null && around.claim === 'taken') return review('email-taken');
-  if (person.email !== null && around.claim === 'free') return { do: 'claim' };
-  if (awaitsProvider(person, around)) return rest('waiting', 'provider-not-mirrored');
-  if (person.email !== null && !checkedLately(person, around.now)) {
+  if (person.platformUserId !== null) return mirrored(person, context);
+  if (person.attempt) return settleAttempt(person, context, 'pending', 'create-unknown');
+  if (person.email !== null && context.claim === 'taken') return review('email-taken');
+  if (person.email !== null && context.claim === 'free') return { do: 'claim' };
+  if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
+  if (person.email !== null && !checkedLately(person, context.now)) {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
   // A lost create without an email costs a human being's time: first it is asked whether the platform answers at all.
-  if (person.email === null && around.answersMissing) {
+  if (person.email === null && context.answersMissing) {
     return call(person, 'checkUser', 'pending', { subject: 'primary' });
   }
-  return call(person, 'createClient', 'pending', { providerUserIds: wantedList(around).slice(0, 1) });
+  return call(person, 'createClient', 'pending', { providerUserIds: wantedList(context).slice(0, 1) });
 }
 
-function mirrored(person: Person, around: DecisionContext): Step {
+function mirrored(person: Person, context: DecisionContext): Step {
   // A delete that may have been done is seen through: only then is it known that the person must be made anew.
   if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
   if (person.kind === 'provider') return rest('synced', null);
-  if (awaitsProvider(person, around)) return rest('waiting', 'provider-not-mirrored');
-  const wanted = wantedList(around);
+  if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
+  const wanted = wantedList(context);
   if (person.appliedProviders !== null && sameList(person.appliedProviders, wanted)) {
     if (!person.attempt) return rest('synced', null);
     // An earlier list without an answer may still be done over this one: this one is sent again when it no longer can.
-    if (around.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
+    if (context.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
   }
   return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
 }
 
-function towardsAbsence(person: Person, around: DecisionContext): Step {
+function towardsAbsence(person: Person, context: DecisionContext): Step {
   if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
     if (isFoundByEmailAlone(person)) return review('delete-linked');
-    if (around.stillListed) return rest('deleting', 'clients-still-listed');
+    if (context.stillListed) return rest('deleting', 'clients-still-listed');
     return call(person, 'deleteUser', 'deleting');
   }
-  if (person.attempt) return settleAttempt(person, around, 'deleting', 'delete-unknown');
+  if (person.attempt) return settleAttempt(person, context, 'deleting', 'delete-unknown');
   return rest('deleted', null);
 }
 
@@ -94,19 +94,19 @@ export function isFoundByEmailAlone(person: Person): boolean {
   return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
 }
 
-function settleAttempt(person: Person, around: DecisionContext, state: PersonState, code: Review): Step {
+function settleAttempt(person: Person, context: DecisionContext, state: PersonState, code: Review): Step {
   const { attempt } = person;
-  if (attempt && around.now < attempt.lookUpAt) return rest(state, 'outcome-unknown', attempt.lookUpAt);
+  if (attempt && context.now < attempt.lookUpAt) return rest(state, 'outcome-unknown', attempt.lookUpAt);
   if (!attempt || attempt.email === null) return review(code);
   return call(person, 'checkUser', state, { subject: 'attempted' });
 }
 
-function awaitsProvider(person: Person, around: DecisionContext): boolean {
-  return person.kind === 'client' && around.providers.some((provider) => provider.platformUserId === null);
+function awaitsProvider(person: Person, context: DecisionContext): boolean {
+  return person.kind === 'client' && context.providers.some((provider) => provider.platformUserId === null);
 }
 
-function wantedList(around: DecisionContext): string[] {
-  return around.providers.flatMap((provider) => provider.platformUserId ?? []);
+function wantedList(context: DecisionContext): string[] {
+  return context.providers.flatMap((provider) => provider.platformUserId ?? []);
 }
 
 function checkedLately(person: Person, now: Date): boolean {

@@ -1,8 +1,11 @@
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { newestOutcomes, UNANSWERED } from '../../platform/rate-limit/rate-limiter.repository.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
-import type { DecisionContext, Person, PersonKind, PersonState, WantedProvider } from './person.js';
-import { fromColumns, type KnownColumns } from './person-columns.js';
+import type { DecisionContext, Operation, Person, PersonKind, PersonState, WantedProvider } from './person.js';
+
+/** How a person came by its user: made here, found by the email, told by the platform, or linked by a human being. */
+export const ORIGINS = ['created', 'linked', 'event', 'resolved'] as const;
+export type Origin = (typeof ORIGINS)[number];
 
 /** A person's row with everything that its next step depends on. */
 export interface PersonRow {
@@ -15,14 +18,14 @@ export interface PersonRow {
   errorCode: string | null;
   updatedAt: Date;
   person: Person;
-  around: DecisionContext;
+  context: DecisionContext;
   /** A client's list on the platform as last known, also while a change of it is under way. */
   listed: string[];
   wantedAt: Date;
   /** Null while it has none. */
   origin: Origin | null;
-  /** Whether it holds the claim of an email that it neither wants nor may have given to the platform. */
-  hasStrayClaims: boolean;
+  /** The emails that no other person may be looked up or created by. */
+  emailClaims: string[];
   lease: Lease | null;
   sealed: {
     profile: Buffer;
@@ -35,12 +38,62 @@ export interface PersonRow {
   };
 }
 
+/** The observed side of a person: what the EHR says is never stored with it. */
+export type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
+
+/** The observed side in its columns. @param listed the list as last known, kept while it is not known */
+export function toColumns({ attempt, refusal, ...known }: Known, listed: string[]) {
+  return {
+    platform_user_id: known.platformUserId,
+    role_known: known.roleKnown,
+    given_primary: known.givenPrimary,
+    lost_creates: known.lostCreates,
+    conflicted: known.conflicted,
+    checked_absent_at: known.checkedAbsentAt,
+    applied_providers: known.appliedProviders ?? listed,
+    providers_known: known.appliedProviders !== null,
+    attempt_call_id: attempt?.callId ?? null,
+    attempt_operation: attempt?.operation ?? null,
+    attempt_email: attempt?.email == null ? null : Buffer.from(attempt.email, 'hex'),
+    attempt_look_up_at: attempt?.lookUpAt ?? null,
+    fault: known.fault,
+    review: known.review,
+    refused_operation: refusal?.operation ?? null,
+    refused_at: refusal?.at ?? null,
+    failures: known.failures,
+    retry_at: known.retryAt,
+  };
+}
+
+export type KnownColumns = ReturnType<typeof toColumns>;
+
+/** The observed side from its columns. */
+export function fromColumns(columns: KnownColumns): Known {
+  const { attempt_call_id: callId, attempt_operation: operation, attempt_look_up_at: lookUpAt } = columns;
+  const isOpen = callId !== null && operation !== null && lookUpAt !== null;
+  const { refused_operation: refused, refused_at: refusedAt } = columns;
+  return {
+    platformUserId: columns.platform_user_id,
+    roleKnown: columns.role_known,
+    givenPrimary: columns.given_primary,
+    attempt: isOpen ? { callId, operation, email: columns.attempt_email?.toString('hex') ?? null, lookUpAt } : null,
+    lostCreates: columns.lost_creates,
+    conflicted: columns.conflicted,
+    checkedAbsentAt: columns.checked_absent_at,
+    appliedProviders: columns.providers_known ? columns.applied_providers : null,
+    fault: columns.fault,
+    review: columns.review,
+    refusal: refused === null || refusedAt === null ? null : { operation: refused, at: refusedAt },
+    retryAt: columns.retry_at,
+    failures: columns.failures,
+  };
+}
+
 /** Reads a person with everything that its next step depends on; append a WHERE about `p`. */
 export const SELECT_PERSON = `
   SELECT p.*, encode(p.email_fingerprint, 'hex') AS email, clock_timestamp() AS now,
     (SELECT c.person_id FROM email_claims c WHERE c.fingerprint = p.email_fingerprint) AS claim_holder,
-    p.platform_user_id IS NULL AND EXISTS (SELECT 1 FROM email_claims c WHERE c.person_id = p.id
-      AND c.fingerprint IS DISTINCT FROM p.email_fingerprint AND c.fingerprint IS DISTINCT FROM p.attempt_email) AS has_stray_claims,
+    ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS email_claims,
     p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
       SELECT count(*) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome')
       FROM ${newestOutcomes('true')}) AS answers_missing,
@@ -58,12 +111,8 @@ export const SELECT_PERSON = `
         AND c.state IN ('pending', 'waiting')) AS still_listed
   FROM people p`;
 
-/** How a person came by its user: made here, found by the email, told by the platform, or linked by a human being. */
-export const ORIGINS = ['created', 'linked', 'event', 'resolved'] as const;
-export type Origin = (typeof ORIGINS)[number];
-
-/** A row as PostgreSQL gives it. */
-export interface RawPerson extends KnownColumns {
+/** A row of `SELECT_PERSON` as PostgreSQL gives it. */
+export interface SelectedPerson extends KnownColumns {
   id: string;
   kind: PersonKind;
   external_id: string;
@@ -72,15 +121,14 @@ export interface RawPerson extends KnownColumns {
   wanted: boolean;
   now: Date;
   email: string | null;
-  has_stray_claims: boolean;
+  email_claims: string[];
   wanted_at: Date;
   origin: Origin | null;
   claim_holder: string | null;
   wanted_providers: WantedProvider[] | null;
   still_listed: boolean;
   answers_missing: boolean | null;
-  primary_profile: Buffer | null;
-  step: string | null;
+  step: Operation | null;
   error_code: string | null;
   updated_at: Date;
   lease_owner: string | null;
@@ -88,41 +136,43 @@ export interface RawPerson extends KnownColumns {
   profile: Buffer;
   applied_profile: Buffer | null;
   attempt_profile: Buffer | null;
+  primary_profile: Buffer | null;
   invite_url: Buffer | null;
   error_text: Buffer | null;
 }
 
-/** A row of `SELECT_PERSON`, taken apart into what is wanted, known and around. */
-export function toPersonRow(raw: RawPerson): PersonRow {
+/** Takes a row of `SELECT_PERSON` apart into what is wanted, what is known, and the context of the decision. */
+export function toPersonRow(selected: SelectedPerson): PersonRow {
+  const { id, kind, lane, state, step, ...row } = selected;
   return {
-    id: raw.id,
-    kind: raw.kind,
-    externalId: raw.external_id,
-    lane: raw.lane,
-    state: raw.state,
-    step: raw.step,
-    errorCode: raw.error_code,
-    updatedAt: raw.updated_at,
-    person: { kind: raw.kind, wanted: raw.wanted, email: raw.email, ...fromColumns(raw) },
-    around: {
-      now: raw.now,
-      claim: raw.claim_holder === null ? 'free' : raw.claim_holder === raw.id ? 'held' : 'taken',
-      providers: raw.wanted_providers ?? [],
-      stillListed: raw.still_listed,
-      answersMissing: raw.answers_missing ?? false,
+    id,
+    kind,
+    lane,
+    state,
+    step,
+    listed: row.applied_providers,
+    externalId: row.external_id,
+    errorCode: row.error_code,
+    updatedAt: row.updated_at,
+    person: { kind, wanted: row.wanted, email: row.email, ...fromColumns(selected) },
+    context: {
+      now: row.now,
+      claim: row.claim_holder === null ? 'free' : row.claim_holder === id ? 'held' : 'taken',
+      providers: row.wanted_providers ?? [],
+      stillListed: row.still_listed,
+      answersMissing: row.answers_missing ?? false,
     },
-    listed: raw.applied_providers,
-    wantedAt: raw.wanted_at,
-    origin: raw.platform_user_id === null ? null : raw.origin,
-    hasStrayClaims: raw.has_stray_claims,
-    lease: raw.lease_owner === null ? null : { key: raw.id, owner: raw.lease_owner, no: raw.lease_no },
+    wantedAt: row.wanted_at,
+    origin: row.platform_user_id === null ? null : row.origin,
+    emailClaims: row.email_claims,
+    lease: row.lease_owner === null ? null : { key: id, owner: row.lease_owner, no: row.lease_no },
     sealed: {
-      profile: raw.profile,
-      appliedProfile: raw.applied_profile,
-      attemptProfile: raw.attempt_profile,
-      inviteUrl: raw.invite_url,
-      primaryProfile: raw.primary_profile,
-      errorText: raw.error_text,
+      profile: row.profile,
+      appliedProfile: row.applied_profile,
+      attemptProfile: row.attempt_profile,
+      inviteUrl: row.invite_url,
+      primaryProfile: row.primary_profile,
+      errorText: row.error_text,
     },
   };
 }

@@ -56,7 +56,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     externalId: row.externalId,
     kind: row.kind,
     ...profile,
-    ...(row.kind === 'client' && { providers: row.around.providers.map((provider) => provider.externalId) }),
+    ...(row.kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
     platformUserId: row.person.platformUserId,
     origin: row.origin,
     inviteUrl: row.sealed.inviteUrl && seal.openInviteUrl(row, row.sealed.inviteUrl),

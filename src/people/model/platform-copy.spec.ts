@@ -12,7 +12,7 @@ function row(
 ): PersonRow {
   const person = { ...newcomer(kind), platformUserId: 'u9', givenPrimary: more.givenPrimary ?? null };
   const providers = more.primary ? [{ externalId: 'p1', platformUserId: more.primary }] : [];
-  return { kind, origin, person, around: { providers } } as unknown as PersonRow;
+  return { kind, origin, person, context: { providers } } as unknown as PersonRow;
 }
 
 test('what changed after the platform was given the person is told, never pushed (trap 8)', () => {

@@ -29,7 +29,7 @@ export function platformCopy(row: PersonRow, wanted: Profile, given: Profile | n
   };
   if (row.kind === 'provider') return copy;
   // The list of providers has no order that the platform states: the primary is whom the create named.
-  const primary = row.around.providers[0]?.platformUserId ?? null;
+  const primary = row.context.providers[0]?.platformUserId ?? null;
   const { givenPrimary } = row.person;
   if (givenPrimary === null) copy.unknownThere.push('primaryProvider');
   else if (primary !== null && primary !== givenPrimary) copy.notPushable.push('primaryProvider');

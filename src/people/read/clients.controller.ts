@@ -34,7 +34,11 @@ export class ClientsController extends PersonController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonResponse> {
     const { email, firstName, lastName, providers } = dto;
-    const view = await this.people.putClient(externalId, { email: email ?? null, firstName, lastName }, providers);
+    const view = await this.people.put(
+      { kind: 'client', externalId },
+      { email: email ?? null, firstName, lastName },
+      providers,
+    );
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
   }
 

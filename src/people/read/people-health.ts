@@ -1,13 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
-import { CircuitRepository } from '../store/circuit.repository.js';
+import { CircuitsRepository, type StopCode } from '../store/circuits.repository.js';
+
+const REASONS: Record<StopCode, (operations: string) => string> = {
+  'platform-address': (operations) =>
+    `What answers ${operations} is not the platform's user management: check PLATFORM_BASE_URL and PLATFORM_CONTRACT; work is kept.`,
+  'platform-unauthorized': (operations) =>
+    `The platform answers 403 to ${operations}: check PLATFORM_API_KEY; work is kept.`,
+  'platform-fault': (operations) =>
+    `The platform gives no readable answer to ${operations}: single calls find out when it does; work is kept.`,
+};
 
 /** How the mirror is: what stopped an operation, or a contract that lacks the API key's header, degrade it. */
 @Injectable()
 export class PeopleHealth {
   constructor(
-    private readonly circuits: CircuitRepository,
+    private readonly circuits: CircuitsRepository,
     private readonly platform: PlatformPeople,
   ) {}
 
@@ -20,19 +29,14 @@ export class PeopleHealth {
       };
     }
     const stopped = await this.circuits.stopped();
-    if (stopped.length === 0) return this.answers();
-    const operations = stopped.map(({ operation }) => operation).join(', ');
-    const reason = stopped.some(({ code }) => code === 'platform-address')
-      ? `What answers ${operations} is not the platform's user management: check PLATFORM_BASE_URL and PLATFORM_CONTRACT; work is kept.`
-      : `The platform answers 403 to ${operations}: check PLATFORM_API_KEY; work is kept.`;
-    return { status: 'degraded', reason, facts: { stopped: operations } };
-  }
-
-  private async answers(): Promise<Health> {
-    const silent = await this.circuits.silent();
-    if (silent.length === 0) return { status: 'ok' };
-    const operations = silent.join(', ');
-    const reason = `The platform gives no readable answer to ${operations}: single calls find out when it does; work is kept.`;
-    return { status: 'degraded', reason, facts: { stopped: operations } };
+    const [first] = stopped;
+    if (!first) return { status: 'ok' };
+    const isRefused = first.code !== 'platform-fault';
+    const operations = stopped
+      .filter(({ code }) => (code !== 'platform-fault') === isRefused)
+      .map(({ operation }) => operation)
+      .join(', ');
+    const code = stopped.some((one) => one.code === 'platform-address') ? 'platform-address' : first.code;
+    return { status: 'degraded', reason: REASONS[code](operations), facts: { stopped: operations } };
   }
 }

@@ -32,7 +32,7 @@ export class ProvidersController extends PersonController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PersonResponse> {
     const { email, firstName, lastName } = dto;
-    const view = await this.people.putProvider(externalId, { email, firstName, lastName });
+    const view = await this.people.put({ kind: 'provider', externalId }, { email, firstName, lastName });
     return answerWith(reply, await this.people.awaitSettled(view, wait, signal), 'synced');
   }
 }

@@ -45,14 +45,14 @@ export class TraceService {
 
   /** @throws {Problem} 404 when nobody ever named this person */
   async trace(key: PersonKey): Promise<Trace> {
-    const row = await this.people.find(this.database.pool, key.kind, key.externalId);
+    const row = await this.people.find(this.database.pool, key);
     if (!row)
       throw new Problem(
         404,
         `${key.kind}-not-found`,
         `No ${key.kind} with this external id is known; check the id and the kind.`,
       );
-    const { person, around } = row;
+    const { person, context } = row;
     const { rows: history } = await this.database.pool.query<TracedCall>(
       `SELECT granted_at AS at, operation, lane, status, outcome, duration_ms AS "durationMs"
        FROM platform_calls WHERE person_id = $1 ORDER BY id DESC LIMIT 100`,
@@ -65,7 +65,7 @@ export class TraceService {
       wanted: {
         present: person.wanted,
         hasEmail: person.email !== null,
-        providers: around.providers.map(({ externalId, platformUserId }) => ({
+        providers: context.providers.map(({ externalId, platformUserId }) => ({
           externalId,
           mirrored: platformUserId !== null,
         })),
@@ -75,10 +75,10 @@ export class TraceService {
         unsettledCreate: unsettledCreate(person.attempt),
         checkedAbsentAt: person.checkedAbsentAt?.toISOString() ?? null,
         appliedProviders: person.appliedProviders,
-        emailClaim: person.email === null ? null : around.claim,
+        emailClaim: person.email === null ? null : context.claim,
         failures: person.failures,
       },
-      nextStep: explain(nextStep(person, around), person),
+      nextStep: explain(nextStep(person, context), person),
       history,
     };
   }

@@ -13,13 +13,12 @@ import type { Lease } from '../../queue/due-rows/lease.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type CallStep, isCreate } from '../model/next-step.js';
 import type { PersonRow } from '../model/person-row.js';
-import { CircuitRepository, type OpenCircuits } from '../store/circuit.repository.js';
+import { CircuitsRepository, type OpenCircuits } from '../store/circuits.repository.js';
 import { DuePeopleRepository, LANES } from '../store/due-people.repository.js';
-import { StoppedImportsRepository } from '../store/paused-imports.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 
-/** A person's turn: the step to take, the slot for it, and the lease under which it is taken. */
-export interface Turn {
+/** A person to call the platform for: the call, its permit, and the lease under which it is made. */
+export interface Claim {
   row: PersonRow;
   step: CallStep;
   grant: CallGrant;
@@ -28,30 +27,30 @@ export interface Turn {
   sendBeforeMs: number;
 }
 
-/** What came of asking for a turn. */
+/** What came of asking for a claim. */
 export interface ClaimOutcome {
-  turn: Turn | null;
-  /** Nobody could be had: who is due all the same is locked by somebody else. */
+  claim: Claim | null;
+  /** Nobody could be claimed: a person who is due all the same is locked by another transaction. */
   nobody: boolean;
 }
 
-/** The commit of a turn was not confirmed: whether it stands is not known, so its call must not be sent. */
+/** The commit of a claim was not confirmed: whether it stands is not known, so its call must not be sent. */
 export class UnconfirmedCommit extends Error {
   /** @param fault what the commit, or a statement before it, threw */
   constructor(
-    readonly turn: Turn,
+    readonly claim: Claim,
     readonly fault: unknown,
   ) {
-    super('The commit of a turn was not confirmed.');
+    super('The commit of a claim was not confirmed.');
   }
 }
 
-/** People without a call to make that one transaction decides on before it lets others have the lock. */
-const DECISIONS_PER_TURN = 50;
+/** People without a call to make that one transaction decides on before it releases the budget's lock. */
+const DECISIONS_PER_CLAIM = 50;
 
 /**
- * Grants turns: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
- * commits slot, intent and lease together. When it can't commit, nothing is sent.
+ * Claims people: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
+ * commits permit, intent and lease together. When it can't commit, nothing is sent.
  */
 @Injectable()
 export class ClaimRepository {
@@ -65,67 +64,59 @@ export class ClaimRepository {
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
     private readonly people: PeopleRepository,
-    private readonly circuits: CircuitRepository,
+    private readonly circuits: CircuitsRepository,
     private readonly due: DuePeopleRepository,
-    private readonly stopped: StoppedImportsRepository,
   ) {
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
     this.unknownAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
-  /** Asks for a turn. @throws {UnconfirmedCommit}, or the database's error; then nothing was granted */
-  async next(): Promise<ClaimOutcome> {
-    if (!this.due.mayLease()) return { turn: null, nobody: true };
-    let offered: Turn | null = null;
-    const offer = this.database.transaction(async (tx) => {
-      if (offered) this.due.done((offered as Turn).lease);
-      offered = null;
-      const granted = await this.offer(tx);
-      offered = granted.turn;
-      if (offered) this.due.hold(offered.lease);
-      return granted;
+  /** Claims the next person. @throws {UnconfirmedCommit}, or the database's error; then nothing was granted */
+  async claimNext(): Promise<ClaimOutcome> {
+    if (!this.due.mayLease()) return { claim: null, nobody: true };
+    let attempted: Claim | null = null;
+    const committed = this.database.transaction(async (tx) => {
+      if (attempted) this.due.release((attempted as Claim).row.id);
+      attempted = null;
+      const outcome = await this.claim(tx);
+      attempted = outcome.claim;
+      if (attempted) this.due.hold(attempted.row.id);
+      return outcome;
     });
-    return offer.catch((error: unknown) => {
-      throw offered ? new UnconfirmedCommit(offered, error) : error;
+    return committed.catch((error: unknown) => {
+      throw attempted ? new UnconfirmedCommit(attempted, error) : error;
     });
   }
 
-  private async offer(tx: PoolClient): Promise<ClaimOutcome> {
+  private async claim(tx: PoolClient): Promise<ClaimOutcome> {
     const window = await this.calls.lockWindow(tx);
     const open = await this.circuits.open(tx, window.now);
-    for (let decisions = 0; decisions < DECISIONS_PER_TURN; decisions++) {
-      const prober = await this.prober(tx, window, open);
-      const row = prober ?? (await this.pick(tx, window, open));
-      if (!row) return { turn: null, nobody: decisions === 0 };
-      if (row.lane === 'bulk' && (await this.stopped.holdBack(tx, row.id))) continue;
-      const step = await this.people.decide(tx, row);
-      if (step.do !== 'call' || (step.notBefore && step.notBefore > window.now)) continue;
-      if (open.blocked.includes(step.operation) || (!prober && open.probing.includes(step.operation))) continue;
-      return { turn: await this.grant(tx, window, open, row, step), nobody: false };
+    const lanes = LANES.filter((lane) => this.calls.earliest(lane, window) <= window.now);
+    for (let decisions = 0; decisions < DECISIONS_PER_CLAIM; decisions++) {
+      const prober = await this.prober(tx, window, lanes, open);
+      const id = prober ?? (await this.due.take(tx, lanes, [...open.blocked, ...open.probing], window.now));
+      const row = id === undefined ? undefined : await this.people.load(tx, id);
+      if (!row) return { claim: null, nobody: decisions === 0 };
+      if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
+      const step = await this.people.decide(tx, row, row.person);
+      const isCallable =
+        step.do === 'call' &&
+        !(step.notBefore && step.notBefore > window.now) &&
+        !open.blocked.includes(step.operation) &&
+        (prober !== undefined || !open.probing.includes(step.operation));
+      if (isCallable) return { claim: await this.grant(tx, window, open, row, step), nobody: false };
+      await this.people.save(tx, row, row.person, step);
     }
-    return { turn: null, nobody: false };
+    return { claim: null, nobody: false };
   }
 
-  /**
-   * Who probes an open circuit: whoever was refused longest ago or never, in either lane, so that people whom the
-   * platform refuses for themselves do not take every probe.
-   */
-  private async prober(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
+  /** Who probes an open circuit: the person refused longest ago or never, in either lane. */
+  private async prober(tx: PoolClient, window: CallWindow, lanes: Lane[], open: OpenCircuits) {
     for (const operation of open.probing) {
-      const id = await this.due.takeProber(tx, this.lanes(window), operation, window.now);
-      if (id !== undefined) return this.people.load(tx, id);
+      const id = await this.due.takeProber(tx, lanes, operation, window.now);
+      if (id !== undefined) return id;
     }
     return undefined;
-  }
-
-  /** The lanes that may call now, the most urgent first. */
-  private lanes(window: CallWindow): Lane[] {
-    return LANES.filter((lane) => this.calls.earliest(lane, window) <= window.now);
-  }
-
-  private async pick(tx: PoolClient, window: CallWindow, open: OpenCircuits): Promise<PersonRow | undefined> {
-    const id = await this.due.take(tx, this.lanes(window), [...open.blocked, ...open.probing], window.now);
-    return id === undefined ? undefined : this.people.load(tx, id);
   }
 
   private async grant(
@@ -134,22 +125,23 @@ export class ClaimRepository {
     open: OpenCircuits,
     row: PersonRow,
     step: CallStep,
-  ): Promise<Turn> {
+  ): Promise<Claim> {
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const call = { personId: row.id, operation: step.operation, lane: row.lane };
     const grant = await this.calls.grant(tx, window, call);
     const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
-    await this.people.saveKnown(tx, row, person);
-    // All but a create may be done again: whoever goes on for a process that died need not wait for its last call.
-    const lease = await this.due.lease(tx, row.id, isCreate(step) ? this.callMs : 0);
+    // All but a create may be done again: after a crash another process need not wait until the call took effect.
+    const { owner } = this.due;
+    const no = await this.people.save(tx, row, person, step, {}, { owner, effectMs: isCreate(step) ? this.callMs : 0 });
     if (open.probing.includes(step.operation)) await this.circuits.probe(tx, step.operation);
+    const lease = { key: row.id, owner, no };
     return { row: { ...row, person, lease }, step, grant, lease, sendBeforeMs };
   }
 
   /**
-   * When the next turn can be had: somebody must be due, and a slot free for that lane. Asked for without locks, apart
-   * from any grant, whose call has a second to leave.
+   * When the next person can be claimed: one must be due, and a slot free for its lane. Read without locks, apart from
+   * any grant, whose call has a second to leave.
    *
    * @returns milliseconds from now, by the database's clock alone; null: when something changes
    */
@@ -157,7 +149,7 @@ export class ClaimRepository {
     const sql = this.database.pool;
     const window = await this.calls.readWindow(sql);
     const open = await this.circuits.open(sql, window.now);
-    const heads = await this.due.soonest(sql, open.blocked);
+    const heads = await this.due.heads(sql, open.blocked);
     const moments = heads.map(({ lane, dueAt }) =>
       Math.max(dueAt.getTime(), this.calls.earliest(lane, window).getTime()),
     );

@@ -5,10 +5,44 @@ import { UsersClient } from '../../platform/clients/users-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CallOptions } from '../../platform/http/platform-http.js';
-import type { CallStep } from '../model/next-step.js';
+import type { CallOutcome } from '../../platform/rate-limit/rate-limiter.repository.js';
+import type { Answer } from '../model/apply-answer.js';
+import { type CallStep, isCreate } from '../model/next-step.js';
 import type { PersonRow } from '../model/person-row.js';
 import { type Profile, ProfileSeal } from '../model/profile.js';
-import type { CallAnswer, CallResult } from './results.repository.js';
+
+/** What a call came to: for the person, for the log, and what is to be stored. */
+export interface CallResult {
+  answer: CallAnswer;
+  outcome: CallOutcome;
+  /** Shown as `sync.error.code` while the person is not settled. */
+  errorCode: string | null;
+  /** The platform's words; may hold personal data. */
+  errorText: string | null;
+  inviteUrl: string | null;
+}
+
+/** An answer as the platform gives it: whose user it is, and whose a refusal is, only the database can tell. */
+export type CallAnswer =
+  | Exclude<Answer, { kind: 'exists' } | { kind: 'created' } | { kind: 'forbidden' } | { kind: 'refused-for-all' }>
+  | { kind: 'exists'; userId: string }
+  | { kind: 'created'; userId: string }
+  | { kind: 'unauthorized' }
+  | { kind: 'wrong-address' };
+
+const nothingSent = (kind: 'not-sent' | 'unreachable', outcome: string, errorCode: string | null): CallResult => ({
+  answer: { kind },
+  outcome: { outcome, status: null, durationMs: 0, reached: false },
+  errorCode,
+  errorText: null,
+  inviteUrl: null,
+});
+
+/** The result when the permit was too old to be used. */
+export const NOT_SENT = nothingSent('not-sent', 'not-sent', null);
+
+/** The result when the person's own data does not open; tried again later, as if the platform could not be reached. */
+const UNREADABLE = nothingSent('unreachable', 'unreadable', 'unreadable');
 
 /** Makes a step's call and says what it came to; nothing is stored here, and no error leaves. */
 @Injectable()
@@ -47,17 +81,11 @@ export class PlatformPeople {
     }
   }
 
-  /** The result when the slot was too old to be used. */
-  notSent(): CallResult {
-    const outcome = { outcome: 'not-sent', status: null, durationMs: 0, reached: false };
-    return { answer: { kind: 'not-sent' }, outcome, errorCode: null, errorText: null, inviteUrl: null };
-  }
-
   /** Whom the call is about; undefined when it does not open: then nothing was sent, and a key may come back. */
   private opened(row: PersonRow, step: CallStep): Profile | undefined {
     const sealed = step.subject === 'attempted' ? row.sealed.attemptProfile : row.sealed.profile;
     try {
-      const [primary] = row.around.providers;
+      const [primary] = row.context.providers;
       if (step.subject === 'primary' && primary && row.sealed.primaryProfile) {
         return this.seal.open({ kind: 'provider', externalId: primary.externalId }, row.sealed.primaryProfile);
       }
@@ -103,61 +131,42 @@ export class PlatformPeople {
   }
 }
 
-/** The result when the person's own data does not open; tried again later, as if the platform could not be reached. */
-const UNREADABLE: CallResult = {
-  answer: { kind: 'unreachable' },
-  outcome: { outcome: 'unreadable', status: null, durationMs: 0, reached: false },
-  errorCode: 'unreadable',
-  errorText: null,
-  inviteUrl: null,
-};
-
-/** Names what an error means for a person. What is no platform error is a fault of ours after sending: unknown. */
+/** What an error means for a person. One that is not the platform's is a fault of ours after sending: unknown. */
 function failed(step: CallStep, error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
-  const base = { errorText: null, inviteUrl: null };
-  const outcome = { outcome: kind, status: fault?.status ?? null, durationMs, reached: true };
-  if (fault?.isWrongAddress) {
-    return { ...base, answer: { kind: 'wrong-address' }, outcome, errorCode: 'platform-address' };
-  }
-  const isConflict =
-    fault?.status === 409 && (step.operation === 'createProvider' || step.operation === 'createClient');
-  switch (kind) {
-    case 'rate-limited':
-      return {
-        ...base,
-        answer: { kind: 'rate-limited' },
-        outcome: { ...outcome, rateLimited: { retryAfterMs: fault?.retryAfterMs } },
-        errorCode: 'rate-limited',
-      };
-    case 'unauthorized':
-      return { ...base, answer: { kind: 'unauthorized' }, outcome, errorCode: 'platform-unauthorized' };
-    case 'not-found':
-      return { ...base, answer: { kind: 'not-found' }, outcome, errorCode: 'not-found' };
-    case 'rejected':
-      return {
-        ...base,
-        answer: { kind: isConflict ? 'conflict' : 'rejected' },
-        outcome,
-        errorCode: 'rejected',
-        errorText: fault?.platformMessage ?? null,
-      };
-    case 'unreachable':
-      return {
-        ...base,
-        answer: { kind: 'unreachable' },
-        outcome: { ...outcome, reached: false },
-        errorCode: 'platform-unreachable',
-      };
-    case 'not-configured':
-      return {
-        ...base,
-        answer: { kind: 'not-sent' },
-        outcome: { ...outcome, reached: false },
-        errorCode: 'not-configured',
-      };
-    case 'unknown-outcome':
-      return { ...base, answer: { kind: 'unknown' }, outcome, errorCode: 'platform-fault' };
-  }
+  const failure = fault?.isWrongAddress ? WRONG_ADDRESS : FAILURES[kind];
+  const isConflict = kind === 'rejected' && fault?.status === 409 && isCreate(step);
+  return {
+    answer: isConflict ? { kind: 'conflict' } : failure.answer,
+    outcome: {
+      outcome: kind,
+      status: fault?.status ?? null,
+      durationMs,
+      reached: failure.reached ?? true,
+      ...(kind === 'rate-limited' && { rateLimited: { retryAfterMs: fault?.retryAfterMs } }),
+    },
+    errorCode: failure.code,
+    errorText: kind === 'rejected' ? (fault?.platformMessage ?? null) : null,
+    inviteUrl: null,
+  };
 }
+
+interface Failure {
+  answer: CallAnswer;
+  code: string;
+  /** False when it is certain that nothing reached the platform. */
+  reached?: false;
+}
+
+const WRONG_ADDRESS: Failure = { answer: { kind: 'wrong-address' }, code: 'platform-address' };
+
+const FAILURES: Record<PlatformError['kind'], Failure> = {
+  'rate-limited': { answer: { kind: 'rate-limited' }, code: 'rate-limited' },
+  unauthorized: { answer: { kind: 'unauthorized' }, code: 'platform-unauthorized' },
+  'not-found': { answer: { kind: 'not-found' }, code: 'not-found' },
+  rejected: { answer: { kind: 'rejected' }, code: 'rejected' },
+  unreachable: { answer: { kind: 'unreachable' }, code: 'platform-unreachable', reached: false },
+  'not-configured': { answer: { kind: 'not-sent' }, code: 'not-configured', reached: false },
+  'unknown-outcome': { answer: { kind: 'unknown' }, code: 'platform-fault' },
+};

@@ -1,3 +1,4 @@
+import { applyLink, applyResolve, applyUnlink } from '../model/resolve-rule.js';
 import type { ModelUser, PlatformModel } from './platform-model.spec-support.js';
 import { MirrorTables, type Row } from './reconciler-tables.spec-support.js';
 import { MirrorWitness } from './reconciler-witness.spec-support.js';
@@ -55,14 +56,21 @@ export abstract class ReconcilerChanges {
     const user = this.platform.userOf(id);
     const { platformUserId } = row.person;
     const isGone = this.platform.removedByOthers.has(platformUserId ?? '');
+    const resolveAs = (action: Parameters<typeof applyResolve>[1]) => {
+      row.person = applyResolve(row.person, action);
+    };
+    const linkOr = (action: 'create' | 'ignore') => {
+      if (user) row.person = applyLink(row.person, user.id);
+      else resolveAs(action);
+    };
     if (row.code === 'delete-linked') {
       const role = this.platform.users.get(platformUserId ?? '')?.role;
-      this.tables.resolve(row, role === undefined || role === row.kind ? 'delete' : 'ignore');
-    } else if (isGone && row.person.wanted) this.tables.resolve(row, 'create');
-    else if (row.state === 'failed') this.tables.resolve(row, 'retry');
-    else if (row.code === 'platform-user-taken' || row.code === 'role-mismatch') this.tables.resolve(row, 'retry');
-    else if (row.code === 'create-unknown') this.tables.resolve(row, user ? 'link' : 'create', user?.id);
-    else if (row.code === 'delete-unknown') this.tables.resolve(row, user ? 'link' : 'ignore', user?.id);
+      resolveAs(role === undefined || role === row.kind ? 'delete' : 'ignore');
+    } else if (isGone && row.person.wanted) resolveAs('create');
+    else if (row.state === 'failed') resolveAs('retry');
+    else if (row.code === 'platform-user-taken' || row.code === 'role-mismatch') resolveAs('retry');
+    else if (row.code === 'create-unknown') linkOr('create');
+    else if (row.code === 'delete-unknown') linkOr('ignore');
     else return;
     this.linkedByHand ||= user !== undefined;
     if (row.person.attempt === null) this.witness.cleared(row);
@@ -76,25 +84,25 @@ export abstract class ReconcilerChanges {
     if (!user) return;
     const holder = this.tables.all().find(({ person }) => person.platformUserId === user.id);
     if (holder) {
-      this.judgeRole(holder, user);
+      this.compareRole(holder, user);
       return;
     }
     const row = this.tables.people.get(user.partnerUserId ?? '');
     if (!row) this.tables.toldRoles.set(user.id, user.role);
     if (!row || this.tables.heldByAnother(row, user.id) || row.person.platformUserId !== null) return;
     if (!row.person.wanted && row.person.attempt === null) return;
-    this.tables.resolve(row, 'link', user.id);
+    row.person = applyLink(row.person, user.id);
     this.witness.cleared(row);
     this.tables.afterChange(row);
   }
 
-  /** `UserCreatedHandler.judgeRole` */
-  private judgeRole(row: Row, user: ModelUser): void {
+  /** `UserCreatedHandler.compareRole` */
+  private compareRole(row: Row, user: ModelUser): void {
     if (row.person.roleKnown) return;
     if (user.role === row.kind) row.person = { ...row.person, roleKnown: true };
     else {
       this.tables.toldRoles.set(user.id, user.role);
-      this.tables.unlink(row);
+      row.person = applyUnlink(row.person);
     }
     this.tables.afterChange(row);
   }

@@ -36,10 +36,10 @@ export function judgeRest(model: MirrorModel): void {
     if (state === 'synced') judgePresence(model, row);
     if (state === 'deleted') law(!model.platform.userOf(id), `${id} is deleted here and present on the platform`);
     if (state === 'deleting') {
-      law(model.tables.around(row).stillListed, `${id} is deleting (${code}) and nobody comes for it`);
+      law(model.tables.context(row).stillListed, `${id} is deleting (${code}) and nobody comes for it`);
     }
     if (state === 'waiting') {
-      const isReady = model.tables.around(row).providers.every((provider) => provider.platformUserId !== null);
+      const isReady = model.tables.context(row).providers.every((provider) => provider.platformUserId !== null);
       law(!isReady, `${id} waits for providers that are all there`);
     }
     if (code === 'email-taken') judgeEmailTaken(model, row);

@@ -1,9 +1,9 @@
 import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
-import type { CallStep } from '../model/next-step.js';
+import { type CallStep, isCreate } from '../model/next-step.js';
 import { listableUser, type Person } from '../model/person.js';
 import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
-import { isCreate, type MirrorTables, type Row } from './reconciler-tables.spec-support.js';
+import type { MirrorTables, Row } from './reconciler-tables.spec-support.js';
 import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
 
 const SEND_WITHIN_MS = 1_000;
@@ -162,7 +162,7 @@ export class MirrorModel extends ReconcilerChanges {
     flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : nothingThere(step.operation);
   }
 
-  /** `CallResultsRepository.settle` */
+  /** `CallResultsRepository.record` */
   private land(flight: Flight): void {
     this.flights.splice(this.flights.indexOf(flight), 1);
     if (flight.reply === null) this.reach(flight);
@@ -196,7 +196,7 @@ export class MirrorModel extends ReconcilerChanges {
     if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.requeueClientsOf(row);
   }
 
-  /** `CallResultsRepository.judge` */
+  /** `CallResultsRepository.interpret` */
   private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
     const { operation } = step;
     if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);

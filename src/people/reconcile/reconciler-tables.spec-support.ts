@@ -1,5 +1,5 @@
 import type { Answer } from '../model/apply-answer.js';
-import { type CallStep, nextStep, type Step } from '../model/next-step.js';
+import { nextStep, type Step } from '../model/next-step.js';
 import {
   type DecisionContext,
   listableUser,
@@ -9,8 +9,7 @@ import {
   type PersonState,
   type Refusal,
 } from '../model/person.js';
-import { fromColumns, type KnownColumns, toColumns } from '../model/person-columns.js';
-import type { ResolveAction } from '../model/resolve-rule.js';
+import { fromColumns, type KnownColumns, toColumns } from '../model/person-row.js';
 import { newcomer } from './newcomer.spec-support.js';
 
 /** One row of `people` with its `client_providers`. Moments are milliseconds. */
@@ -23,7 +22,7 @@ export class Row {
   dueAt: number | null = null;
   lease: string | null = null;
   leaseUntil = 0;
-  private wish: Pick<Person, 'wanted' | 'email'>;
+  private desired: Pick<Person, 'wanted' | 'email'>;
   private columns: KnownColumns;
 
   constructor(
@@ -33,17 +32,17 @@ export class Row {
   ) {
     this.wantedAt = now;
     const { wanted, email, ...known } = newcomer(kind);
-    this.wish = { wanted, email };
+    this.desired = { wanted, email };
     this.columns = toColumns(known, []);
   }
 
   /** The person as it is loaded: nothing outlives a step that is not in a column. */
   get person(): Person {
-    return { kind: this.kind, ...this.wish, ...fromColumns(this.columns) };
+    return { kind: this.kind, ...this.desired, ...fromColumns(this.columns) };
   }
 
   set person({ wanted, email, ...known }: Person) {
-    this.wish = { wanted, email };
+    this.desired = { wanted, email };
     this.columns = toColumns(known, this.listed);
   }
 
@@ -62,7 +61,7 @@ interface Circuit {
 const PROBE_MS = 5_000;
 const PROBE_ANSWER_MS = 30_000;
 
-/** The tables in memory, with the rules by which the repositories write them: claims, waking, circuits, wishes. */
+/** The tables in memory, with the rules by which the repositories write them: claims, requeues, circuits, the desired state. */
 export class MirrorTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
@@ -101,29 +100,7 @@ export class MirrorTables {
     row.wantedAt = this.now;
   }
 
-  /** `DesiredStateRepository.resolve` and `link` */
-  resolve(row: Row, action: ResolveAction, platformUserId: string | null = null): void {
-    const { person } = row;
-    const calm: Person = { ...person, review: null, retryAt: null, failures: 0 };
-    const fresh: Person = { ...calm, attempt: null, appliedProviders: null, checkedAbsentAt: null, fault: null };
-    if (action === 'create' || action === 'link') {
-      row.person = { ...fresh, platformUserId, roleKnown: true };
-    } else if (action === 'delete') row.person = { ...calm, roleKnown: true };
-    else if (action === 'retry') row.person = { ...calm, fault: null, checkedAbsentAt: null };
-    else if (person.wanted) row.person = { ...calm, fault: 'ignored' };
-    else {
-      const isKept = person.roleKnown || person.kind === 'provider';
-      row.person = { ...calm, attempt: null, platformUserId: isKept ? person.platformUserId : null };
-    }
-  }
-
-  /** `DesiredStateRepository.unlink` */
-  unlink(row: Row): void {
-    const nothing = { platformUserId: null, attempt: null, appliedProviders: null, checkedAbsentAt: null };
-    row.person = { ...row.person, ...nothing, roleKnown: true, fault: null, review: 'role-mismatch' };
-  }
-
-  /** What `PeopleService.change` does after a wish or a human being's word. */
+  /** What `PeopleService.change` does after a change of the desired state, or a manual one. */
   afterChange(row: Row): void {
     this.decide(row);
     if (row.kind === 'provider') this.requeueClientsOf(row);
@@ -136,12 +113,12 @@ export class MirrorTables {
 
   /** `PeopleRepository.decide` */
   decide(row: Row, listedBefore: string[] = []): Exclude<Step, { do: 'claim' }> {
-    const around = this.around(row);
-    let step = nextStep(row.person, around);
-    if (step.do === 'claim') step = nextStep(row.person, { ...around, claim: this.claim(row) ? 'held' : 'taken' });
+    const context = this.context(row);
+    let step = nextStep(row.person, context);
+    if (step.do === 'claim') step = nextStep(row.person, { ...context, claim: this.claim(row) ? 'held' : 'taken' });
     if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
     const isCall = step.do === 'call';
-    const until = step.do === 'call' ? (step.notBefore ?? around.now) : step.until;
+    const until = step.do === 'call' ? (step.notBefore ?? context.now) : step.until;
     const code = step.do === 'call' ? null : step.code;
     row.state = step.state;
     row.step = step.do === 'call' ? step.operation : null;
@@ -154,7 +131,7 @@ export class MirrorTables {
   }
 
   /** The columns that `SELECT` of the repository computes. */
-  around(row: Row): DecisionContext {
+  context(row: Row): DecisionContext {
     const holder = row.person.email === null ? undefined : this.claims.get(row.person.email);
     const mapped = row.kind === 'provider' && !row.person.wanted ? row.person.platformUserId : null;
     return {
@@ -178,7 +155,7 @@ export class MirrorTables {
     for (const client of this.all('client')) {
       const isBehind = client.state === 'synced' && !client.listed.includes(provider.person.platformUserId ?? '');
       const isNamed = client.wantedProviders.includes(provider.id);
-      if (isNamed && (client.state === 'waiting' || isBehind)) wake(client, this.now);
+      if (isNamed && (client.state === 'waiting' || isBehind)) requeue(client, this.now);
     }
   }
 
@@ -196,7 +173,7 @@ export class MirrorTables {
     return [...this.people.values()].filter((row) => !kind || row.kind === kind);
   }
 
-  /** `CircuitRepository.refused` */
+  /** `CircuitsRepository.refused` */
   refused(operation: Operation, refusal: Refusal | null, grantedAt: number): Answer {
     const before = this.circuits.get(operation);
     const refusedAt = refusal?.operation === operation ? refusal.at.getTime() : Infinity;
@@ -215,7 +192,7 @@ export class MirrorTables {
     if (new Set(this.lostCreates).size === 3) this.refused('createClient', null, grantedAt);
   }
 
-  /** `CircuitRepository.succeeded` */
+  /** `CircuitsRepository.succeeded` */
   succeeded(operation: Operation): void {
     const circuit = this.circuits.get(operation);
     if (circuit?.openedAt) this.circuits.set(operation, { ...circuit, openedAt: null, closedAt: this.now });
@@ -250,7 +227,7 @@ export class MirrorTables {
       if (holder !== row.id || keep.includes(email)) continue;
       this.claims.delete(email);
       for (const other of this.all()) {
-        if (other !== row && other.person.email === email && other.code === 'email-taken') wake(other, this.now);
+        if (other !== row && other.person.email === email && other.code === 'email-taken') requeue(other, this.now);
       }
     }
   }
@@ -258,7 +235,7 @@ export class MirrorTables {
   private requeueClientsOfDeleted(platformUserIds: string[]): void {
     for (const provider of this.all('provider')) {
       const listed = platformUserIds.includes(provider.person.platformUserId ?? '');
-      if (listed && provider.state === 'deleting' && provider.dueAt === null) wake(provider, this.now);
+      if (listed && provider.state === 'deleting' && provider.dueAt === null) requeue(provider, this.now);
     }
   }
 }
@@ -271,12 +248,7 @@ function wantedOrAttempted({ email, attempt }: Person): (string | null)[] {
   return [email, attempt?.email ?? null];
 }
 
-/** Whether a step makes somebody. */
-export function isCreate(step: CallStep): boolean {
-  return step.operation === 'createProvider' || step.operation === 'createClient';
-}
-
-function wake(row: Row, now: number): void {
+function requeue(row: Row, now: number): void {
   row.dueAt = now;
   row.step = null;
 }

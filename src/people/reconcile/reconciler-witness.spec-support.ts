@@ -1,8 +1,8 @@
 import type { Answer } from '../model/apply-answer.js';
-import { type CallStep, CHECK_FRESH_MS } from '../model/next-step.js';
+import { type CallStep, CHECK_FRESH_MS, isCreate } from '../model/next-step.js';
 import type { Operation, Person } from '../model/person.js';
 import { law, type PlatformModel, type Reply } from './platform-model.spec-support.js';
-import { isCreate, type MirrorTables, type Row } from './reconciler-tables.spec-support.js';
+import type { MirrorTables, Row } from './reconciler-tables.spec-support.js';
 
 /** Where the platform lives. */
 export const RIGHT_ADDRESS = 'right';
@@ -46,7 +46,7 @@ export class MirrorWitness {
       const isChecked = memory.absent?.email === person.email && this.tables.now - memory.absent.at < CHECK_FRESH_MS;
       law(person.email === null || isChecked, 'somebody was created without a check');
       law(!memory.maybeMade, 'somebody was created whose earlier create is not settled');
-      const providers = this.tables.around(row).providers.map((provider) => provider.platformUserId);
+      const providers = this.tables.context(row).providers.map((provider) => provider.platformUserId);
       law(!providers.includes(null), 'a client was created before its providers');
       const isByPrimary = step.providerUserIds?.length === 1 && step.providerUserIds[0] === providers[0];
       law(row.kind === 'provider' || isByPrimary, 'a client was not created by its primary');
@@ -57,7 +57,7 @@ export class MirrorWitness {
       law(!person.wanted || memory.maybeDeleted.size > 0, 'somebody is deleted who is wanted, and was not deleted');
       memory.maybeDeleted.add(call);
     }
-    const isBlind = isCreate(step) && person.email === null && this.tables.around(row).answersMissing;
+    const isBlind = isCreate(step) && person.email === null && this.tables.context(row).answersMissing;
     law(!isBlind, 'somebody without an email was created while the platform gave no answers');
     const isMeant = person.wanted || memory.maybeMade || step.operation !== 'checkUser';
     law(isMeant, 'somebody is checked and deleted who was never attempted');

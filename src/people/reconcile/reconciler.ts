@@ -1,155 +1,171 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { Job } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Stopping } from '../../config/stopping.js';
-import { Database } from '../../database/database.js';
 import { retryUntilStored } from '../../database/retries.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { releaseDeduplicationKey } from '../../queue/notifier/deduplication-key.js';
+import { Poller } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { DuePeopleRepository } from '../store/due-people.repository.js';
-import { type ClaimOutcome, ClaimRepository, type Turn, UnconfirmedCommit } from './claim.repository.js';
-import { PlatformPeople } from './platform-people.js';
+import { type Claim, type ClaimOutcome, ClaimRepository, UnconfirmedCommit } from './claim.repository.js';
+import { NOT_SENT, PlatformPeople } from './platform-people.js';
 import { CallResultsRepository } from './results.repository.js';
 
-/** Milliseconds without a notification after which the poller does the work itself, and how many turns it takes at once. */
-const SILENCE_MS = 3_000;
-const TURNS_PER_SWEEP = 20;
+/** Calls that one process may have under way: a slow platform must not keep the budget unused. */
+const CONCURRENCY = 24;
 
-/** Milliseconds before the next look at people who are due and whom somebody else holds locked. */
+/** Milliseconds between two polls for people whom the queue lost. */
+const POLL_MS = 1_000;
+
+/** Milliseconds between two polls for people whom an overlapping commit left waiting. */
+const OVERLOOKED_MS = 10_000;
+
+/** Activations that BullMQ's own limiter lets through for each call of the limit: the outer guard, never the limit. */
+const ACTIVATIONS_PER_CALL = 4;
+
+/** Milliseconds without a notification after which the poller claims itself, and how many people it claims at once. */
+const SILENCE_MS = 3_000;
+const CLAIMS_PER_POLL = 20;
+
+/** Milliseconds before the next look at people who are due and locked by another transaction. */
 const LOCKED_MS = 25;
 
-/** One activation of the queue: at most one HTTP attempt at a user-management endpoint. */
-@Injectable()
-export class Reconciler {
+/** Brings the platform to the desired state: one activation of the queue makes at most one user-management call. */
+@Processor(USER_MANAGEMENT_QUEUE, { concurrency: CONCURRENCY })
+export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger(Reconciler.name);
-  private asking: Promise<unknown> = Promise.resolve();
-  private someoneWaits = false;
-  private answeredAt = 0;
-  private isWaking = false;
+  private claiming: Promise<unknown> = Promise.resolve();
+  private isClaimQueued = false;
+  private notifiedAtMs = 0;
+  private isRequeueing = false;
 
   constructor(
-    private readonly turns: ClaimRepository,
+    private readonly claims: ClaimRepository,
     private readonly due: DuePeopleRepository,
     private readonly platform: PlatformPeople,
-    private readonly settling: CallResultsRepository,
+    private readonly results: CallResultsRepository,
     private readonly dependents: DependentsRepository,
-    private readonly database: Database,
+    private readonly calls: RateLimiterRepository,
     private readonly notifier: QueueNotifier,
+    private readonly poller: Poller,
     private readonly clock: Clock,
     private readonly stopping: Stopping,
-  ) {}
-
-  /** Answers a notification: takes a turn if one can be had. */
-  async answerBell(): Promise<void> {
-    this.answeredAt = this.clock.monotonicMs();
-    await this.claimNext();
+  ) {
+    super();
   }
 
-  /** Takes a turn, makes its call, stores what it came to, and notifies for the next. @returns whether one could be had */
-  private async claimNext(): Promise<boolean> {
+  onModuleInit(): void {
+    this.poller.every(POLL_MS, 'people', () => this.poll());
+    this.poller.every(POLL_MS, 'clients of new providers', () => this.requeueClients());
+    this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
+  }
+
+  onApplicationBootstrap(): void {
+    const { calls, windowMs } = this.calls.limit;
+    this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
+  }
+
+  /** Releases the deduplication key first, so that a notification during the work is kept. */
+  async process(job: Job<Notification>): Promise<void> {
+    await releaseDeduplicationKey(job);
+    this.notifiedAtMs = this.clock.monotonicMs();
+    await this.reconcileNext();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.worker.close();
+  }
+
+  /** Claims a person, makes its call, records the result, and notifies for the next. @returns whether one was claimed */
+  private async reconcileNext(): Promise<boolean> {
     if (!this.platform.isConfigured || this.stopping.begun) return false;
-    const offer = await this.ask().catch((error) => this.notGranted(error));
-    if (!offer) return false;
-    const { turn, nobody } = offer;
+    const outcome = await this.claim().catch((error) => this.rollBack(error));
+    if (!outcome) return false;
+    const { claim, nobody } = outcome;
     const next = this.notifyForNext(nobody);
-    if (!turn) {
+    if (!claim) {
       await next;
       return false;
     }
-    await this.take(turn).finally(() => this.due.done(turn.lease));
+    await this.call(claim).finally(() => this.due.release(claim.row.id));
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
     await next;
-    if (turn.row.kind === 'provider') await this.requeueClients();
+    if (claim.row.kind === 'provider') await this.requeueClients();
     return true;
   }
 
-  private async take(turn: Turn): Promise<void> {
-    const left = turn.sendBeforeMs - this.clock.monotonicMs();
-    const result = left > 0 ? await this.platform.perform(turn.row, turn.step, left) : this.platform.notSent();
-    const { state, code } = await retryUntilStored(() => this.settling.settle(turn, result), this.clock);
-    this.log.debug({
-      person: turn.row.id,
-      operation: turn.step.operation,
-      outcome: result.outcome.outcome,
-      state,
-      code,
-    });
+  private async call(claim: Claim): Promise<void> {
+    const left = claim.sendBeforeMs - this.clock.monotonicMs();
+    const result = left > 0 ? await this.platform.perform(claim.row, claim.step, left) : NOT_SENT;
+    const { state, code } = await retryUntilStored(() => this.results.record(claim, result), this.clock);
+    const { outcome } = result.outcome;
+    this.log.debug({ person: claim.row.id, operation: claim.step.operation, outcome, state, code });
   }
 
   /**
-   * Notifies when the next turn can be had. Beside the call, whose second to leave has begun, and never its failure: what
-   * is not rung for here, the poller notifies for.
+   * Notifies when the next person can be claimed. Beside the call, whose second to leave has begun, and never its
+   * failure: what is not notified for here, the poller notifies for.
    */
   private async notifyForNext(nobody: boolean): Promise<void> {
     if (nobody) await this.requeueClients();
-    const inMs = await this.turns.nextInMs().catch(() => null);
+    const inMs = await this.claims.nextInMs().catch(() => null);
     if (inMs === null) return;
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-turn', nobody && inMs === 0 ? LOCKED_MS : inMs);
   }
 
-  /**
-   * Wakes the clients of providers that were mirrored just now, batch after batch; whoever comes while somebody in this
-   * process is at it leaves it to them.
-   */
-  async requeueClients(): Promise<void> {
-    if (this.isWaking || this.stopping.begun) return;
-    this.isWaking = true;
+  /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */
+  private async requeueClients(): Promise<void> {
+    if (this.isRequeueing || this.stopping.begun) return;
+    this.isRequeueing = true;
     try {
-      for (
-        let woken = await this.dependents.requeueSome();
-        woken !== undefined;
-        woken = await this.dependents.requeueSome()
-      ) {
-        if (woken > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-woken');
-        if (this.stopping.begun) return;
+      for (let requeued: number | undefined = 0; requeued !== undefined && !this.stopping.begun; ) {
+        requeued = await this.dependents.requeueClients();
+        if (requeued) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-woken');
       }
     } finally {
-      this.isWaking = false;
+      this.isRequeueing = false;
     }
   }
 
-  /** A slot that stands although its commit was not confirmed is given back: only this process knows it unused. */
-  private async notGranted(error: unknown): Promise<never> {
+  /** Frees a slot that stands although its commit was not confirmed: only this process knows that it is unused. */
+  private async rollBack(error: unknown): Promise<never> {
     if (!(error instanceof UnconfirmedCommit)) throw error;
-    await retryUntilStored(() => this.settling.rollBack(error.turn, this.platform.notSent()), this.clock).finally(() =>
-      this.due.done(error.turn.lease),
+    const { claim, fault } = error;
+    await retryUntilStored(() => this.results.rollBack(claim, NOT_SENT), this.clock).finally(() =>
+      this.due.release(claim.row.id),
     );
-    throw error.fault;
-  }
-
-  /** Wakes whoever was overlooked. */
-  async requeueOverlooked(): Promise<void> {
-    await this.dependents.overlooked(this.database.pool);
+    throw fault;
   }
 
   /**
-   * Asks for a turn, one at a time in a process: more would only queue for the budget's lock, and hold up the answer
-   * that wants it for a pause. Who comes while another waits already leaves: that one asks later and sees it all.
+   * Claims, one at a time in a process: more would only queue for the budget's lock, and delay the answer that wants it
+   * for a pause. An activation that finds another queued already ends: that one claims later and sees it all.
    */
-  private async ask(): Promise<ClaimOutcome | undefined> {
-    if (this.someoneWaits) return undefined;
-    this.someoneWaits = true;
-    await this.asking;
-    this.someoneWaits = false;
+  private async claim(): Promise<ClaimOutcome | undefined> {
+    if (this.isClaimQueued) return undefined;
+    this.isClaimQueued = true;
+    await this.claiming;
+    this.isClaimQueued = false;
     if (this.stopping.begun) return undefined;
-    const offer = this.turns.next();
-    this.asking = offer.catch(() => undefined);
-    return offer;
+    const outcome = this.claims.claimNext();
+    this.claiming = outcome.catch(() => undefined);
+    return outcome;
   }
 
   /**
-   * Notifies when somebody is due: the queue may have lost every notification. When no notification was heard for long, the queue's store is
-   * away: then turns are taken here, one after the other, under the same limit.
+   * Notifies when a person is due: the queue may have lost every notification. When none came for long, the queue's
+   * store is away: then people are claimed here, one after the other, under the same limit.
    */
-  async poll(): Promise<void> {
-    if (!this.platform.isConfigured || !(await this.due.someoneIsDue())) return;
+  private async poll(): Promise<void> {
+    if (!this.platform.isConfigured || !(await this.due.isAnyDue())) return;
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'poll');
-    for (let turns = 0; turns < TURNS_PER_SWEEP && this.isStale(); turns++) {
-      if (!(await this.claimNext())) return;
+    const isStale = () => this.clock.monotonicMs() - this.notifiedAtMs > SILENCE_MS;
+    for (let claims = 0; claims < CLAIMS_PER_POLL && isStale(); claims++) {
+      if (!(await this.reconcileNext())) return;
     }
-  }
-
-  private isStale(): boolean {
-    return this.clock.monotonicMs() - this.answeredAt > SILENCE_MS;
   }
 }

@@ -1,33 +1,43 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 
-/** Clients of one provider who are woken in one transaction. */
+/** Clients of one provider that are requeued in one transaction. */
 const BATCH = 500;
 
-/** Waiting clients who are looked at in one round for whoever was overlooked. */
+/** Waiting clients that are read in one round for those that an overlapping commit left waiting. */
 const SLICE = 1_000;
 
 /** Sorts before every id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
+/** Assignments that let a person be decided on anew as soon as possible. */
+const REQUEUE = 'due_at = clock_timestamp(), step = NULL';
+
 /** Of a client `p`: one of its providers can't be named to the platform yet (`listableUser`). */
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.attempt_call_id IS NOT NULL))`;
 
-/** Wakes people whose next step may have changed because somebody else did: they are decided on anew at their turn. */
+/** The clients of one batch, and how many of them were requeued. */
+interface Batch {
+  read: number;
+  last: string | null;
+  requeued: number;
+}
+
+/** Requeues people whose next step may have changed because another person did; they are decided on when claimed. */
 @Injectable()
 export class DependentsRepository {
-  /** Where the next round for whoever was overlooked goes on, by external id. */
-  private lookedUpTo = '';
+  /** The external id after which the next round of `requeueOverlooked` begins. */
+  private overlookedUpTo = '';
 
   constructor(private readonly database: Database) {}
 
   /**
-   * Notes that the clients of a provider, who can be named from now on, are to be woken: there may be hundreds of
-   * thousands, and the provider's own transaction is not to wait for them (`requeueSome`).
+   * Notes that the clients of a provider, which can be named from now on, are to be requeued: there may be hundreds of
+   * thousands, and the provider's own transaction does not wait for them (`requeueClients`).
    */
-  async clientsOf(tx: PoolClient, providerId: string): Promise<void> {
+  async noteClientsOf(tx: PoolClient, providerId: string): Promise<void> {
     await tx.query(
       `INSERT INTO dependent_requeues (provider_id) VALUES ($1)
        ON CONFLICT (provider_id) DO UPDATE SET after_client = NULL, since = clock_timestamp()`,
@@ -36,12 +46,12 @@ export class DependentsRepository {
   }
 
   /**
-   * Wakes the next clients of a provider that was noted, in the order of their ids; each batch is a transaction of its
-   * own, and a crash between two loses none.
+   * Requeues the next clients of a provider that was noted, in the order of their ids; each batch is a transaction of
+   * its own, and a crash between two loses none.
    *
-   * @returns how many were woken; undefined when no provider is noted, or another process is at work on those that are
+   * @returns how many were requeued; undefined when no provider is noted, or another process is at work on those that are
    */
-  async requeueSome(): Promise<number | undefined> {
+  async requeueClients(): Promise<number | undefined> {
     return this.database.transaction(async (tx) => {
       const { rows } = await tx.query<{ providerId: string; afterClient: string | null }>(
         `SELECT provider_id AS "providerId", after_client AS "afterClient" FROM dependent_requeues
@@ -49,27 +59,20 @@ export class DependentsRepository {
       );
       const [noted] = rows;
       if (!noted) return undefined;
-      const { looked, last, woken } = await this.requeueBatch(tx, noted.providerId, noted.afterClient ?? NO_ID);
-      if (looked < BATCH) await tx.query('DELETE FROM dependent_requeues WHERE provider_id = $1', [noted.providerId]);
-      else
-        await tx.query('UPDATE dependent_requeues SET after_client = $2 WHERE provider_id = $1', [
-          noted.providerId,
-          last,
-        ]);
-      return woken;
+      const { providerId } = noted;
+      const { read, last, requeued } = await this.requeueBatch(tx, providerId, noted.afterClient ?? NO_ID);
+      if (read < BATCH) await tx.query('DELETE FROM dependent_requeues WHERE provider_id = $1', [providerId]);
+      else await tx.query('UPDATE dependent_requeues SET after_client = $2 WHERE provider_id = $1', [providerId, last]);
+      return requeued;
     });
   }
 
   /**
-   * Who waited goes where it would have gone without waiting, else an import's clients would go provider by provider;
-   * its lane stays. Those that are pending are woken, too: one of them may be about to wait, in a commit that overlaps.
+   * A waiting client re-enters the queue at its original position, else an import's clients would go provider by
+   * provider; its lane stays. Pending clients are requeued, too: one may be about to wait, in a commit that overlaps.
    */
-  private async requeueBatch(
-    tx: PoolClient,
-    providerId: string,
-    after: string,
-  ): Promise<{ looked: number; last: string | null; woken: number }> {
-    const { rows } = await tx.query<{ looked: number; last: string | null; woken: number }>(
+  private async requeueBatch(tx: PoolClient, providerId: string, after: string): Promise<Batch> {
+    const { rows } = await tx.query<Batch>(
       `WITH batch AS MATERIALIZED (
          SELECT client_id FROM client_providers WHERE provider_id = $1 AND client_id > $2 ORDER BY client_id LIMIT ${BATCH}),
        wanted AS MATERIALIZED (
@@ -77,32 +80,30 @@ export class DependentsRepository {
            AND (p.state = 'pending' OR p.state = 'waiting' AND NOT ${LACKS_PROVIDER}
              OR p.state = 'synced' AND NOT applied_providers @> (SELECT ARRAY[platform_user_id] FROM people WHERE id = $1))
          ORDER BY p.id FOR NO KEY UPDATE),
-       woken AS (
+       requeued AS (
          UPDATE people SET step = NULL,
            due_at = least(due_at, CASE WHEN state = 'waiting' THEN wanted_at ELSE clock_timestamp() END)
          WHERE id = ANY (ARRAY(SELECT id FROM wanted)) RETURNING 1)
-       SELECT (SELECT count(*)::int FROM batch) AS looked, (SELECT count(*)::int FROM woken) AS woken,
+       SELECT (SELECT count(*)::int FROM batch) AS read, (SELECT count(*)::int FROM requeued) AS requeued,
          (SELECT client_id FROM batch ORDER BY client_id DESC LIMIT 1) AS last`,
       [providerId, after],
     );
-    return rows[0] ?? { looked: 0, last: null, woken: 0 };
+    return rows[0] ?? { read: 0, last: null, requeued: 0 };
   }
 
-  /** Wakes the providers whose deletion waits until no client's list on the platform holds them. */
-  async deletedProviders(tx: PoolClient, platformUserIds: string[]): Promise<void> {
+  /** Requeues the providers whose deletion waits until no client's list on the platform holds them. */
+  async requeueDeleting(tx: PoolClient, platformUserIds: string[]): Promise<void> {
     if (platformUserIds.length === 0) return;
-    await tx.query(
-      `UPDATE people SET due_at = clock_timestamp(), step = NULL
-       WHERE state = 'deleting' AND platform_user_id = ANY($1)`,
-      [platformUserIds],
-    );
+    await tx.query(`UPDATE people SET ${REQUEUE} WHERE state = 'deleting' AND platform_user_id = ANY($1)`, [
+      platformUserIds,
+    ]);
   }
 
   /**
-   * Lifts the unmirrored providers of a client into the interactive lane, also from under a paused import (trap 16).
-   * They are locked in one order: many clients with the same providers may be changed at once.
+   * Moves the unmirrored providers of a client into the interactive lane, also from under a paused import. They are
+   * locked in one order: many clients with the same providers may be changed at once.
    */
-  async hurryProvidersOf(tx: PoolClient, clientId: string): Promise<void> {
+  async expediteProvidersOf(tx: PoolClient, clientId: string): Promise<void> {
     await tx.query(
       `UPDATE people SET lane = 'interactive', paused_by_import = NULL WHERE id = ANY (ARRAY(
          SELECT id FROM people WHERE lane = 'bulk' AND due_at IS NOT NULL
@@ -113,25 +114,25 @@ export class DependentsRepository {
   }
 
   /**
-   * Wakes whoever was overlooked, since a commit overlapped: clients that wait for providers which are all there, a
-   * slice of them in each round, and providers to be deleted whom no client's list is about to lose any more.
+   * Requeues whom overlapping commits left waiting: clients whose providers are all mirrored, a slice of them in each
+   * round, and providers to be deleted that no client's list is about to lose any more.
    */
-  async overlooked(sql: Pick<Pool, 'query'>): Promise<void> {
-    const { rows } = await sql.query<{ looked: number; last: string | null }>(
+  async requeueOverlooked(): Promise<void> {
+    const { rows } = await this.database.pool.query<{ read: number; last: string | null }>(
       `WITH slice AS MATERIALIZED (
          SELECT id, external_id FROM people WHERE kind = 'client' AND state = 'waiting' AND external_id > $1
          ORDER BY external_id LIMIT ${SLICE}),
-       woken AS (
-         UPDATE people p SET due_at = clock_timestamp(), step = NULL
+       requeued AS (
+         UPDATE people p SET ${REQUEUE}
          WHERE p.id = ANY (ARRAY(SELECT id FROM slice)) AND p.state = 'waiting' AND p.due_at IS NULL AND NOT ${LACKS_PROVIDER})
-       SELECT (SELECT count(*)::int FROM slice) AS looked,
+       SELECT (SELECT count(*)::int FROM slice) AS read,
          (SELECT external_id FROM slice ORDER BY external_id DESC LIMIT 1) AS last`,
-      [this.lookedUpTo],
+      [this.overlookedUpTo],
     );
-    const [{ looked, last } = { looked: 0, last: null }] = rows;
-    this.lookedUpTo = looked < SLICE || last === null ? '' : last;
-    await sql.query(
-      `UPDATE people p SET due_at = clock_timestamp(), step = NULL
+    const [{ read, last } = { read: 0, last: null }] = rows;
+    this.overlookedUpTo = read < SLICE || last === null ? '' : last;
+    await this.database.pool.query(
+      `UPDATE people p SET ${REQUEUE}
        WHERE p.kind = 'provider' AND p.state = 'deleting' AND p.due_at IS NULL AND p.error_code = 'clients-still-listed'
          AND NOT EXISTS (
            SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
-import { isFree, type Lease, take } from '../../queue/due-rows/lease.js';
+import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { OPERATIONS } from '../model/person.js';
 
@@ -16,21 +16,21 @@ interface Head {
 /** The most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
-/** Nobody holds them back and nobody serves them: the words of the partial index, and a few rows beside. */
+/** No import pauses them and no worker leases them: the condition of the partial index, and of a few rows beside. */
 const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
 
-/** Of one lane and one step; the step is named since the planner takes `IS NULL` for no constant. */
+/** Of one lane and one step; the step is named since the planner does not take `IS NULL` for a constant. */
 const SOONEST = 'ORDER BY step, due_at LIMIT 1';
 
 const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
 
 /**
- * Finds who is due. People stand in one index by lane, step and moment, and each question reads the head of each step
- * alone: neither a stopped operation with a million people behind it nor a paused import is walked through.
+ * Finds who is due. People stand in one index by lane, step and moment, and each query reads the head of each step alone:
+ * neither a stopped operation with a million people behind it nor a paused import is walked through.
  */
 @Injectable()
 export class DuePeopleRepository {
-  /** Whom this process serves. */
+  /** The people that this process works on. */
   private readonly held = new Set<string>();
 
   constructor(
@@ -38,35 +38,27 @@ export class DuePeopleRepository {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /** False while this process may not be taken for alive: then nobody may be leased. */
+  /** Which process asks: the owner of its leases. */
+  get owner(): string {
+    return this.worker.id;
+  }
+
+  /** False while this process can't be sure to count as alive: then it may lease nobody. */
   mayLease(): boolean {
     return this.worker.mayWork();
   }
 
-  /**
-   * Leases a person to this process, in the transaction that grants its call; `done` gives it up here.
-   *
-   * @param effectMs milliseconds after which what is now sent has taken effect or never will; 0: it may be done again
-   */
-  async lease(tx: PoolClient, id: string, effectMs: number): Promise<Lease> {
-    const { rows } = await tx.query<{ no: number }>(
-      `UPDATE people SET ${take('$2', '$3')} WHERE id = $1 RETURNING lease_no AS no`,
-      [id, this.worker.id, effectMs],
-    );
-    return { key: id, owner: this.worker.id, no: rows[0]?.no ?? 0 };
+  /** This process works on a person from now on, or no longer: a lease of its own that it knows nothing of is free. */
+  hold(id: string): void {
+    this.held.add(id);
   }
 
-  /** This process serves the person of a lease from now on, or no longer: what it knows nothing of it may lease anew. */
-  hold({ key }: Lease): void {
-    this.held.add(key);
+  release(id: string): void {
+    this.held.delete(id);
   }
 
-  done({ key }: Lease): void {
-    this.held.delete(key);
-  }
-
-  /** Whether somebody is due who is not being served. Both lanes are named, so that the index of moments is used. */
-  async someoneIsDue(): Promise<boolean> {
+  /** Whether a person is due whom nobody works on. Both lanes are named, so that the index of moments is used. */
+  async isAnyDue(): Promise<boolean> {
     const { rows } = await this.database.pool.query<{ due: boolean }>(
       `SELECT EXISTS (SELECT 1 FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE}) AS due`,
       this.asker(),
@@ -82,7 +74,7 @@ export class DuePeopleRepository {
    * @returns the person's id
    */
   async take(tx: PoolClient, lanes: Lane[], stopped: string[], now: Date): Promise<string | undefined> {
-    for (const { lane, step, dueAt } of await this.heads(tx, lanes, stopped)) {
+    for (const { lane, step, dueAt } of await this.heads(tx, stopped, lanes)) {
       if (dueAt > now) continue;
       const isStep = step === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
       const sql = `SELECT id FROM people WHERE lane = $4 AND ${isStep} AND due_at <= $3 AND ${FREE} ${SOONEST} ${LOCK}`;
@@ -93,9 +85,9 @@ export class DuePeopleRepository {
   }
 
   /**
-   * Locks who is due for an operation and was never refused, else who was refused longest ago. Whoever was never refused
-   * is waited for when its lane may not call just now: else two people who are refused for themselves would take the
-   * probes of all who stand in the paced lane.
+   * Locks the person that is due for an operation and was never refused, else the one refused longest ago. One that was
+   * never refused is waited for while its lane may not call: else two people with a refusal of their own would take the
+   * probes of all that are in the paced lane.
    *
    * @returns the person's id
    */
@@ -116,13 +108,26 @@ export class DuePeopleRepository {
     return rows[0]?.id;
   }
 
-  /** The most urgent of each lane, whenever they are due. */
-  async soonest(sql: Pick<Pool, 'query'>, stopped: string[]): Promise<Head[]> {
-    return this.heads(sql, LANES, stopped);
+  /**
+   * Pauses a locked person of an import that was paused or cancelled just now: not all of its people are paused yet,
+   * there may be a million.
+   *
+   * @returns whether that is so
+   */
+  async pauseWithImport(tx: PoolClient, id: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `UPDATE people p SET paused_by_import = stopped.id FROM (
+         SELECT i.id, r.person_wanted_at FROM import_rows r JOIN imports i ON i.id = r.import_id
+         WHERE r.person_id = $1 AND r.outcome = 'pending' AND r.applied AND i.steered_to IS NOT NULL AND i.state <> 'running'
+       ) AS stopped
+       WHERE p.id = $1 AND p.lane = 'bulk' AND p.paused_by_import IS NULL AND p.wanted_at = stopped.person_wanted_at`,
+      [id],
+    );
+    return rowCount === 1;
   }
 
-  /** In the order in which they are served: lane after lane, and there by their moments. */
-  private async heads(sql: Pick<Pool, 'query'>, lanes: readonly Lane[], stopped: string[]): Promise<Head[]> {
+  /** The most urgent of each lane and step, whenever they are due: lane after lane, and there by their moments. */
+  async heads(sql: Pick<Pool, 'query'>, stopped: string[], lanes = LANES): Promise<Head[]> {
     const steps = OPERATIONS.filter((operation) => !stopped.includes(operation));
     const head = (condition: string) =>
       `SELECT due_at FROM people WHERE lane = served.lane AND ${condition} AND ${FREE} ${SOONEST}`;
@@ -138,7 +143,7 @@ export class DuePeopleRepository {
     return rows;
   }
 
-  /** The first two parameters of every question. */
+  /** The first two parameters of every query. */
   private asker(): [owner: string, held: string[]] {
     return [this.worker.id, [...this.held]];
   }

@@ -2,19 +2,30 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Feed } from '../../feed/feed.js';
 import type { FeedType } from '../../feed/feed-event.js';
-import { nextStep, type Step } from '../model/next-step.js';
-import type { Person, PersonKind, PersonState } from '../model/person.js';
-import { toColumns } from '../model/person-columns.js';
-import { type PersonRow, type RawPerson, SELECT_PERSON, toPersonRow } from '../model/person-row.js';
-import { ProfileSeal } from '../model/profile.js';
+import { take } from '../../queue/due-rows/lease.js';
+import { isCreate, nextStep, type Step } from '../model/next-step.js';
+import { becameListable, type Person, type PersonState } from '../model/person.js';
+import { type PersonRow, SELECT_PERSON, type SelectedPerson, toColumns, toPersonRow } from '../model/person-row.js';
+import { type PersonKey, ProfileSeal } from '../model/profile.js';
 import { DependentsRepository } from './dependents.repository.js';
 
-/** The states that the EHR is told of. */
-const NEWS: Partial<Record<PersonState, FeedType>> = {
+/** The states that the feed announces. */
+const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
   synced: 'person.synced',
   'needs-review': 'person.needs-review',
   deleted: 'person.deleted',
 };
+
+/** What is stored beside a link: what the platform calls the person is known only if a lost create made the user. */
+export function linkedColumns({ person: { attempt }, sealed }: PersonRow, origin: 'resolved' | 'event'): object {
+  return { origin, applied_profile: attempt && isCreate(attempt) ? sealed.attemptProfile : null };
+}
+
+/** What is stored beside an unlink. */
+export const UNLINKED_COLUMNS = { origin: null, applied_profile: null };
+
+/** The step that remains once the email is claimed, or another's. */
+type DecidedStep = Exclude<Step, { do: 'claim' }>;
 
 /** People as rows: loading what a decision needs, storing what follows from it. SQL, because its exact words matter. */
 @Injectable()
@@ -35,13 +46,12 @@ export class PeopleRepository {
   }
 
   async load(tx: Pick<PoolClient, 'query'>, id: string): Promise<PersonRow | undefined> {
-    const { rows } = await tx.query<RawPerson>(`${SELECT_PERSON} WHERE p.id = $1`, [id]);
-    return rows[0] ? toPersonRow(rows[0]) : undefined;
+    return (await this.loadMany(tx, [id]))[0];
   }
 
   /** Loads people in the order of their ids as given. */
   async loadMany(tx: Pick<PoolClient, 'query'>, ids: string[]): Promise<PersonRow[]> {
-    const { rows } = await tx.query(
+    const { rows } = await tx.query<SelectedPerson>(
       `${SELECT_PERSON} WHERE p.id = ANY($1::uuid[]) ORDER BY array_position($1::uuid[], p.id)`,
       [ids],
     );
@@ -51,15 +61,14 @@ export class PeopleRepository {
   /** Finds a person by its identity in the EHR; locks it when asked to. */
   async find(
     tx: Pick<PoolClient, 'query'>,
-    kind: PersonKind,
-    externalId: string,
+    { kind, externalId }: PersonKey,
     lock = false,
   ): Promise<PersonRow | undefined> {
     const { rows } = await tx.query<{ id: string }>(
       `SELECT id FROM people WHERE kind = $1 AND external_id = $2 ${lock ? 'FOR UPDATE' : ''}`,
       [kind, externalId],
     );
-    return rows[0] ? this.load(tx, rows[0].id) : undefined;
+    return rows[0] && this.load(tx, rows[0].id);
   }
 
   /** Finds who is mapped to a user of the platform, and locks it. */
@@ -70,119 +79,136 @@ export class PeopleRepository {
     return rows[0] && this.load(tx, rows[0].id);
   }
 
-  /** Stores what is known of a person; the wanted side is never written here. */
-  async saveKnown(tx: PoolClient, row: PersonRow, person: Person): Promise<void> {
-    const columns = Object.entries(toColumns(person, row.listed));
-    const names = columns.map(([name], at) => `${name} = $${at + 3}`);
-    await tx.query(
-      `UPDATE people SET ${names}, attempt_profile = CASE WHEN $2::bigint IS NULL THEN NULL
-         WHEN $2 IS DISTINCT FROM attempt_call_id THEN profile ELSE attempt_profile END
-       WHERE id = $1`,
-      [row.id, person.attempt?.callId ?? null, ...columns.map(([, value]) => value)],
-    );
-  }
-
-  /**
-   * Asks for the next step, takes the email's claim when that is the step, and stores what follows: state, step, when
-   * to look again. Wakes whoever depended on what changed.
-   *
-   * @returns the step that remains: a call or a rest
-   */
-  async decide(tx: PoolClient, row: PersonRow): Promise<Exclude<Step, { do: 'claim' }>> {
-    let step = nextStep(row.person, row.around);
-    if (step.do === 'claim') {
-      const held = await this.claim(tx, row);
-      step = nextStep(row.person, { ...row.around, claim: held ? 'held' : 'taken' });
-      if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
-    }
-    await this.storeStep(tx, row, step);
+  /** Decides on a locked person, and stores it with the step that follows. @param person what is known of it now */
+  async update(tx: PoolClient, row: PersonRow, person: Person, columns: object = {}): Promise<DecidedStep> {
+    const step = await this.decide(tx, row, person);
+    await this.save(tx, row, person, step, columns);
     return step;
   }
 
-  /** Loads a person anew and decides. @returns the person as it stands then */
-  async redecide(tx: PoolClient, id: string): Promise<PersonRow> {
-    await tx.query('SELECT 1 FROM people WHERE id = $1 FOR NO KEY UPDATE', [id]);
-    const row = await this.load(tx, id);
-    if (!row) throw new Error('A person vanished while it was being changed.');
-    await this.decide(tx, row);
-    return row;
+  /**
+   * Asks for the next step, takes the email's claim when that is the step, and does for others what follows from it:
+   * releases claims, requeues who depends on this person, announces its state. The person itself is stored by `save`.
+   *
+   * @param person what is known now; `row` is as it was loaded
+   */
+  async decide(tx: PoolClient, row: PersonRow, person: Person): Promise<DecidedStep> {
+    let step = nextStep(person, row.context);
+    if (step.do === 'claim') {
+      const claim = (await this.claimEmail(tx, row.id, person)) ? 'held' : 'taken';
+      step = nextStep(person, { ...row.context, claim });
+      if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
+    }
+    const isMoved = row.state !== step.state;
+    const kept = step.state === 'deleted' ? [] : neededClaims(person);
+    const isStray = row.emailClaims.some((email) => !kept.includes(email));
+    if (isStray && (person.platformUserId === null || step.state === 'deleted')) {
+      await this.releaseClaims(tx, row.id, kept);
+    }
+    const { platformUserId, appliedProviders } = row.person;
+    const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
+    if (row.kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
+      await this.dependents.requeueDeleting(tx, [...row.listed, ...(person.appliedProviders ?? [])]);
+    }
+    if (row.kind === 'provider' && becameListable(row.person, person)) {
+      await this.dependents.noteClientsOf(tx, row.id);
+    }
+    if (isMoved) await this.announce(tx, row, person, step);
+    return step;
   }
 
-  private async storeStep(tx: PoolClient, row: PersonRow, step: Exclude<Step, { do: 'claim' }>): Promise<void> {
+  /**
+   * Stores what is known of a person with the step that was decided, in one statement. What the EHR wants is never
+   * written here, but forgotten with a deletion.
+   *
+   * @param columns more of them, by name
+   * @param lease who works on the person from now on, and the milliseconds after which that can take no more effect
+   * @returns the number of the lease
+   */
+  async save(
+    tx: PoolClient,
+    row: PersonRow,
+    person: Person,
+    step: DecidedStep,
+    columns: object = {},
+    lease?: { owner: string; effectMs: number },
+  ): Promise<number> {
     const isCall = step.do === 'call';
-    const dueAt = isCall ? (step.notBefore ?? row.around.now) : step.until;
-    const rested = !isCall && step.until === null;
-    // Whoever began goes on before others begin: else a long import's checks would be stale when its creates come.
-    const keepsPlace = isCall && step.notBefore === null;
-    await tx.query(
-      `UPDATE people SET state = $2::person_state, step = $3,
-         due_at = CASE WHEN $7::boolean THEN least(due_at, $4) ELSE $4 END,
-         error_code = CASE WHEN $6::boolean THEN $5::text ELSE coalesce($5::text, error_code,
-           (SELECT code FROM circuits WHERE operation = $3 AND opened_at IS NOT NULL)) END,
-         error_text = CASE WHEN $2::person_state IN ('synced', 'waiting', 'deleted') THEN NULL ELSE error_text END,
-         lane = CASE WHEN $6::boolean AND $2::person_state <> 'waiting' THEN 'bulk' ELSE lane END,
-         updated_at = CASE WHEN state IS DISTINCT FROM $2::person_state THEN clock_timestamp() ELSE updated_at END
-       WHERE id = $1`,
-      [row.id, step.state, isCall ? step.operation : null, dueAt, isCall ? null : step.code, rested, keepsPlace],
+    const rests = !isCall && step.until === null;
+    const code = rests ? step.code : ((isCall ? null : step.code) ?? row.errorCode);
+    const stored = {
+      ...toColumns(person, row.listed),
+      ...(person.attempt?.callId !== row.person.attempt?.callId && {
+        attempt_profile: person.attempt && row.sealed.profile,
+      }),
+      ...columns,
+      state: step.state,
+      step: isCall ? step.operation : null,
+      ...(rests && step.state !== 'waiting' && { lane: 'bulk' }),
+      ...(['synced', 'waiting', 'deleted'].includes(step.state) && { error_text: null }),
+      ...(row.state !== step.state && { updated_at: row.context.now }),
+      ...(step.state === 'deleted' && this.withoutProfile(row)),
+    };
+    const values: unknown[] = [row.id];
+    const param = (value: unknown) => `$${values.push(value)}`;
+    const assignments = Object.entries(stored).map(([name, value]) => `${name} = ${param(value)}`);
+    const dueAt = param(isCall ? (step.notBefore ?? row.context.now) : step.until);
+    // A person with a call to make keeps its place: else a long import's checks would be stale when its creates come.
+    assignments.push(`due_at = ${isCall && step.notBefore === null ? `least(due_at, ${dueAt})` : dueAt}`);
+    assignments.push(`error_code = coalesce(${param(code)},
+      (SELECT code FROM circuits WHERE operation = ${param(isCall ? step.operation : null)} AND opened_at IS NOT NULL))`);
+    if (lease) assignments.push(take(param(lease.owner), param(lease.effectMs)));
+    const { rows } = await tx.query<{ no: number }>(
+      `UPDATE people SET ${assignments} WHERE id = $1 RETURNING lease_no AS no`,
+      values,
     );
-    if (step.state === 'deleted') await this.forget(tx, row);
-    else if (row.hasStrayClaims)
-      await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
-    if (row.kind === 'client') await this.dependents.deletedProviders(tx, row.listed);
-    if (row.state !== step.state) await this.tell(tx, row, step);
-    row.state = step.state;
+    return rows[0]?.no ?? 0;
   }
 
-  /** What is known of somebody by name goes with the deletion; the external id stays, and with it the way to sessions. */
-  private async forget(tx: PoolClient, row: PersonRow): Promise<void> {
-    await this.releaseClaims(tx, row.id);
-    const nobody = { email: null, firstName: '', lastName: '' };
-    await tx.query(
-      `UPDATE people SET profile = $2, profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL,
-         applied_hash = NULL, attempt_profile = NULL, invite_url = NULL, error_text = NULL WHERE id = $1`,
-      [row.id, this.seal.seal(row, nobody), this.seal.hash(nobody)],
-    );
+  /** Names and email go with the deletion; the external id stays, and with it the way to sessions. */
+  private withoutProfile(row: PersonRow): object {
+    const empty = { email: null, firstName: '', lastName: '' };
+    return {
+      ...{ profile: this.seal.seal(row, empty), profile_hash: this.seal.hash(empty), email_fingerprint: null },
+      ...{ applied_profile: null, applied_hash: null, attempt_profile: null, invite_url: null },
+    };
   }
 
-  private async tell(tx: PoolClient, row: PersonRow, step: Exclude<Step, { do: 'claim' }>): Promise<void> {
-    const type = NEWS[step.state];
+  private async announce(tx: PoolClient, row: PersonRow, person: Person, step: DecidedStep): Promise<void> {
+    const type = ANNOUNCED[step.state];
     if (!type) return;
-    const data = { kind: row.kind, externalId: row.externalId, platformUserId: row.person.platformUserId };
+    const { kind, externalId } = row;
     const code = step.do === 'rest' ? step.code : null;
     await this.feed.append(tx, {
       type,
-      subject: `${row.kind}s/${encodeURIComponent(row.externalId)}`,
-      data: { ...data, code },
+      subject: `${kind}s/${encodeURIComponent(externalId)}`,
+      data: { kind, externalId, platformUserId: person.platformUserId, code },
     });
   }
 
-  private async claim(tx: PoolClient, row: PersonRow): Promise<boolean> {
-    await this.releaseClaims(tx, row.id, [row.person.email, row.person.attempt?.email ?? null]);
+  private async claimEmail(tx: PoolClient, id: string, person: Person): Promise<boolean> {
+    await this.releaseClaims(tx, id, neededClaims(person));
     const { rows } = await tx.query<{ person_id: string }>(
       `INSERT INTO email_claims (fingerprint, person_id) VALUES (decode($1, 'hex'), $2)
        ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint RETURNING person_id`,
-      [row.person.email, row.id],
+      [person.email, id],
     );
-    return rows[0]?.person_id === row.id;
+    return rows[0]?.person_id === id;
   }
 
-  /** Gives up a person's claims but those to keep, and wakes who waited for them. */
-  async releaseClaims(tx: PoolClient, id: string, keep: (string | null)[] = []): Promise<void> {
+  /** Releases a person's claims but those to keep, and requeues who waits for them. */
+  private async releaseClaims(tx: PoolClient, id: string, kept: string[]): Promise<void> {
     await tx.query(
       `WITH released AS (
          DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
        UPDATE people SET due_at = clock_timestamp(), step = NULL
        WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> $1 AND error_code = 'email-taken'`,
-      [id, keep.filter((fingerprint) => fingerprint !== null)],
+      [id, kept],
     );
   }
+}
 
-  /** Whether another person is mapped to this user of the platform. */
-  async isHeldByAnother(tx: PoolClient, id: string, platformUserId: string): Promise<boolean> {
-    const { rowCount } = await tx.query('SELECT 1 FROM people WHERE platform_user_id = $1 AND id <> $2', [
-      platformUserId,
-      id,
-    ]);
-    return rowCount !== 0;
-  }
+/** The email that is wanted, and the one that an open create may have given to the platform. */
+function neededClaims({ email, attempt }: Person): string[] {
+  return [email, attempt?.email ?? null].filter((fingerprint) => fingerprint !== null);
 }

@@ -11,46 +11,48 @@ export interface UnknownPlatformUser {
   externalUserId: string | null;
 }
 
-/** The kinds of people that the platform's roles mean (spec, User events); OrgAdmin is nobody of the EHR's. */
-const KINDS: Partial<Record<UserRole, PersonKind>> = { Client: 'client', HealthcareProvider: 'provider' };
+/** The role that a kind of people has on the platform (spec, User events); OrgAdmin is nobody of the EHR's. */
+export const ROLES: Record<PersonKind, UserRole> = { client: 'Client', provider: 'HealthcareProvider' };
 
 /** The kind of people that a role means. */
 export function kindOfRole(role: string): PersonKind | undefined {
-  return KINDS[role as UserRole];
+  return (['client', 'provider'] as const).find((kind) => ROLES[kind] === role);
 }
-
-/** The role that a kind of people has on the platform. */
-export const ROLES: Record<PersonKind, UserRole> = { client: 'Client', provider: 'HealthcareProvider' };
 
 /** Stands in place of a role for a user that was deleted through this service. */
 const DELETED = 'deleted';
 
-/** Users that the platform told of and the EHR does not know. */
+/** Users that the platform told of, as events and calls told of them. */
 @Injectable()
 export class PlatformUsersRepository {
   constructor(private readonly database: Database) {}
 
   /** Whether a user was deleted through this service: an old event must not link it again. */
   async isDeleted(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    return (await this.roleOf(tx, platformUserId)) === DELETED;
-  }
-
-  /** Whether the role that the platform told of a user is that of this kind of person. */
-  async roleFit(tx: PoolClient, platformUserId: string, kind: PersonKind): Promise<RoleFit> {
-    const role = await this.roleOf(tx, platformUserId);
-    if (role === undefined || role === DELETED) return null;
-    return kindOfRole(role) === kind ? 'fits' : 'differs';
-  }
-
-  private async roleOf(tx: PoolClient, platformUserId: string): Promise<string | undefined> {
-    const { rows } = await tx.query<{ role: string }>('SELECT role FROM platform_users WHERE platform_user_id = $1', [
+    const { rowCount } = await tx.query('SELECT 1 FROM platform_users WHERE platform_user_id = $1 AND role = $2', [
       platformUserId,
+      DELETED,
     ]);
-    return rows[0]?.role;
+    return rowCount !== 0;
   }
 
-  /** Remembers a user that was deleted, and whose it was: sessions go on naming it. @param person our id */
-  async wasDeleted(tx: PoolClient, platformUserId: string, person: string): Promise<void> {
+  /** How a user fits a person: whether another is mapped to it, and whether its role is one of this kind. */
+  async fit(
+    tx: PoolClient,
+    platformUserId: string,
+    { id, kind }: { id: string; kind: PersonKind },
+  ): Promise<{ heldByAnother: boolean; role: RoleFit }> {
+    const { rows } = await tx.query<{ heldByAnother: boolean; role: string | null }>(
+      `SELECT EXISTS (SELECT 1 FROM people WHERE platform_user_id = $1 AND id <> $2) AS "heldByAnother",
+         (SELECT role FROM platform_users WHERE platform_user_id = $1 AND role <> '${DELETED}') AS role`,
+      [platformUserId, id],
+    );
+    const { heldByAnother = false, role = null } = rows[0] ?? {};
+    return { heldByAnother, role: role === null ? null : kindOfRole(role) === kind ? 'fits' : 'differs' };
+  }
+
+  /** Records a user that was deleted, and whose it was: sessions go on naming it. @param person our id */
+  async saveDeleted(tx: PoolClient, platformUserId: string, person: string): Promise<void> {
     await tx.query(
       `INSERT INTO platform_users (platform_user_id, role, person_id) VALUES ($1, '${DELETED}', $2)
        ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role, person_id = excluded.person_id`,
@@ -58,7 +60,7 @@ export class PlatformUsersRepository {
     );
   }
 
-  async keep(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
+  async save(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
     await tx.query(
       `INSERT INTO platform_users (platform_user_id, role, external_user_id) VALUES ($1, $2, $3)
        ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role,
@@ -67,7 +69,7 @@ export class PlatformUsersRepository {
     );
   }
 
-  /** One page, by id; users that were mapped since are left out. */
+  /** One page of the users that nobody is mapped to, by id. */
   async list(limit: number, after: string): Promise<(UnknownPlatformUser & { seenAt: Date })[]> {
     const { rows } = await this.database.pool.query<UnknownPlatformUser & { seenAt: Date }>(
       `SELECT platform_user_id AS "platformUserId", role, external_user_id AS "externalUserId", seen_at AS "seenAt"

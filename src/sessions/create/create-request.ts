@@ -1,4 +1,4 @@
-import type { ResolvedParties } from '../../people/model/resolved-parties.js';
+import type { ResolvedParties } from '../../people/store/resolved-parties.js';
 import type { CreateTherapySessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 

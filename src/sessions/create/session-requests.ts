@@ -6,7 +6,7 @@ import { confirmed } from '../../database/retries.js';
 import { afterCommit } from '../../http/body/after-commit.js';
 import { Problem } from '../../http/problem/problem.js';
 import { pollUntil } from '../../http/request/poll-until.js';
-import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.repository.js';
+import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';

@@ -1,5 +1,14 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { PersonKind, PersonState } from './person.js';
+import type { PersonKind, PersonState } from '../model/person.js';
+
+/** Whom a request names, by the ids of the EHR. */
+export interface PartyNames {
+  provider: string;
+  client?: string | undefined;
+}
 
 /** A person whom the EHR names in a request, as it stands now. */
 export interface NamedPerson {
@@ -37,8 +46,42 @@ export interface ResolvedParties {
   client: Participant | null;
 }
 
+/** The people of a request, found and judged. */
+@Injectable()
+export class ResolvedPartiesRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Finds a provider, and the client that it treats.
+   *
+   * @param tx where the answer has to hold together with what is written
+   * @throws {Problem} as {@link parties}
+   */
+  async require(
+    { provider, client }: PartyNames,
+    tx: Pick<PoolClient, 'query'> = this.database.pool,
+  ): Promise<ResolvedParties> {
+    const { rows } = await tx.query<NamedPerson & { treats: boolean }>(
+      `SELECT p.id, p.kind, p.external_id AS "externalId", p.state, p.error_code AS "errorCode", p.wanted,
+         p.platform_user_id AS "platformUserId",
+         CASE WHEN p.kind = 'client' AND p.providers_known THEN p.applied_providers END AS "appliedProviders",
+         EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+                 WHERE cp.client_id = p.id AND q.kind = 'provider' AND q.external_id = $1) AS treats
+       FROM people p
+       WHERE p.kind = 'provider' AND p.external_id = $1 OR p.kind = 'client' AND p.external_id = $2`,
+      [provider, client ?? null],
+    );
+    const clientRow = rows.find((row) => row.kind === 'client');
+    return parties({
+      provider: rows.find((row) => row.kind === 'provider'),
+      client: client === undefined ? null : clientRow,
+      treats: clientRow?.treats ?? false,
+    });
+  }
+}
+
 /**
- * Judges whether a provider may act for a client on the platform. Pure.
+ * Checks that a provider may act for a client on the platform. Pure.
  *
  * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
  *   `client-not-mirrored` with the person's `sync` state

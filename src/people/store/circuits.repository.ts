@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
+import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { operationAddress } from '../../platform/contract/operation-address.js';
 import type { CallGrant } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import type { Operation, Refusal } from '../model/person.js';
@@ -12,17 +15,16 @@ const PROBE = { baseMs: 5_000, maxMs: 300_000 };
 /** Milliseconds after which a probe without an answer is followed by the next. */
 const PROBE_ANSWER_MS = 30_000;
 
-/** What refusal stopped an operation, as people show it: a 403, or an answer that tells of a wrong address. */
-export type StopCode = 'platform-unauthorized' | 'platform-address';
+/** Why an operation is stopped: 403s, answers that tell of a wrong address, or no readable answers. */
+export type StopCode = 'platform-unauthorized' | 'platform-address' | 'platform-fault';
 
-/** An operation that is stopped because it gets no readable answers. */
-const UNANSWERED = 'platform-fault';
+const UNANSWERED: StopCode = 'platform-fault';
 
-/** A refusal, as the operation's circuit judges it. */
-export interface RefusedCall {
+/** A refusal, for the operation's circuit. */
+interface RefusedCall {
   operation: Operation;
   grant: CallGrant;
-  code: StopCode | typeof UNANSWERED;
+  code: StopCode;
   /** The person's last refusal; null when this one can't be the person's own. */
   before: Refusal | null;
 }
@@ -36,15 +38,20 @@ export interface OpenCircuits {
   nextProbeAt: Date | null;
 }
 
-/** The circuits: a refusal stops its operation for everybody until a probe succeeds (trap 15). */
+/**
+ * The circuits: a refusal stops its operation for everybody until a probe succeeds. With them, the addresses where user
+ * management was seen to work: only there does a 404 tell that a user is gone.
+ */
 @Injectable()
-export class CircuitRepository {
+export class CircuitsRepository {
   constructor(
+    private readonly env: Env,
+    private readonly contract: Contract,
     private readonly database: Database,
     private readonly random: Random,
   ) {}
 
-  /** Reads the open circuits; whoever takes a turn holds the budget's lock, so that one probe goes out, not two. */
+  /** Reads the open circuits; a claim holds the budget's lock, so that one probe goes out, not two. */
   async open(tx: Pick<Pool, 'query'>, now: Date): Promise<OpenCircuits> {
     const { rows } = await tx.query<{ operation: string; probe_at: Date }>(
       'SELECT operation, probe_at FROM circuits WHERE opened_at IS NOT NULL',
@@ -66,7 +73,7 @@ export class CircuitRepository {
   }
 
   /**
-   * Records a refusal. When somebody else's call of the operation succeeded since its last refusal of this person, it is
+   * Records a refusal. When another person's call of the operation succeeded since its last refusal of this one, it is
    * the person's own and stops nobody else.
    *
    * @returns whose refusal it is
@@ -91,34 +98,43 @@ export class CircuitRepository {
     return 'everyone';
   }
 
-  /** Stops an operation whose calls get no readable answers, of whomever they are. */
+  /** Stops an operation whose calls get no readable answers, of whatever person they are. */
   async unanswered(tx: PoolClient, operation: Operation, grant: CallGrant): Promise<void> {
     await this.refused(tx, { operation, grant, code: UNANSWERED, before: null });
   }
 
-  /** Closes an operation's circuit after an answer that was no refusal. */
-  async succeeded(tx: PoolClient, operation: string): Promise<void> {
+  /**
+   * Closes an operation's circuit after an answer that was no refusal.
+   *
+   * @param isDone whether the operation was done, so that its address is known to be good
+   */
+  async answered(tx: PoolClient, operation: Operation, isDone: boolean): Promise<void> {
     await tx.query(
-      'UPDATE circuits SET opened_at = NULL, failures = 0, closed_at = clock_timestamp() WHERE operation = $1 AND opened_at IS NOT NULL',
-      [operation],
+      `WITH good AS (INSERT INTO platform_addresses (address) SELECT $2 WHERE $3 ON CONFLICT DO NOTHING)
+       UPDATE circuits SET opened_at = NULL, failures = 0, closed_at = clock_timestamp()
+       WHERE operation = $1 AND opened_at IS NOT NULL`,
+      [operation, this.addressOf(operation), isDone],
     );
   }
 
-  /** The operations that a refusal stops now. */
+  /** Whether anything was ever done at the address of an operation. */
+  async isAddressGood(tx: PoolClient, operation: Operation): Promise<boolean> {
+    const { rowCount } = await tx.query('SELECT 1 FROM platform_addresses WHERE address = $1', [
+      this.addressOf(operation),
+    ]);
+    return rowCount !== 0;
+  }
+
+  /** The operations that are stopped now: by refusals first, then for want of readable answers. */
   async stopped(): Promise<{ operation: string; code: StopCode }[]> {
     const { rows } = await this.database.pool.query<{ operation: string; code: StopCode }>(
-      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL AND code <> $1 ORDER BY 1',
+      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL ORDER BY code = $1, operation',
       [UNANSWERED],
     );
     return rows;
   }
 
-  /** The operations that are stopped now because they get no readable answers. */
-  async silent(): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ operation: string }>(
-      'SELECT operation FROM circuits WHERE opened_at IS NOT NULL AND code = $1 ORDER BY 1',
-      [UNANSWERED],
-    );
-    return rows.map(({ operation }) => operation);
+  private addressOf(operation: Operation): string {
+    return operationAddress(this.contract, this.env.PLATFORM_BASE_URL, operation);
   }
 }
