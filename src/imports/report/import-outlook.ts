@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import type { StopCode } from '../../people/model/person-codes.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
-import { CircuitsRepository, type StopCode } from '../../people/store/circuits.repository.js';
+import { CircuitsRepository } from '../../people/store/circuits.repository.js';
 import type { ImportRecord } from '../model/import-types.js';
 
 /** Why it can't be told when an import ends. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { messageFor } from '../../people/model/person-messages.js';
+import { messageFor } from '../../people/model/person-codes.js';
 import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { RowOutcome } from '../model/import-types.js';
 import { type ImportRowRecord, ImportsRepository } from '../model/imports.repository.js';

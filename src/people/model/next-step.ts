@@ -1,4 +1,5 @@
-import type { DecisionContext, Operation, Person, PersonState, Review } from './person.js';
+import type { DecisionContext, Operation, Person, PersonState } from './person.js';
+import type { Review } from './person-codes.js';
 
 /** The one platform call that comes next, and when it may leave. */
 export interface CallStep {

@@ -1,5 +1,5 @@
 import type { PersonKind, PersonState } from './person.js';
-import { messageFor } from './person-messages.js';
+import { messageFor } from './person-codes.js';
 import type { Origin, PersonRow } from './person-row.js';
 import { platformCopy } from './platform-copy.js';
 import type { ProfileSeal } from './profile.js';

@@ -1,3 +1,5 @@
+import type { Fault, Review } from './person-codes.js';
+
 /** A provider (a clinician) or a client (a patient), as the platform tells them apart. */
 export type PersonKind = 'provider' | 'client';
 
@@ -7,21 +9,6 @@ export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-r
 /** The calls that mirror people; each is one HTTP attempt (spec, User management). */
 export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
 export type Operation = (typeof OPERATIONS)[number];
-
-/** Why nothing more is tried until somebody changes something. */
-export type Fault = 'rejected' | 'forbidden' | 'ignored';
-
-/** Why a human being must decide. */
-export type Review =
-  | 'email-taken'
-  | 'create-unknown'
-  | 'delete-unknown'
-  | 'platform-user-taken'
-  | 'platform-user-missing'
-  | 'role-mismatch'
-  | 'create-unanswered'
-  | 'delete-linked'
-  | 'second-user';
 
 /** Whether the role that the platform told of a user is the person's; null: it never told. */
 export type RoleFit = 'fits' | 'differs' | null;

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import type { StopCode } from '../model/person-codes.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
-import { CircuitsRepository, type StopCode } from '../store/circuits.repository.js';
+import { CircuitsRepository } from '../store/circuits.repository.js';
 
 const REASONS: Record<StopCode, (operations: string) => string> = {
   'platform-address': (operations) =>

@@ -3,7 +3,7 @@ import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { nextStep, type Step } from '../model/next-step.js';
 import type { DecisionContext, Person } from '../model/person.js';
-import { messageFor } from '../model/person-messages.js';
+import { messageFor } from '../model/person-codes.js';
 import type { PersonKey } from '../model/profile.js';
 import { PeopleRepository } from '../store/people.repository.js';
 

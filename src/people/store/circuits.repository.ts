@@ -8,15 +8,13 @@ import { operationAddress } from '../../platform/contract/operation-address.js';
 import type { CallGrant } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import type { Operation, Refusal } from '../model/person.js';
+import type { StopCode } from '../model/person-codes.js';
 
 /** Bounds of the wait before an operation that was refused is tried again, in milliseconds. */
 const PROBE = { baseMs: 5_000, maxMs: 300_000 };
 
 /** Milliseconds after which a probe without an answer is followed by the next. */
 const PROBE_ANSWER_MS = 30_000;
-
-/** Why an operation is stopped: 403s, answers that tell of a wrong address, or no readable answers. */
-export type StopCode = 'platform-unauthorized' | 'platform-address' | 'platform-fault';
 
 const UNANSWERED: StopCode = 'platform-fault';
 

@@ -1,13 +1,5 @@
-/** What each code means and what to do about it: one sentence, no personal data. */
-const MESSAGES: Record<string, string> = {
-  'not-configured':
-    'The contract file has no apiKey, so nothing is sent; set apiKey.header in PLATFORM_CONTRACT and restart.',
-  'provider-not-mirrored':
-    'A provider of this client is not on the platform yet; the client follows by itself once it is.',
-  'clients-still-listed':
-    'The platform still lists this provider for clients whose lists are being changed; the deletion follows.',
-  'outcome-unknown':
-    'The platform did not answer a create; it is looked up by email after a while, so that nobody is made twice.',
+/** Why a human being must decide. */
+const REVIEWS = {
   'email-taken': 'Another person of the EHR has this email; correct one of the two, or resolve this one with "ignore".',
   'create-unknown':
     'A create without an email got no answer, so it is not known whether the person exists; look on the platform after a minute, then resolve with "link" or "create".',
@@ -17,23 +9,49 @@ const MESSAGES: Record<string, string> = {
     'The platform user with this email is linked to another person; resolve with "link" to the right user.',
   'platform-user-missing':
     'The platform no longer knows this user; resolve with "create" to make it again, or "link" to another.',
-  'create-unanswered':
-    'The platform gave no readable answer to any create of this person for hours, and did not make it; ask its support, then resolve with "retry".',
   'role-mismatch':
     'The platform user with this email has another role, so that it is somebody else; correct the email, or resolve with "link" to the right user.',
+  'create-unanswered':
+    'The platform gave no readable answer to any create of this person for hours, and did not make it; ask its support, then resolve with "retry".',
   'delete-linked':
     'This client was linked by its email alone, and the platform never told that the user is a client; look on the platform, then resolve with "delete", or with "ignore" to leave the user there.',
   'second-user':
     'The platform made a second user for this person, which /v1/people/unknown-to-ehr lists; delete one of the two there, then resolve with "retry", or with "link" to the other.',
+};
+export type Review = keyof typeof REVIEWS;
+
+/** Why nothing more is tried until something is changed. */
+const FAULTS = {
   rejected: 'The platform refused this person; correct the data and PUT it again.',
   forbidden: 'The platform answers 403 for this person alone; ask its support, then resolve with "retry".',
   ignored: 'An administrator left this person out; a new PUT or resolve with "retry" takes it up again.',
+};
+export type Fault = keyof typeof FAULTS;
+
+/** Why an operation is stopped for everybody: 403s, answers that tell of a wrong address, or no readable answers. */
+const STOPS = {
   'platform-unauthorized':
     'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',
   'platform-address':
     'What answers is not the user management of the platform (404, 405, a redirect or a web page); check PLATFORM_BASE_URL and the paths in PLATFORM_CONTRACT. Work is kept and goes on when the address is right.',
-  'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
   'platform-fault': 'The platform did not give a readable answer; it is tried again by itself.',
+};
+export type StopCode = keyof typeof STOPS;
+
+/** What each code means and what to do about it: one sentence, no personal data. */
+const MESSAGES: Record<string, string> = {
+  ...REVIEWS,
+  ...FAULTS,
+  ...STOPS,
+  'not-configured':
+    'The contract file has no apiKey, so nothing is sent; set apiKey.header in PLATFORM_CONTRACT and restart.',
+  'provider-not-mirrored':
+    'A provider of this client is not on the platform yet; the client follows by itself once it is.',
+  'clients-still-listed':
+    'The platform still lists this provider for clients whose lists are being changed; the deletion follows.',
+  'outcome-unknown':
+    'The platform did not answer a create; it is looked up by email after a while, so that nobody is made twice.',
+  'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
   unreadable:
     'The data of this person does not open, so nothing is sent; see vault in /health/ready, and add the missing key to DATA_KEYS.',
   'rate-limited': 'The platform asked to slow down; it is tried again by itself.',
