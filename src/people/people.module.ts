@@ -13,7 +13,7 @@ import { StuckRepository } from './read/stuck.repository.js';
 import { TraceService } from './read/trace.service.js';
 import { ClaimRepository } from './reconcile/claim.repository.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
-import { Reconciler } from './reconcile/reconciler.js';
+import { Reconciler } from './reconcile/reconciler.processor.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
 import { CircuitsRepository } from './store/circuits.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
