@@ -1,13 +1,95 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
+import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { PreferWait } from '../../http/request/prefer.js';
+import { BodyLimit } from '../../http/request/route-options.js';
 import { PeopleService } from '../desired/people.service.js';
-import type { PersonResponse } from '../model/person-view.js';
+import { PersonResponse } from '../model/person-view.js';
 import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
-import { SearchRequest, TraceRequest } from './people.dto.js';
+import {
+  CLIENT_BODY_LIMIT,
+  ClientProvidersRequest,
+  ClientRequest,
+  ProviderRequest,
+  SearchRequest,
+  TraceRequest,
+} from './people.dto.js';
+import { ExternalIdParam, PersonController } from './person-routes.js';
 import { type StuckPerson, StuckRepository } from './stuck.repository.js';
 import { type Trace, TraceService } from './trace.service.js';
+
+/** Providers: the clinicians of the EHR. */
+@ApiTags('people')
+@Controller('v1/providers')
+export class ProvidersController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'provider');
+  }
+
+  /** Sets what a provider is to be */
+  @Put(':externalId')
+  @Scopes('people:write')
+  @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
+  async put(
+    @ExternalIdParam() externalId: string,
+    @Body() dto: ProviderRequest,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PersonResponse> {
+    const { email, firstName, lastName } = dto;
+    const view = await this.people.put({ kind: 'provider', externalId }, { email, firstName, lastName });
+    return this.answer(reply, view, 'synced', wait, signal);
+  }
+}
+
+/** Clients: the patients of the EHR. */
+@ApiTags('people')
+@Controller('v1/clients')
+export class ClientsController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'client');
+  }
+
+  /** Sets what a client is to be */
+  @Put(':externalId')
+  @Scopes('people:write')
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
+  async put(
+    @ExternalIdParam() externalId: string,
+    @Body() dto: ClientRequest,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PersonResponse> {
+    const { email = null, firstName, lastName, providers } = dto;
+    const view = await this.people.put({ kind: 'client', externalId }, { email, firstName, lastName }, providers);
+    return this.answer(reply, view, 'synced', wait, signal);
+  }
+
+  /** Replaces the providers of a client; the first is the primary */
+  @Put(':externalId/providers')
+  @Scopes('people:write')
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @ApiOkResponse({ type: PersonResponse, description: 'Mirrored' })
+  @ApiAcceptedResponse({ type: PersonResponse, description: 'Kept; not mirrored yet' })
+  async putProviders(
+    @ExternalIdParam() externalId: string,
+    @Body() dto: ClientProvidersRequest,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PersonResponse> {
+    const view = await this.people.putClientProviders(externalId, dto.providers);
+    return this.answer(reply, view, 'synced', wait, signal);
+  }
+}
 
 /** Questions about people of either kind; nothing is sent to the platform. */
 @ApiTags('people')

@@ -1,6 +1,6 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
 import type { Origin, PersonRow } from './person-row.js';
-import { platformCopy } from './platform-copy.js';
+import { platformCopy } from './person-view.js';
 
 const profile = { email: 'zoë@example.org', firstName: 'Zoë', lastName: 'Åkesson' };
 const changed = { email: null, firstName: 'Zoë', lastName: 'Berg' };
