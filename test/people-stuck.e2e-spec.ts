@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import type { Page } from '../src/http/request/page.js';
-import type { StuckPerson } from '../src/people/read/stuck.repository.js';
+import type { StuckPerson } from '../src/people/read/people-monitoring.js';
 import { NEW_IMPORT } from './support/bulk.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 

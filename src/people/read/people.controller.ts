@@ -5,7 +5,7 @@ import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { PreferWait } from '../../http/request/prefer.js';
-import { BodyLimit } from '../../http/request/route-options.js';
+import { RouteOptions } from '../../http/request/route-options.js';
 import { PeopleService } from '../desired/people.service.js';
 import { PersonResponse } from '../model/person-view.js';
 import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
@@ -17,8 +17,8 @@ import {
   SearchRequest,
   TraceRequest,
 } from './people.dto.js';
+import { type StuckPerson, StuckRepository } from './people-monitoring.js';
 import { ExternalIdParam, PersonController } from './person-routes.js';
-import { type StuckPerson, StuckRepository } from './stuck.repository.js';
 import { type Trace, TraceService } from './trace.service.js';
 
 /** Providers: the clinicians of the EHR. */

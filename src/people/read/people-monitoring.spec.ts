@@ -1,6 +1,5 @@
 import { Metrics } from '../../http/server/metrics.js';
-import { PeopleMetrics } from './people-metrics.js';
-import type { StuckRepository } from './stuck.repository.js';
+import { PeopleMetrics, type StuckRepository } from './people-monitoring.js';
 
 test('everybody is counted for a hundredth of the time at most, however often the metrics are read', async () => {
   let nowMs = 0;
