@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
+import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
 import { RetentionRepository } from '../src/operations/retention.repository.js';
 import {
   clientLine,
@@ -56,13 +56,13 @@ test('retry waits for its turn among the imports: nothing is planned or applied 
 
   const holder = new pg.Client({ connectionString: mirror.database.url });
   await holder.connect();
-  await holder.query('SELECT pg_advisory_lock($1)', [ORDER_LOCK]);
+  await holder.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
   const retried = service.call('POST', `/v1/imports/${plan.id}/retry`, { body: {} });
   await until('the retry waits', async () => {
     const { rowCount } = await holder.query(
       `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      [ORDER_LOCK],
+      [IMPORT_LOCK],
     );
     return rowCount === 1;
   });

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
-import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
+import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
 import {
   clientLine,
@@ -153,7 +153,7 @@ async function cancelledSomewhere(random: SeededRandom): Promise<void> {
   const holder = new pg.Client({ connectionString: mirror.database.url });
   await holder.connect();
   try {
-    await holder.query('SELECT pg_advisory_lock($1)', [ORDER_LOCK]);
+    await holder.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
     expect((await steer(service, plan.id, 'cancel')).status).toBe(200);
     atCancel = await changesGranted();
     await room.free();

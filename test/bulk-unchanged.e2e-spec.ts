@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ORDER_LOCK } from '../src/imports/model/import-lock.js';
+import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
 import {
   clientLine,
   clientsCsv,
@@ -69,7 +69,7 @@ test('whoever changes between reading and planning is compared again', async () 
   const { mirror, service, files } = await begin();
   const holder = new pg.Client({ connectionString: mirror.database.url });
   await holder.connect();
-  await holder.query('SELECT pg_advisory_lock($1)', [ORDER_LOCK]);
+  await holder.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
   const { id } = await service.startImport('kind=clients', files);
   const body = { email: 'p-1@example.org', firstName: 'Pia', lastName: 'Renamed' };
   await service.call('PUT', '/v1/providers/p-1', { body });

@@ -4,7 +4,7 @@ import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
-import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
+import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import type { HealthReport } from '../src/operations/health-report.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -140,9 +140,9 @@ describe('an upload whose connection falls silent', () => {
     [
       'while its rows are stored',
       async () => {
-        const unchanged = app.app.get(UnchangedRowsRepository);
-        const store = unchanged.store.bind(unchanged);
-        jest.spyOn(unchanged, 'store').mockImplementationOnce(async (...rows) => {
+        const staging = app.app.get(StagingRepository);
+        const store = staging.storeUnchanged.bind(staging);
+        jest.spyOn(staging, 'storeUnchanged').mockImplementationOnce(async (...rows) => {
           const known = await store(...rows);
           proxy.silence();
           return known;

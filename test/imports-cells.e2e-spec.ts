@@ -1,8 +1,8 @@
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import { type RowOutcome } from '../src/imports/model/import-types.js';
-import { RawRowsRepository } from '../src/imports/model/raw-rows.repository.js';
-import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
+import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
+import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { NEW_IMPORT } from './support/bulk.js';
@@ -38,15 +38,15 @@ const CASES: Case[] = [
 describe('of what rows were read as, their import keeps what the file of rejected rows may show yet', () => {
   let home: TestDatabase;
   let database: Database;
-  let cells: RawRowsRepository;
-  let unchanged: UnchangedRowsRepository;
+  let rawRows: RawRowsRepository;
+  let staging: StagingRepository;
 
   beforeAll(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
     const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
-    cells = new RawRowsRepository(database, vault);
-    unchanged = new UnchangedRowsRepository(cells, new ProfileSeal(vault));
+    rawRows = new RawRowsRepository(database, vault);
+    staging = new StagingRepository(new ProfileSeal(vault), vault, rawRows);
   });
 
   afterAll(async () => {
@@ -74,13 +74,15 @@ describe('of what rows were read as, their import keeps what the file of rejecte
       );
       for (let first = 0; first < rowNos.length; first += block) {
         const some = rowNos.slice(first, first + block);
-        const sealed = cells.seal(id, new Map(some.map((rowNo) => [rowNo, { raw: `row ${rowNo}` }])));
-        await unchanged.store(tx, id, [], sealed);
+        const sealed = rawRows.seal(id, new Map(some.map((rowNo) => [rowNo, { raw: `row ${rowNo}` }])));
+        await staging.storeUnchanged(tx, id, [], sealed);
       }
-      await cells.forget(tx, id, { mayBeRetried });
+      await rawRows.discard(tx, id, { mayBeRetried });
     });
     const found = await Promise.all(
-      rowNos.map(async (rowNo) => ((await cells.around(id, rowNo))?.get(rowNo)?.raw === `row ${rowNo}` ? [rowNo] : [])),
+      rowNos.map(async (rowNo) =>
+        (await rawRows.blockOf(id, rowNo))?.get(rowNo)?.raw === `row ${rowNo}` ? [rowNo] : [],
+      ),
     );
     return found.flat();
   }

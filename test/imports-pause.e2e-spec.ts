@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { ImportSteering } from '../src/imports/run/import-steering.service.js';
+import { ImportRunner } from '../src/imports/run/import-runner.service.js';
 import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -106,7 +106,7 @@ const turn = async (): Promise<string | undefined> => {
 
 test('a pause and a resume change one row of the import, and its people follow in batches of a thousand', async () => {
   const id = await running(MANY);
-  const follow = () => app.app.get(ImportSteering).followAll();
+  const follow = () => app.app.get(ImportRunner).steerAll();
 
   expect(await rowsOfEach(() => app.imports.pause(id))).toEqual([0]);
   const held = await rowsOfEach(follow);
@@ -137,7 +137,7 @@ test.each(['pause', 'cancel'] as const)(
     });
     expect(Math.max(...counts)).toBeLessThan(1_000);
     expect(await pausedByImport(id)).toBe(300);
-    await app.app.get(ImportSteering).followAll();
+    await app.app.get(ImportRunner).steerAll();
     expect(await pausedByImport(id)).toBe(MANY);
     await holder.query(
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, due_at, step)
@@ -170,13 +170,13 @@ test('a worker that dies while people follow leaves nothing to redo: another goe
   // The last of the second batch can't be locked; whoever waits for it is ended.
   await holder.query('BEGIN');
   await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`);
-  const follow = app.app.get(ImportSteering).followAll();
+  const follow = app.app.get(ImportRunner).steerAll();
   const failed = expect(follow).rejects.toThrow();
   await query(home, 'SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
   await failed;
   await holder.query('ROLLBACK');
   expect(await pausedByImport(id)).toBe(1_000);
-  expect((await rowsOfEach(() => app.app.get(ImportSteering).followAll())).length).toBe(2);
+  expect((await rowsOfEach(() => app.app.get(ImportRunner).steerAll())).length).toBe(2);
   expect(await pausedByImport(id)).toBe(2_500);
 });
 

@@ -1,6 +1,5 @@
-import { MOST_ATTEMPTS } from '../src/imports/model/import-attempts.js';
-import { ImportsHealth } from '../src/imports/run/imports-health.js';
-import { PreparationRepository } from '../src/imports/run/preparation.repository.js';
+import { ImportsRepository } from '../src/imports/model/imports.repository.js';
+import { ImportRunner, MOST_ATTEMPTS } from '../src/imports/run/import-runner.service.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -20,7 +19,7 @@ afterEach(async () => {
   await home.drop();
 });
 
-const health = () => app.app.get(ImportsHealth).check();
+const health = () => app.app.get(ImportRunner).health();
 const stage = (...ids: string[]) => app.stage({ kind: 'providers' }, [providersCsv(ids.map((id) => providerLine(id)))]);
 const state = async (id: string) => (await app.imports.show(id)).state;
 const sql = (text: string) => query(home, text);
@@ -110,9 +109,9 @@ test('attempts to apply are bounded, too: what was wanted of it is taken back', 
 
 test('an attempt that ends its process counts, too', async () => {
   const id = await stage('p-1');
-  const preparing = app.app.get(PreparationRepository);
+  const imports = app.app.get(ImportsRepository);
   for (const attempts of [1, 2]) {
-    const begun = await app.database.transaction((tx) => preparing.beginNext(tx));
+    const begun = await app.database.transaction((tx) => imports.beginNext(tx));
     expect([begun?.id, begun?.attempts]).toEqual([id, attempts]);
   }
 });

@@ -4,15 +4,13 @@ import type pg from 'pg';
 import { Clock } from '../src/config/clock.js';
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
-import { RawRowsRepository } from '../src/imports/model/raw-rows.repository.js';
-import { ReferenceKeys } from '../src/imports/model/reference-keys.js';
-import { NOW } from '../src/imports/parse/read-all.js';
-import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolve-providers.js';
+import { NOW } from '../src/imports/parse/read-all.spec-support.js';
+import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolve-providers.spec-support.js';
 import type { LinkFact, ReferenceFact } from '../src/imports/parse/row/import-row.js';
 import { knownPersonKeys } from '../src/imports/parse/row/reference-key.js';
 import { HASHES_AT_ONCE, ReferencesRepository } from '../src/imports/plan/references.repository.js';
+import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
 import { StagingRepository } from '../src/imports/upload/staging.repository.js';
-import { UnchangedRowsRepository } from '../src/imports/upload/unchanged-rows.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { NEW_IMPORT } from './support/bulk.js';
@@ -109,12 +107,9 @@ afterAll(async () => {
 
 test(`the providers of clients are in SQL what the rule says they are (SEED=${SEED})`, async () => {
   const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
-  const keys = new ReferenceKeys(vault);
   const clock = new Stopped();
-  const seal = new ProfileSeal(vault);
-  const cells = new RawRowsRepository(database, vault);
-  const staging = new StagingRepository(seal, keys, cells, new UnchangedRowsRepository(cells, seal));
-  const references = new ReferencesRepository(keys, clock);
+  const staging = new StagingRepository(new ProfileSeal(vault), vault, new RawRowsRepository(database, vault));
+  const references = new ReferencesRepository(vault, clock);
   const seen = { lists: 0 };
 
   await fc.assert(
@@ -151,7 +146,7 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
             [client, before[at]],
           );
         }
-        await staging.storeFacts(
+        await staging.storeReferences(
           tx,
           id,
           told.map((fact, at) => ({ ...fact, referenceNo: at + 1 })),
@@ -186,11 +181,11 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
 test('keys of the people who are known are hashed a few at a time, however many systems there are', async () => {
   const idSystems = Array.from({ length: 20 }, (_, n) => `urn:system:${n}`);
   let [hashed, most, all] = [0, 0, 0];
-  class Counted extends ReferenceKeys {
-    override of(key: string): string {
+  class Counted extends Vault {
+    override fingerprint(...key: Parameters<Vault['fingerprint']>): Buffer {
       [hashed, all] = [hashed + 1, all + 1];
       most = Math.max(most, hashed);
-      return key;
+      return super.fingerprint(...key);
     }
   }
   let turning = true;
@@ -211,7 +206,7 @@ test('keys of the people who are known are hashed a few at a time, however many 
     );
     turn();
     await new ReferencesRepository(
-      new Counted(new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random())),
+      new Counted([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random()),
       new Stopped(),
     ).resolve(tx, { id, idSystems, mode: 'upsert', encounterSince: null });
   } finally {

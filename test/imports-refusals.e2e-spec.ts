@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
-import { ImportUploads } from '../src/imports/report/import-uploads.service.js';
-import { ImportsHealth } from '../src/imports/run/imports-health.js';
+import { ImportRunner } from '../src/imports/run/import-runner.service.js';
+import { ImportUploads } from '../src/imports/upload/import-uploads.service.js';
 import { UploadConnectionPool } from '../src/imports/upload/upload-connections.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
@@ -166,7 +166,7 @@ test('how long it takes is not told while nothing can be sent: it is said why', 
   expect(await told()).toEqual([true, 'paused']);
   await app.imports.cancel(id);
   expect(await told()).toEqual([true, null]);
-  expect(await app.app.get(ImportsHealth).check()).toEqual({ status: 'ok' });
+  expect(await app.app.get(ImportRunner).health()).toEqual({ status: 'ok' });
 });
 
 test('an upload whose import is cancelled while it is read is told so, and nothing of it is imported', async () => {

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
-import { PreparationRepository } from '../src/imports/run/preparation.repository.js';
+import { Feed } from '../src/feed/feed.js';
+import { FeedRepository } from '../src/feed/feed.repository.js';
+import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {
   let home: TestDatabase;
   let database: Database;
-  let preparing: PreparationRepository;
+  let imports: ImportsRepository;
 
   beforeEach(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
-    preparing = new PreparationRepository(database);
+    imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
   });
 
   afterEach(async () => {
@@ -35,7 +37,7 @@ describe('an import whose turn it is, and which is being steered at that moment'
     const steerer = await database.pool.connect();
     await steerer.query('BEGIN');
     await steerer.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [first]);
-    const next = database.transaction(async (tx) => (await preparing.beginNext(tx))?.id);
+    const next = database.transaction(async (tx) => (await imports.beginNext(tx))?.id);
     const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     const isAnswered = { yes: false };
     void next.finally(() => {

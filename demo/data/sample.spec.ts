@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readAll } from '../../src/imports/parse/read-all.js';
+import { readAll } from '../../src/imports/parse/read-all.spec-support.js';
 
 const read = (kind: 'providers' | 'clients') =>
   readAll(readFileSync(join(__dirname, `${kind}.csv`)), { format: 'csv', kind });

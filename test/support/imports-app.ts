@@ -7,9 +7,9 @@ import { AppModule } from '../../src/app.module.js';
 import { validateEnv } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import type { ImportRequest } from '../../src/imports/model/import-types.js';
-import { ImportUploads } from '../../src/imports/report/import-uploads.service.js';
 import { ImportsService } from '../../src/imports/report/imports.service.js';
-import { ImportSteps } from '../../src/imports/run/import-steps.service.js';
+import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
+import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';
 import { prepareQueueStore } from '../../src/queue/backend/backend.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { startAgain } from './start-again.js';
@@ -27,7 +27,7 @@ export interface ImportsApp {
   readonly key: string;
   readonly database: Database;
   readonly imports: ImportsService;
-  readonly steps: ImportSteps;
+  readonly steps: ImportRunner;
   /** Reads files as one import. @returns its id */
   stage(request: Partial<ImportRequest>, files: readonly ImportFile[]): Promise<string>;
   close(): Promise<void>;
@@ -62,7 +62,7 @@ export async function startImports(databaseUrl: string, settings: Record<string,
     key: KEY,
     imports,
     database: app.get(Database),
-    steps: app.get(ImportSteps),
+    steps: app.get(ImportRunner),
     close: () => app.close(),
     async stage(request, files) {
       const id = randomUUID();

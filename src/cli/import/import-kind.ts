@@ -1,4 +1,4 @@
-import { kindsOfHeader } from '../../imports/parse/csv/csv-kind.js';
+import { kindsOfHeader } from '../../imports/parse/csv/csv-layout.js';
 import type { ImportKind } from '../../imports/parse/row/import-row.js';
 
 type People = 'providers' | 'clients';

@@ -1,5 +1,5 @@
 /** What an import may do in the large only when somebody says so. */
-export const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
+const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
 export type GuardName = (typeof GUARD_NAMES)[number];
 
 /** A threshold is passed when both bounds are; null: there is none. */
@@ -21,7 +21,7 @@ export interface Guard extends GuardCount {
 }
 
 /** What a plan does in the large, by kind of person: half of the clients is too many, however many providers there are. */
-export interface PlanCounts {
+interface PlanCounts {
   byGuard: Record<GuardName, GuardCount[]>;
   nameless: number;
 }
@@ -49,7 +49,7 @@ export function guardsOf(counts: PlanCounts, thresholds: Record<GuardName, Thres
   });
 }
 
-/** The exceeded guards that nobody has overridden. */
-export function standing(guards: readonly Guard[], overrides: readonly string[]): Guard[] {
+/** The exceeded guards that are not overridden. */
+export function exceeded(guards: readonly Guard[], overrides: readonly string[]): Guard[] {
   return guards.filter((guard) => guard.exceeded && !overrides.includes(guard.name));
 }

@@ -2,25 +2,17 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { Feed } from '../../feed/feed.js';
-import type { PersonKind } from '../../people/model/person.js';
-import { APPLYING, BEING_READ, NOT_BEGUN, RECORD, UNDER_WAY } from './import-sql.js';
-import type { ImportRecord, ImportRequest, ImportState, PlannedOutcome, RowOutcome } from './import-types.js';
+import type { Guard } from './import-guards.js';
+import { APPLYING, BATCH_BY_KEY, BEING_READ, NOT_BEGUN, RECORD, UNDER_WAY } from './import-sql.js';
+import type { ImportRecord, ImportRequest, ImportState } from './import-types.js';
 
 type Sql = Pick<Pool | PoolClient, 'query'>;
 
-/** A row as it is listed. */
-export interface ImportRowRecord {
-  rowNo: number;
-  file: number;
-  line: number;
-  kind: PersonKind | null;
-  externalId: string | null;
-  planned: string | null;
-  outcome: RowOutcome;
-  code: string | null;
-  field: string | null;
-  hint: string | null;
-}
+const TO_PREPARE = `(${NOT_BEGUN} OR ${APPLYING})`;
+const MAY_BE_ATTEMPTED = '(attempt_at IS NULL OR attempt_at <= clock_timestamp())';
+
+/** Milliseconds without a batch after which an import's worker counts as dead; a batch takes a fraction of it. */
+const STALE_MS = 5_000;
 
 /** Why an import failed as a whole. */
 interface ImportFault {
@@ -28,102 +20,13 @@ interface ImportFault {
   detail: string;
 }
 
-/** A rejected row, and the providers that were found for it. */
-export type RejectedRecord = ImportRowRecord & { providers: string[] };
-
-/** Imports and their rows, as rows. */
+/** The imports themselves: where each stands. */
 @Injectable()
 export class ImportsRepository {
   constructor(
     private readonly database: Database,
     private readonly feed: Feed,
   ) {}
-
-  /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
-  async begin(id: string, request: ImportRequest): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(
-      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
-       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7, $8)
-       ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
-         alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
-      [
-        id,
-        request.kind,
-        request.mode,
-        request.dryRun,
-        request.defaultProvider ?? null,
-        request.idSystems,
-        request.createdBy,
-        request.encounterSince ?? null,
-      ],
-    );
-    return rowCount === 1;
-  }
-
-  /**
-   * Says that the reader is at work; an import whose reader fell silent is given up.
-   *
-   * @returns false when the import ended meanwhile: it is not to be read any further
-   */
-  async keepAlive(id: string): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(
-      `UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1 AND ${BEING_READ}`,
-      [id],
-    );
-    return rowCount === 1;
-  }
-
-  /**
-   * The import was read to its end.
-   *
-   * @param files sealed (`ImportFiles`)
-   * @returns false when it was given up meanwhile
-   */
-  async staged(tx: PoolClient, id: string, files: Buffer): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `UPDATE imports SET staged_at = clock_timestamp(), files = $2 WHERE id = $1 AND state = 'staging'`,
-      [id, files],
-    );
-    return rowCount === 1;
-  }
-
-  /** Ends an import that could not be read; one that was read to its end after all, by a commit in doubt, goes on. */
-  async failReading(tx: PoolClient, id: string, error: ImportFault): Promise<void> {
-    await this.fail(tx, id, error, BEING_READ);
-  }
-
-  /**
-   * Ends an import that could not be planned; one with which another worker succeeded goes on.
-   *
-   * @returns whether it ended
-   */
-  async failPlan(tx: PoolClient, id: string, error: ImportFault): Promise<boolean> {
-    return this.fail(tx, id, error, NOT_BEGUN);
-  }
-
-  /**
-   * Fails an import of which a part is wanted already: like a cancelled one it ends once that was taken back.
-   *
-   * @returns false when it is not being applied
-   */
-  async failApply(tx: PoolClient, id: string, { code, detail }: ImportFault): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `UPDATE imports SET state = 'failed', apply_wanted = false, steered_to = 0, error_code = $2, error_detail = $3
-       WHERE id = $1 AND ${APPLYING}`,
-      [id, code, detail],
-    );
-    return rowCount === 1;
-  }
-
-  /** Imports that are being read by nobody any more. @param silentMs milliseconds without a sign of life */
-  async silent(silentMs: number): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(
-      `SELECT id FROM imports WHERE ${BEING_READ}
-         AND alive_at < clock_timestamp() - $1 * interval '1 millisecond'`,
-      [silentMs],
-    );
-    return rows.map((row) => row.id);
-  }
 
   async find(id: string, sql: Sql = this.database.pool): Promise<ImportRecord | undefined> {
     const { rows } = await sql.query<ImportRecord>(`SELECT ${RECORD} FROM imports WHERE id = $1`, [id]);
@@ -140,18 +43,151 @@ export class ImportsRepository {
     return rows;
   }
 
-  /**
-   * Tells the planner of the rows that were read, and of people who came or changed many at once: without that it takes
-   * them for a few, and looks through all of one for each of the other. A sample of 3,000 rows will do; sealed columns
-   * are never compared, and would cost more than all others.
-   */
-  async analyse(tx: PoolClient): Promise<void> {
-    await tx.query('SET LOCAL default_statistics_target = 10');
-    await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned, applied, person_id)');
-    await tx.query(
-      'ANALYZE people (id, kind, external_id, state, wanted, wanted_at, lane, due_at, paused_by_import, error_code)',
+  /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
+  begin(id: string, request: ImportRequest): Promise<boolean> {
+    const { kind, mode, dryRun, defaultProvider, idSystems, createdBy, encounterSince } = request;
+    return changes(
+      this.database.pool,
+      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
+       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7, $8)
+       ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
+         alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
+      [id, kind, mode, dryRun, defaultProvider ?? null, idSystems, createdBy, encounterSince ?? null],
     );
-    await tx.query('ANALYZE client_providers');
+  }
+
+  /** Records that its reader is at work. @returns false when the import ended meanwhile */
+  keepAlive(id: string): Promise<boolean> {
+    const sql = `UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1 AND ${BEING_READ}`;
+    return changes(this.database.pool, sql, [id]);
+  }
+
+  /** Imports whose reader did not show for so many milliseconds. */
+  async stale(staleMs: number): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      `SELECT id FROM imports WHERE ${BEING_READ} AND alive_at < clock_timestamp() - $1 * interval '1 millisecond'`,
+      [staleMs],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** It was read to its end. @param files sealed (`ImportFiles`) @returns false when it was given up meanwhile */
+  staged(tx: PoolClient, id: string, files: Buffer): Promise<boolean> {
+    const sql = `UPDATE imports SET staged_at = clock_timestamp(), files = $2 WHERE id = $1 AND state = 'staging'`;
+    return changes(tx, sql, [id, files]);
+  }
+
+  /** Ends an import that could not be read; one that was read to its end, by an unconfirmed commit, goes on. */
+  failReading(tx: PoolClient, id: string, fault: ImportFault): Promise<boolean> {
+    return this.fail(tx, id, fault, BEING_READ);
+  }
+
+  /** Ends an import that could not be planned, unless another worker succeeded with it. @returns whether it ended */
+  failPlan(tx: PoolClient, id: string, fault: ImportFault): Promise<boolean> {
+    return this.fail(tx, id, fault, NOT_BEGUN);
+  }
+
+  /** Fails an import that is being applied; it ends once that was rolled back. @returns false when it is not applied */
+  failApply(tx: PoolClient, id: string, { code, detail }: ImportFault): Promise<boolean> {
+    const sql = `UPDATE imports SET state = 'failed', apply_wanted = false, steered_to = 0, error_code = $2,
+      error_detail = $3 WHERE id = $1 AND ${APPLYING}`;
+    return changes(tx, sql, [id, code, detail]);
+  }
+
+  /** Whether any import is to be planned or applied. */
+  isAnyDue(): Promise<boolean> {
+    return changes(this.database.pool, `SELECT 1 FROM imports WHERE ${TO_PREPARE} AND ${MAY_BE_ATTEMPTED} LIMIT 1`, []);
+  }
+
+  /**
+   * Begins an attempt with the next import: one that is being applied, then in the order in which they were read to their
+   * ends. The lock is waited for: an import that was passed over would be applied after those behind it.
+   *
+   * @returns undefined when there is none, or another process works on it
+   */
+  async beginNext(tx: PoolClient): Promise<ImportRecord | undefined> {
+    const { rows } = await tx.query<{ id: string; isTaken: boolean }>(
+      `SELECT id, ${APPLYING} AND alive_at > clock_timestamp() - $1 * interval '1 millisecond' AS "isTaken"
+       FROM imports WHERE ${TO_PREPARE} AND ${MAY_BE_ATTEMPTED}
+       ORDER BY ${APPLYING} DESC, staged_at LIMIT 1 FOR NO KEY UPDATE`,
+      [STALE_MS],
+    );
+    const [next] = rows;
+    if (!next || next.isTaken) return undefined;
+    const begun = await tx.query<ImportRecord>(
+      `UPDATE imports SET attempts = attempts + 1, alive_at = clock_timestamp(),
+         state = CASE state WHEN 'planned' THEN 'running' ELSE state END,
+         applied_at = CASE WHEN state = 'staging' THEN applied_at ELSE coalesce(applied_at, clock_timestamp()) END
+       WHERE id = $1 RETURNING ${RECORD}`,
+      [next.id],
+    );
+    return begun.rows[0];
+  }
+
+  /** The plan was made. @returns false when the import ended meanwhile */
+  planned(tx: PoolClient, id: string, guards: Guard[], mayApply: boolean): Promise<boolean> {
+    return changes(
+      tx,
+      `UPDATE imports SET state = CASE WHEN $2 THEN 'running' ELSE 'planned' END, apply_wanted = $2, guards = $3,
+         attempts = 0, attempt_at = NULL, alive_at = clock_timestamp(), applied_at = CASE WHEN $2 THEN clock_timestamp() END
+       WHERE id = $1 AND state = 'staging'`,
+      [id, mayApply, JSON.stringify(guards)],
+    );
+  }
+
+  /** Locks an import for one batch. @returns false when it is not to be applied any more */
+  async lockApplying(tx: PoolClient, id: string): Promise<boolean> {
+    await tx.query(BATCH_BY_KEY);
+    return changes(tx, `UPDATE imports SET alive_at = clock_timestamp() WHERE id = $1 AND ${APPLYING}`, [id]);
+  }
+
+  /** A batch was done: attempts are counted anew. */
+  async resetAttempts(tx: PoolClient, id: string): Promise<void> {
+    await tx.query('UPDATE imports SET attempts = 0 WHERE id = $1 AND attempts > 0', [id]);
+  }
+
+  /** All its rows are applied. */
+  async applied(tx: PoolClient, id: string): Promise<void> {
+    const sql = `UPDATE imports SET apply_wanted = false, attempts = 0, attempt_at = NULL WHERE id = $1 AND ${APPLYING}`;
+    await tx.query(sql, [id]);
+  }
+
+  async attemptAgain(tx: PoolClient, id: string, afterMs: number): Promise<void> {
+    const sql = `UPDATE imports SET attempt_at = clock_timestamp() + $2 * interval '1 millisecond'
+      WHERE id = $1 AND ${TO_PREPARE}`;
+    await tx.query(sql, [id, afterMs]);
+  }
+
+  /** How many imports could not be prepared and wait for another attempt. */
+  async putOff(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM imports WHERE ${TO_PREPARE} AND attempts > 0 AND attempt_at IS NOT NULL`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  /** Imports whose people have not all followed the last pause, cancel or resume. */
+  async steered(): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(
+      'SELECT id FROM imports WHERE steered_to IS NOT NULL ORDER BY staged_at',
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Locks one of them for a batch. @returns undefined when all have followed */
+  async lockSteered(tx: PoolClient, id: string): Promise<(ImportRecord & { lastRow: number }) | undefined> {
+    await tx.query(BATCH_BY_KEY);
+    const { rows } = await tx.query<ImportRecord & { lastRow: number }>(
+      `SELECT ${RECORD}, coalesce((SELECT max(row_no) FROM import_rows r WHERE r.import_id = imports.id), 0) AS "lastRow"
+       FROM imports WHERE id = $1 AND steered_to IS NOT NULL FOR NO KEY UPDATE`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  /** @param row the last whose person followed; null: all have */
+  async followed(tx: PoolClient, id: string, row: number | null): Promise<void> {
+    await tx.query('UPDATE imports SET steered_to = $2 WHERE id = $1', [id, row]);
   }
 
   /** Imports whose rows may still change. */
@@ -162,7 +198,7 @@ export class ImportsRepository {
     return rows;
   }
 
-  /** Locks one of them; undefined when it is not any more, or somebody else is at it. */
+  /** Locks one of them; undefined when it has ended, or another worker has it. */
   async lockUnderWay(tx: PoolClient, id: string): Promise<ImportRecord | undefined> {
     const { rows } = await tx.query<ImportRecord>(
       `SELECT ${RECORD} FROM imports WHERE id = $1 AND ${UNDER_WAY} FOR NO KEY UPDATE SKIP LOCKED`,
@@ -172,10 +208,10 @@ export class ImportsRepository {
   }
 
   /**
-   * Whoever is wanted of it is held back, or let go, from this moment on; batch by batch in the rows (`ImportSteering`),
+   * Changes the state: its people are paused or released from this moment on, in their rows batch by batch (`steered`),
    * unless applying it does that at its end.
    *
-   * @param applyWanted rows of it are still to be wanted, once it is running; any worker may begin with that at once
+   * @param applyWanted rows of it are still to be applied, once it is running; any worker may begin at once
    */
   async enter(tx: PoolClient, id: string, state: ImportState, applyWanted = false): Promise<void> {
     await tx.query(
@@ -188,12 +224,6 @@ export class ImportsRepository {
     );
   }
 
-  /** Ends an import, and tells the EHR. */
-  async end(tx: PoolClient, id: string, state: 'completed' | 'cancelled' | 'failed'): Promise<void> {
-    await tx.query('UPDATE imports SET state = $2, finished_at = clock_timestamp() WHERE id = $1', [id, state]);
-    await this.feed.append(tx, { type: 'import.finished', subject: `imports/${id}`, data: { id, state } });
-  }
-
   /** Asks for a planned import to be applied. */
   async wantApply(sql: Sql, id: string, overrides: string[]): Promise<void> {
     await sql.query(
@@ -202,50 +232,34 @@ export class ImportsRepository {
     );
   }
 
-  /** One page of rows in the order of the files. */
-  async rows(
-    id: string,
-    which: { outcome?: RowOutcome; planned?: PlannedOutcome },
-    limit: number,
-    after: number,
-  ): Promise<ImportRowRecord[]> {
-    const { rows } = await this.database.pool.query<ImportRowRecord>(
-      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint
-       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
-         AND ($5::text IS NULL OR planned = $5)
-       ORDER BY row_no LIMIT $4`,
-      [id, after, which.outcome ?? null, limit, which.planned ?? null],
-    );
-    return rows;
+  /** Ends an import, and publishes that. */
+  async end(tx: PoolClient, id: string, state: 'completed' | 'cancelled' | 'failed'): Promise<void> {
+    await tx.query('UPDATE imports SET state = $2, finished_at = clock_timestamp() WHERE id = $1', [id, state]);
+    await this.feed.append(tx, { type: 'import.finished', subject: `imports/${id}`, data: { id, state } });
   }
 
-  /** The files that have rejected rows, in their order, and of what kinds those are. */
-  async filesWithRejects(id: string): Promise<{ file: number; kinds: (PersonKind | null)[] }[]> {
-    const { rows } = await this.database.pool.query<{ file: number; kinds: (PersonKind | null)[] }>(
-      `SELECT file, array_agg(DISTINCT kind::text) AS kinds FROM import_rows
-       WHERE import_id = $1 AND outcome = 'rejected' GROUP BY file ORDER BY min(row_no)`,
-      [id],
+  /**
+   * Refreshes the planner's statistics after many rows or people changed at once: otherwise it takes them for a few, and
+   * looks through all of one for each of the other. A sample of 3,000 rows will do; sealed columns are never compared.
+   */
+  async analyse(tx: PoolClient): Promise<void> {
+    await tx.query('SET LOCAL default_statistics_target = 10');
+    await tx.query('ANALYZE import_rows (import_id, row_no, kind, external_id, outcome, planned, applied, person_id)');
+    await tx.query(
+      'ANALYZE people (id, kind, external_id, state, wanted, wanted_at, lane, due_at, paused_by_import, error_code)',
     );
-    return rows;
-  }
-
-  /** Rejected rows, a page at a time. */
-  async rejected(id: string, after: number, limit: number): Promise<RejectedRecord[]> {
-    const { rows } = await this.database.pool.query<RejectedRecord>(
-      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", outcome, code, field, hint,
-         coalesce(providers, '{}') AS providers
-       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND outcome = 'rejected' ORDER BY row_no LIMIT $3`,
-      [id, after, limit],
-    );
-    return rows;
+    await tx.query('ANALYZE client_providers');
   }
 
   private async fail(tx: PoolClient, id: string, { code, detail }: ImportFault, where: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1 AND ${where}`,
-      [id, code, detail],
-    );
-    if (rowCount === 1) await this.end(tx, id, 'failed');
-    return rowCount === 1;
+    const sql = `UPDATE imports SET error_code = $2, error_detail = $3 WHERE id = $1 AND ${where}`;
+    const failed = await changes(tx, sql, [id, code, detail]);
+    if (failed) await this.end(tx, id, 'failed');
+    return failed;
   }
+}
+
+/** Runs a statement about one import. @returns whether it met a row */
+async function changes(sql: Sql, text: string, values: unknown[]): Promise<boolean> {
+  return (await sql.query(text, values)).rowCount === 1;
 }

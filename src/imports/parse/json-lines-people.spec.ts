@@ -1,4 +1,4 @@
-import { readAll } from './read-all.js';
+import { readAll } from './read-all.spec-support.js';
 import type { ImportKind } from './row/import-row.js';
 
 const lines = (file: string, kind: ImportKind = 'clients', limits?: { row: number; cell: number }) =>

@@ -1,7 +1,14 @@
 import type { PersonKind } from '../../people/model/person.js';
-import { CSV_COLUMNS, type EndFact, type ReadEvent, type ReadLimits, type ReadRow } from './row/import-row.js';
+import {
+  CSV_COLUMNS,
+  type EndFact,
+  type ReadEvent,
+  type ReadLimits,
+  type ReadRow,
+  rawCells,
+  rawText,
+} from './row/import-row.js';
 import { type JsonObject, parseObject } from './row/json-object.js';
-import { rawCells, rawText } from './row/raw-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
 import { isImportableId, type PersonCandidate, validatePerson } from './row/validate-person.js';
 import { linesOf } from './text/text-lines.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type ReadFile, readAll } from './read-all.js';
+import { type ReadFile, readAll } from './read-all.spec-support.js';
 import type { ReadLimits, ReadOptions } from './row/import-row.js';
 import { validatePerson } from './row/validate-person.js';
 import { UnreadableFile } from './text/unreadable-file.js';

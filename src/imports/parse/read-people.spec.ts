@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { NOW } from './read-all.js';
+import { NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import type { ImportFormat, ReadEvent } from './row/import-row.js';
 import { UnreadableFile } from './text/unreadable-file.js';

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
-import { inChunks, NOW } from './read-all.js';
+import { inChunks, NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import type { ReadOptions } from './row/import-row.js';
 import { UnreadableFile } from './text/unreadable-file.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { NOW } from './read-all.js';
-import { resolveProviders, upsertedProviders } from './resolve-providers.js';
+import { NOW } from './read-all.spec-support.js';
+import { resolveProviders, upsertedProviders } from './resolve-providers.spec-support.js';
 import type { AliasFact, LinkFact, ReferenceFact } from './row/import-row.js';
 
 const SEED = Number(process.env.SEED);

@@ -1,8 +1,8 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { NOW } from './read-all.js';
+import { NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
-import { resolveProviders } from './resolve-providers.js';
+import { resolveProviders } from './resolve-providers.spec-support.js';
 import type { ReadEvent, ReadRow, ReferenceFact } from './row/import-row.js';
 
 const DATA = join(process.cwd(), '../shared/data');

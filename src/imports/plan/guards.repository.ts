@@ -2,14 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import type { PersonKind } from '../../people/model/person.js';
-import {
-  type Guard,
-  type GuardName,
-  guardsOf,
-  type PlanCounts,
-  parseThreshold,
-  type Threshold,
-} from '../model/import-guards.js';
+import { type Guard, type GuardName, guardsOf, parseThreshold, type Threshold } from '../model/import-guards.js';
 
 /** Counts what a plan does in the large. */
 @Injectable()
@@ -24,22 +17,14 @@ export class GuardsRepository {
     };
   }
 
-  /** Counts a planned import's deletes, removals and creates, and keeps them with it. */
-  async evaluateThresholds(tx: PoolClient, importId: string): Promise<Guard[]> {
-    const guards = guardsOf(await this.count(tx, importId, null), this.thresholds);
-    await tx.query('UPDATE imports SET guards = $2 WHERE id = $1', [importId, JSON.stringify(guards)]);
-    return guards;
-  }
-
-  /** Counts what some rows do that were planned anew. */
-  async ofRows(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<Guard[]> {
-    return guardsOf(await this.count(tx, importId, rowNos), this.thresholds);
-  }
-
-  /** @param rowNos null: all rows */
-  private async count(tx: PoolClient, importId: string, rowNos: readonly number[] | null): Promise<PlanCounts> {
+  /** Counts the deletes, removals and creates of planned rows. @param rowNos null: all rows of the import */
+  async evaluateThresholds(
+    tx: PoolClient,
+    importId: string,
+    rowNos: readonly number[] | null = null,
+  ): Promise<Guard[]> {
     const { rows } = await tx.query<
-      Record<'deletes' | 'creates' | 'removals' | 'people', number> & { kind: PersonKind }
+      Record<'deletes' | 'creates' | 'removals' | 'people' | 'nameless', number> & { kind: PersonKind }
     >(
       `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind)
        SELECT k.kind, count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
@@ -47,26 +32,21 @@ export class GuardsRepository {
          count(*) FILTER (WHERE r.planned IN ('provider-change', 'needs-review') AND EXISTS (
            SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS removals,
-         coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people
+         coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people,
+         (SELECT count(*)::int FROM import_rows n
+           WHERE n.import_id = $1 AND n.outcome = 'rejected' AND n.external_id IS NULL) AS nameless
        FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind)
        LEFT JOIN import_rows r ON r.import_id = $1 AND r.kind = k.kind AND r.outcome = 'pending'
          AND ($2::int[] IS NULL OR r.row_no = ANY ($2))
        GROUP BY k.kind`,
       [importId, rowNos],
     );
-    const { rows: nameless } = await tx.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM import_rows
-       WHERE import_id = $1 AND outcome = 'rejected' AND external_id IS NULL`,
-      [importId],
-    );
     const clients = rows.filter((row) => row.kind === 'client');
-    return {
-      nameless: nameless[0]?.count ?? 0,
-      byGuard: {
-        deletes: rows.map((row) => ({ count: row.deletes, of: row.people })),
-        providerRemovals: clients.map((row) => ({ count: row.removals, of: row.people })),
-        creates: rows.map((row) => ({ count: row.creates, of: row.people })),
-      },
+    const byGuard = {
+      deletes: rows.map((row) => ({ count: row.deletes, of: row.people })),
+      providerRemovals: clients.map((row) => ({ count: row.removals, of: row.people })),
+      creates: rows.map((row) => ({ count: row.creates, of: row.people })),
     };
+    return guardsOf({ byGuard, nameless: rows[0]?.nameless ?? 0 }, this.thresholds);
   }
 }

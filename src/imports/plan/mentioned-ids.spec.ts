@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { rawCells, rawText } from '../parse/row/raw-row.js';
+import { rawCells, rawText } from '../parse/row/import-row.js';
 import { mentionedIds } from './mentioned-ids.js';
 
 const SEED = Number(process.env.SEED);

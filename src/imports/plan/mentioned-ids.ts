@@ -1,4 +1,4 @@
-import { parseRaw } from '../parse/row/raw-row.js';
+import { parseRaw } from '../parse/row/import-row.js';
 import { isImportableId } from '../parse/row/validate-person.js';
 
 /** What stands between cells in any dialect that is read, between providers, and around texts in JSON. */

@@ -1,59 +1,56 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
-import { added } from '../model/import-sql.js';
+import { added, namesOneOf } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
-import { namesOneOf } from '../model/names-one-of.js';
-import { RawRowsRepository } from '../model/raw-rows.repository.js';
 import { rejection } from '../parse/row/rejection.js';
-import { UnchangedRowsRepository } from '../upload/unchanged-rows.repository.js';
-import { ConflictsRepository } from './conflicts.repository.js';
-import { DeletesRepository } from './deletes.repository.js';
+import { RawRowsRepository } from '../upload/raw-rows.repository.js';
+import { StagingRepository } from '../upload/staging.repository.js';
 import { ReferencesRepository } from './references.repository.js';
+import { SnapshotDeletesRepository } from './snapshot-deletes.repository.js';
 
-/** Rules that only all rows together can tell, and the plan: set-based SQL over one import's rows. */
+/** The plan, and the rules that need all rows of an import: set-based SQL. */
 @Injectable()
 export class PlanRepository {
   constructor(
     private readonly imports: ImportsRepository,
     private readonly references: ReferencesRepository,
-    private readonly deletes: DeletesRepository,
-    private readonly forecast: ConflictsRepository,
-    private readonly unchanged: UnchangedRowsRepository,
-    private readonly cells: RawRowsRepository,
+    private readonly deletes: SnapshotDeletesRepository,
+    private readonly staging: StagingRepository,
+    private readonly rawRows: RawRowsRepository,
   ) {}
 
-  /** Plans the pending rows of an import that was read to its end; nothing of it is sent or wanted yet. */
+  /** Plans the pending rows of an import that was read to its end; no person is changed yet. */
   async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
-    if (record.state === 'staging') await this.unchanged.doubt(tx, record.id);
+    if (record.state === 'staging') await this.staging.recheckUnchanged(tx, record.id);
     if (record.kind === 'fhir') await this.references.resolve(tx, record);
     await this.rejectDuplicates(tx, record.id);
     if (record.mode === 'upsert') await this.keepLists(tx, record.id);
     if (record.kind === 'fhir') {
       if (!record.defaultProvider) await this.references.rejectUnresolved(tx, record);
-      await this.references.forgetLinks(tx, record.id);
+      await this.references.discardLinks(tx, record.id);
     }
     await this.giveDefaultProvider(tx, record);
     await this.rejectUnknownProviders(tx, record.id);
     if (record.mode === 'snapshot') await this.deletes.plan(tx, record.id);
     const compared = await this.compare(tx, record.id);
     if (record.state === 'staging' && record.attempts > 1) await this.skipOvertaken(tx, record.id);
-    // What is planned was written just now, and rows to delete joined the others: taken for few, they would be looked
-    // through for each row.
+    // Without statistics the rows written just now, taken for few, would be looked through for each row.
     if (compared > 0) await this.imports.analyse(tx);
     if (record.mode === 'snapshot') await this.deletes.skipReferenced(tx, record.id);
-    await this.forecast.predictConflicts(tx, record.id);
-    await this.cells.forget(tx, record.id, { mayBeRetried: true });
+    await this.markTakenEmails(tx, record.id);
+    await this.markClientsOfStuckProviders(tx, record.id);
+    await this.rawRows.discard(tx, record.id, { mayBeRetried: true });
   }
 
-  /** Forgets what was kept for the plan of an import that can't be planned; what is wrong with its rows can be shown still. */
-  async giveUp(tx: PoolClient, importId: string): Promise<void> {
-    await this.references.forget(tx, importId);
-    await this.cells.forget(tx, importId, { mayBeRetried: false });
+  /** Discards what only the plan of an import that can't be planned would need; its rejected rows can be shown still. */
+  async discard(tx: PoolClient, importId: string): Promise<void> {
+    await this.references.discard(tx, importId);
+    await this.rawRows.discard(tx, importId, { mayBeRetried: false });
   }
 
-  /** Others went on while this import could not be planned: what was said of somebody since it was read stands. */
+  /** Other imports passed this one while it could not be planned: changes since it was read stand. */
   private async skipOvertaken(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan', calls_min = 0, calls_max = 0,
@@ -168,5 +165,44 @@ export class PlanRepository {
       [importId],
     );
     return rowCount ?? 0;
+  }
+
+  /** An email is its first person's, else the first row's (`claimEmails`), unless the same plan deletes that person. */
+  private async markTakenEmails(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `WITH leaving AS MATERIALIZED (
+         SELECT person_id FROM import_rows WHERE import_id = $1 AND planned = 'delete' AND outcome = 'pending'),
+       held AS (
+         SELECT c.fingerprint, h.id FROM email_claims c JOIN people h ON h.id = c.person_id
+         WHERE h.wanted AND NOT EXISTS (SELECT 1 FROM leaving l WHERE l.person_id = h.id)),
+       asking AS (
+         SELECT r.row_no, row_number() OVER (PARTITION BY r.email_fingerprint ORDER BY r.row_no) AS place,
+           held.id IS NOT NULL AS taken
+         FROM import_rows r
+         LEFT JOIN held ON held.fingerprint = r.email_fingerprint AND held.id IS DISTINCT FROM r.person_id
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL)
+       UPDATE import_rows r SET planned = 'needs-review', code = 'email-taken', calls_min = 0, calls_max = 0 FROM asking a
+       WHERE r.import_id = $1 AND r.row_no = a.row_no AND (a.taken OR a.place > 1)`,
+      [importId],
+    );
+  }
+
+  /** A client can't follow a provider who does not get there. */
+  private async markClientsOfStuckProviders(tx: PoolClient, importId: string): Promise<void> {
+    const { rows } = await tx.query<{ externalId: string }>(
+      `SELECT external_id AS "externalId" FROM import_rows
+       WHERE import_id = $1 AND outcome = 'pending' AND kind = 'provider' AND planned = 'needs-review'
+       UNION (SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
+         EXCEPT SELECT external_id FROM import_rows
+           WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'unchanged'))`,
+      [importId],
+    );
+    if (rows.length === 0) return;
+    await tx.query(
+      `UPDATE import_rows r SET planned = 'needs-review', calls_min = 0, calls_max = 0
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending'
+         AND r.planned IN ('create-or-link', 'provider-change') AND ${namesOneOf('$2')}`,
+      [importId, rows.map(({ externalId }) => externalId)],
+    );
   }
 }

@@ -3,36 +3,39 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
+import { Vault } from '../../vault/vault.js';
 import { added } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';
-import { ReferenceKeys } from '../model/reference-keys.js';
-import { ENCOUNTER_MS } from '../parse/resolve-providers.js';
 import type { ReferenceForm } from '../parse/row/import-row.js';
 import { knownPersonKeys } from '../parse/row/reference-key.js';
 import { rejection } from '../parse/row/rejection.js';
+import { keyFingerprint } from '../upload/staging.repository.js';
 
 /** Keys that are hashed before the event loop goes round: a few milliseconds. */
 export const HASHES_AT_ONCE = 1_000;
 
+/** Milliseconds before the newest date of the files in which an encounter names a provider by default. */
+export const ENCOUNTER_MS = 365 * 86_400_000;
+
 const FORMS: ReferenceForm[] = ['Practitioner/…', 'PractitionerRole/…', 'urn:uuid:…', 'urn:oid:…', 'identifier'];
 
 /**
- * The facts of import $1 that hold at $2: care and roles that are not over at the newest date of the files, encounters
- * since $3, or else since $4 milliseconds before that date. Then whom keys of clients and of providers mean.
+ * The references of import $1 that hold at $2: care and roles that are not over at the newest date of the files,
+ * encounters since $3, or else since $4 milliseconds before that date. Then whom keys of clients and of providers mean.
  */
-const KEYS = `told AS MATERIALIZED (SELECT * FROM import_references WHERE import_id = $1),
+const KEYS = `given AS MATERIALIZED (SELECT * FROM import_references WHERE import_id = $1),
   as_of AS (
-    SELECT coalesce(max(date), $2::timestamptz) AS at FROM (SELECT at FROM told UNION ALL SELECT ends FROM told) AS dates(date)
+    SELECT coalesce(max(date), $2::timestamptz) AS at FROM (SELECT at FROM given UNION ALL SELECT ends FROM given) AS dates(date)
     WHERE date <= $2),
-  facts AS MATERIALIZED (
-    SELECT t.* FROM told t, as_of WHERE (t.ends IS NULL OR t.ends > as_of.at)
+  valid AS MATERIALIZED (
+    SELECT t.* FROM given t, as_of WHERE (t.ends IS NULL OR t.ends > as_of.at)
       AND NOT (t.type = 'link' AND t.rank = 3 AND t.at IS NOT NULL
         AND t.at < coalesce($3::timestamptz, as_of.at - $4::float8 * interval '1 millisecond'))),
   clients AS (
-    SELECT key, min(target) AS target FROM facts WHERE type = 'alias' GROUP BY key HAVING count(DISTINCT target) = 1),
+    SELECT key, min(target) AS target FROM valid WHERE type = 'alias' GROUP BY key HAVING count(DISTINCT target) = 1),
   provider_targets AS (
-    SELECT key, target FROM facts WHERE type = 'alias' AND kind = 'provider'
-    UNION SELECT r.key, a.target FROM facts r JOIN facts a ON a.type = 'alias' AND a.key = r.target WHERE r.type = 'role'),
+    SELECT key, target FROM valid WHERE type = 'alias' AND kind = 'provider'
+    UNION SELECT r.key, a.target FROM valid r JOIN valid a ON a.type = 'alias' AND a.key = r.target WHERE r.type = 'role'),
   providers AS (
     SELECT key, min(target) AS target FROM provider_targets GROUP BY key HAVING count(DISTINCT target) = 1)`;
 
@@ -42,25 +45,25 @@ type Resolvable = Pick<ImportRecord, 'id' | 'idSystems' | 'mode' | 'encounterSin
 @Injectable()
 export class ReferencesRepository {
   constructor(
-    private readonly keys: ReferenceKeys,
+    private readonly vault: Vault,
     private readonly clock: Clock,
   ) {}
 
   /**
-   * Gives the clients of an import their providers from the links of FHIR: the rule of `resolveProviders` in SQL, where
-   * the references may also mean providers known before; in an upsert, that of `upsertedProviders`. Rejected clients
-   * have them, too, for the file of rejected rows.
+   * Gives the clients of an import their providers from the links of FHIR, by rank, then the latest first, then by
+   * position; references may also mean providers known before. In an upsert only a generalPractitioner replaces the list.
+   * Rejected clients have them, too, for the file of rejected rows.
    */
   async resolve(tx: PoolClient, record: Resolvable): Promise<void> {
     if (!(await this.refers(tx, record.id))) return;
-    const named = await this.nameKnownProviders(tx, record);
-    await this.nameByKnownKeys(tx, record.id, named);
+    const named = await this.addKnownProviders(tx, record);
+    await this.addKnownKeys(tx, record.id, named);
     await tx.query('ANALYZE import_references');
     await tx.query(
       `WITH ${KEYS},
        named AS (
          SELECT c.target AS client, p.target AS provider, l.rank, l.at, l.position
-         FROM facts l JOIN clients c ON c.key = l.key JOIN providers p ON p.key = l.target WHERE l.type = 'link'),
+         FROM valid l JOIN clients c ON c.key = l.key JOIN providers p ON p.key = l.target WHERE l.type = 'link'),
        best AS (
          SELECT DISTINCT ON (client, provider) * FROM named
          ORDER BY client, provider, rank, at DESC NULLS LAST, position),
@@ -84,14 +87,19 @@ export class ReferencesRepository {
     );
   }
 
-  /** Rejects clients who have no provider since the references to theirs lead to nobody, and tells how those are written. */
+  /** Rejects clients whose references to providers lead to nobody; the hint names the form of those. */
   async rejectUnresolved(tx: PoolClient, record: Resolvable): Promise<void> {
-    if (!(await this.refers(tx, record.id)) || !(await this.leavesSomebody(tx, record.id))) return;
+    const { rowCount: unresolved } = await tx.query(
+      `SELECT 1 FROM import_rows WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
+         AND coalesce(providers, '{}') = '{}' LIMIT 1`,
+      [record.id],
+    );
+    if (unresolved === 0 || !(await this.refers(tx, record.id))) return;
     const rejections = FORMS.map((form) => rejection('unresolved-provider', { field: 'providers', expected: form }));
     await tx.query(
       `WITH ${KEYS},
        lost AS (
-         SELECT c.target AS client, min(l.form) AS form FROM facts l JOIN clients c ON c.key = l.key
+         SELECT c.target AS client, min(l.form) AS form FROM valid l JOIN clients c ON c.key = l.key
          WHERE l.type = 'link' AND NOT EXISTS (SELECT 1 FROM providers p WHERE p.key = l.target) GROUP BY c.target)
        UPDATE import_rows r SET outcome = 'rejected', code = $5, field = 'providers', hint = hints.hint
        FROM lost JOIN unnest($6::text[], $7::text[]) AS hints(form, hint) USING (form)
@@ -101,8 +109,8 @@ export class ReferencesRepository {
     );
   }
 
-  /** Forgets who treats whom; by which keys providers are meant is remembered once the import is applied. */
-  async forgetLinks(tx: PoolClient, importId: string): Promise<void> {
+  /** Discards who treats whom; the keys of providers are stored once the import is applied. */
+  async discardLinks(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `DELETE FROM import_references f WHERE import_id = $1 AND (type = 'link' OR kind = 'client' OR reference_no < 0 AND NOT EXISTS (
          SELECT 1 FROM import_references r WHERE r.import_id = $1 AND r.type = 'role' AND r.target = f.key))`,
@@ -110,24 +118,23 @@ export class ReferencesRepository {
     );
   }
 
-  /** Keeps the keys by which an applied import means providers: references of later imports may use them. */
-  async remember(tx: PoolClient, importId: string): Promise<void> {
-    const told = `SELECT key, target, NULL AS ends FROM import_references
+  /** Stores the keys by which an applied import means providers: references of later imports may use them. */
+  async storeProviderKeys(tx: PoolClient, importId: string): Promise<void> {
+    const given = `SELECT key, target, NULL AS ends FROM import_references
         WHERE import_id = $1 AND type = 'alias' AND kind = 'provider' AND reference_no > 0
       UNION SELECT r.key, a.target, r.ends FROM import_references r
         JOIN import_references a ON a.import_id = $1 AND a.type = 'alias' AND a.key = r.target
         WHERE r.import_id = $1 AND r.type = 'role'`;
-    await tx.query(`DELETE FROM provider_keys WHERE key IN (SELECT key FROM (${told}) AS told)`, [importId]);
+    await tx.query(`DELETE FROM provider_keys WHERE key IN (SELECT key FROM (${given}) AS given)`, [importId]);
     await tx.query(
       `INSERT INTO provider_keys (key, external_id, ends)
-       SELECT key, target, CASE WHEN bool_or(ends IS NULL) THEN NULL ELSE max(ends) END FROM (${told}) AS told GROUP BY key, target`,
+       SELECT key, target, CASE WHEN bool_or(ends IS NULL) THEN NULL ELSE max(ends) END FROM (${given}) AS given GROUP BY key, target`,
       [importId],
     );
-    await this.forget(tx, importId);
+    await this.discard(tx, importId);
   }
 
-  /** Forgets the facts of an import. */
-  async forget(tx: PoolClient, importId: string): Promise<void> {
+  async discard(tx: PoolClient, importId: string): Promise<void> {
     await tx.query('DELETE FROM import_references WHERE import_id = $1', [importId]);
   }
 
@@ -143,17 +150,8 @@ export class ReferencesRepository {
     return rowCount !== 0;
   }
 
-  private async leavesSomebody(tx: PoolClient, importId: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `SELECT 1 FROM import_rows WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending'
-         AND coalesce(providers, '{}') = '{}' LIMIT 1`,
-      [importId],
-    );
-    return rowCount !== 0;
-  }
-
   /** References may also mean providers that an earlier import or a PUT named. @returns how many keys they have */
-  private async nameKnownProviders(tx: PoolClient, record: Resolvable): Promise<number> {
+  private async addKnownProviders(tx: PoolClient, record: Resolvable): Promise<number> {
     const batch = Math.ceil(HASHES_AT_ONCE / Math.max(2, record.idSystems.length)) - 1;
     let named = 0;
     for (let after = ''; ; ) {
@@ -163,7 +161,7 @@ export class ReferencesRepository {
         [after, batch],
       );
       const aliases = rows.flatMap(({ id }) =>
-        knownPersonKeys('provider', id, record.idSystems).map((key) => [this.keys.of(key), id] as const),
+        knownPersonKeys('provider', id, record.idSystems).map((key) => [keyFingerprint(this.vault, key), id] as const),
       );
       await tx.query(
         `INSERT INTO import_references (import_id, reference_no, type, key, target, kind)
@@ -178,8 +176,8 @@ export class ReferencesRepository {
     }
   }
 
-  /** … or by an identifier or a role that an earlier import told, unless this one tells whom it means. */
-  private async nameByKnownKeys(tx: PoolClient, importId: string, named: number): Promise<void> {
+  /** … or by an identifier or a role of an earlier import, unless this one says whom it means. */
+  private async addKnownKeys(tx: PoolClient, importId: string, named: number): Promise<void> {
     await tx.query(
       `INSERT INTO import_references (import_id, reference_no, type, key, target, kind, ends)
        SELECT $1, -$2::int - row_number() OVER (), 'alias', k.key, k.external_id, 'provider', NULL

@@ -4,20 +4,15 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
 import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { RowOutcome } from '../model/import-types.js';
-import { type ImportRowRecord, ImportsRepository } from '../model/imports.repository.js';
-import { type CellsBlock, RawRowsRepository } from '../model/raw-rows.repository.js';
-import { CSV_COLUMNS } from '../parse/row/import-row.js';
-import { parseRaw, rawCells } from '../parse/row/raw-row.js';
+import { CSV_COLUMNS, parseRaw, rawCells } from '../parse/row/import-row.js';
+import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
+import { type RawBlock, RawRowsRepository } from '../upload/raw-rows.repository.js';
 import type { ImportRowsQuery } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
-import { type RejectedLine, rejectedCsv } from './rejected-csv.js';
-import { type RejectedLayout, rejectedLayout } from './rejected-layout.js';
+import { type RejectedLayout, type RejectedLine, rejectedCsv, rejectedLayout } from './rejected-csv.js';
 
 /** Rejected rows that are read at once. */
 const PAGE = 1_000;
-
-/** What stands for cells that are no longer kept. */
-const NO_CELLS = { raw: rawCells([]) };
 
 /** A row as it is shown. */
 export interface ImportRowView {
@@ -37,16 +32,16 @@ export interface ImportRowView {
 export class ImportRowsService {
   constructor(
     private readonly imports: ImportsService,
-    private readonly repository: ImportsRepository,
+    private readonly outcomes: OutcomesRepository,
     private readonly files: ImportFiles,
-    private readonly cells: RawRowsRepository,
+    private readonly rawRows: RawRowsRepository,
   ) {}
 
   /** One page of rows in the order of the files. @throws {Problem} 404 */
   async list(id: string, query: ImportRowsQuery): Promise<Page<ImportRowView>> {
     const files = this.files.open(await this.imports.find(id));
     const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
-    const rows = await this.repository.rows(id, query, query.limit + 1, after);
+    const rows = await this.outcomes.rows(id, query, query.limit + 1, after);
     return pageOf(
       rows,
       query.limit,
@@ -58,7 +53,7 @@ export class ImportRowsService {
   /** The rejected rows with their original columns, line, code and hint, as CSV. @throws {Problem} 404 */
   async rejectedCsv(id: string): Promise<Readable> {
     const files = this.files.open(await this.imports.find(id));
-    const rejects = await this.repository.filesWithRejects(id);
+    const rejects = await this.outcomes.filesWithRejects(id);
     const layout = rejectedLayout(
       rejects.map(({ file, kinds }) => ({ file, kinds, columns: files[file - 1]?.columns ?? CSV_COLUMNS })),
     );
@@ -67,12 +62,12 @@ export class ImportRowsService {
 
   private async *rejected(id: string, layout: RejectedLayout): AsyncGenerator<RejectedLine> {
     let after = 0;
-    let block: CellsBlock | undefined;
+    let block: RawBlock | undefined;
     for (;;) {
-      const page = await this.repository.rejected(id, after, PAGE);
+      const page = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
       for (const row of page) {
-        if (!block?.has(row.rowNo)) block = await this.cells.around(id, row.rowNo);
-        const { raw } = block?.get(row.rowNo) ?? NO_CELLS;
+        if (!block?.has(row.rowNo)) block = await this.rawRows.blockOf(id, row.rowNo);
+        const raw = block?.get(row.rowNo)?.raw ?? rawCells([]); // no longer kept
         const { cells, text } = parseRaw(raw);
         yield {
           raw: text === '' ? rawCells(layout.arrange(row.file, row.kind, cells)) : raw,
@@ -90,7 +85,7 @@ export class ImportRowsService {
 }
 
 /** A row that came to nothing has a hint: its own, or what the code of its person means. */
-function showRow({ rowNo: _, file, ...row }: ImportRowRecord, files: ImportFile[]): ImportRowView {
+function showRow({ rowNo: _, file, providers: __, ...row }: ImportRowRecord, files: ImportFile[]): ImportRowView {
   const hint = row.hint ?? (row.code === null ? null : messageFor(row.code));
   return { file: files[file - 1]?.name ?? '', ...row, hint };
 }

@@ -1,11 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { CallTempo } from '../../platform/rate-limit/throughput.js';
+import type { StopCode } from '../../people/model/person-codes.js';
 import { etaSeconds } from '../model/import-eta.js';
 import type { IgnoredColumns } from '../model/import-files.js';
 import type { Guard } from '../model/import-guards.js';
 import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import-types.js';
-import type { EtaUnknown } from './import-outlook.js';
-import type { ImportTotals } from './totals.repository.js';
+import type { ImportTotals } from '../run/outcomes.repository.js';
+
+/** Why it is not known when an import ends. */
+export type EtaUnknown = StopCode | 'paused' | 'not-configured' | 'platform-fault';
 
 export class ImportCallsResponse {
   made!: number;
@@ -37,7 +39,7 @@ export class ImportResponse {
   deletes!: Record<string, number>;
 
   calls!: ImportCallsResponse;
-  /** To tenths; null while it can not be told, and once it ended */
+  /** Null while it can not be told, and once it ended */
   etaSeconds!: number | null;
   /** Why it can not be told: nothing is sent at present */
   etaUnknown!: EtaUnknown | null;
@@ -52,22 +54,18 @@ export class ImportResponse {
   finishedAt!: Date | null;
 }
 
-/** Whether it can be told when an import ends: a paused one waits for somebody's word. */
-export function hasEta({ state }: Pick<ImportRecord, 'state'>): boolean {
-  return state === 'planned' || state === 'running';
-}
-
-/** Shows an import. @param outlook how calls go; null: it is not told when the import ends */
+/** Shows an import. @param pace how often bulk calls may go; null: it is not known when the import ends */
 export function showImport(
   record: ImportRecord,
   totals: ImportTotals,
-  { tempo, etaUnknown }: { tempo: CallTempo | null; etaUnknown: EtaUnknown | null },
+  { pace, etaUnknown }: { pace: { callMs: number; blockedMs: number } | null; etaUnknown: EtaUnknown | null },
   ignoredColumns: IgnoredColumns[],
 ): ImportResponse {
   const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
   const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
   const open = ['planned', 'running', 'paused'].includes(record.state);
-  const remaining = { min: open ? totals.work.callsMin : 0, max: open ? totals.callsMax : 0 };
+  const callsLeft = (which: 'min' | 'max') => totals.remaining.reduce((sum, calls) => sum + calls[which], 0);
+  const remaining = { min: open ? callsLeft('min') : 0, max: open ? callsLeft('max') : 0 };
   return {
     id: record.id,
     state: record.state,
@@ -79,7 +77,7 @@ export function showImport(
     deletes: totals.deletes,
     calls: { made: totals.callsMade, remaining },
     guards: record.guards ?? [],
-    etaSeconds: tempo && etaSeconds(totals.work, tempo),
+    etaSeconds: pace && etaSeconds(totals.remaining, pace),
     etaUnknown,
     needAttention: attention(totals.counts) + attention(totals.deletes),
     ignoredColumns,

@@ -4,19 +4,19 @@ import { Audit } from '../../access/audit/audit.js';
 import type { Principal } from '../../access/identity/caller.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
+import { PlatformPeople } from '../../people/reconcile/platform-people.js';
+import { CircuitsRepository } from '../../people/store/circuits.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { ImportFiles } from '../model/import-files.js';
-import { type Guard, standing } from '../model/import-guards.js';
-import { lockImport } from '../model/import-lock.js';
+import { exceeded, type Guard } from '../model/import-guards.js';
+import { lockImports } from '../model/import-sql.js';
 import type { ImportRecord, ImportState } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
-import { ImportSteps } from '../run/import-steps.service.js';
+import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { RetryRepository } from '../run/retry.repository.js';
-import { ImportOutlook } from './import-outlook.js';
-import { hasEta, type ImportResponse, showImport } from './import-view.js';
-import { TotalsRepository } from './totals.repository.js';
+import { type EtaUnknown, type ImportResponse, showImport } from './import-view.js';
 
 /** What somebody's word changes of an import. */
 type Steering = (tx: PoolClient, record: ImportRecord) => Promise<void>;
@@ -27,12 +27,12 @@ export class ImportsService {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
-    private readonly counts: TotalsRepository,
+    private readonly outcomes: OutcomesRepository,
     private readonly files: ImportFiles,
-    private readonly steps: ImportSteps,
     private readonly retrying: RetryRepository,
     private readonly calls: RateLimiterRepository,
-    private readonly outlook: ImportOutlook,
+    private readonly platform: PlatformPeople,
+    private readonly circuits: CircuitsRepository,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
@@ -74,7 +74,7 @@ export class ImportsService {
       await this.passGuards(tx, id, guards, overrides, by);
       await this.imports.enter(tx, id, 'running', true);
     };
-    return this.steer(id, ['running', 'completed'], work, lockImport);
+    return this.steer(id, ['running', 'completed'], work, lockImports);
   }
 
   /** Calls under way finish, nothing else of this import starts. */
@@ -108,7 +108,7 @@ export class ImportsService {
     overrides: string[],
     by: Principal,
   ): Promise<void> {
-    const [first, ...more] = standing(guards, overrides);
+    const [first, ...more] = exceeded(guards, overrides);
     if (first) {
       const names = [first, ...more].map((guard) => guard.name);
       const nameless = [first, ...more].some((guard) => guard.nameless);
@@ -116,7 +116,7 @@ export class ImportsService {
       const detail = `The plan exceeds the threshold for ${names.join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names)}.${why}`;
       throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: [first, ...more] } });
     }
-    const used = standing(guards, []).map((guard) => guard.name);
+    const used = exceeded(guards, []).map((guard) => guard.name);
     if (used.length === 0) return;
     const subjects = { id, guards: used.join(',') };
     await this.audit.record({ by, action: 'import.override', subjects, outcome: 'accepted' }, tx);
@@ -139,7 +139,7 @@ export class ImportsService {
       }
       await work(tx, record);
     }, 'bulk');
-    this.steps.notify();
+    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-steered');
     return this.show(id);
   }
@@ -153,10 +153,19 @@ export class ImportsService {
   }
 
   private async view(record: ImportRecord): Promise<ImportResponse> {
-    const totals = await this.counts.totals(record);
-    const etaUnknown = await this.outlook.etaUnknown(record);
-    const hasTempo = hasEta(record) && etaUnknown === null;
-    const tempo = hasTempo ? await this.calls.tempo(this.database.pool, record.appliedAt) : null;
-    return showImport(record, totals, { tempo, etaUnknown }, this.files.ignoredColumns(record));
+    const totals = await this.outcomes.totals(record);
+    const etaUnknown = await this.etaUnknown(record);
+    const hasEta = (record.state === 'planned' || record.state === 'running') && etaUnknown === null;
+    const pace = hasEta ? await this.calls.bulkPace(this.database.pool) : null;
+    return showImport(record, totals, { pace, etaUnknown }, this.files.ignoredColumns(record));
+  }
+
+  /** @returns null when the end is known, or there is none to expect */
+  private async etaUnknown({ state }: ImportRecord): Promise<EtaUnknown | null> {
+    if (state === 'paused') return 'paused';
+    if (state !== 'running' && state !== 'planned') return null;
+    if (!this.platform.isConfigured) return 'not-configured';
+    const [stopped] = await this.circuits.stopped();
+    return stopped?.code ?? null;
   }
 }

@@ -1,34 +1,34 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { BATCH_BY_KEY, CHANGES, forgetting, IN_BATCH, ofPerson, TO_APPLY } from '../model/batch-rows.js';
-import { ApplyDeletesRepository } from './apply-deletes.repository.js';
-import { ApplyListsRepository } from './apply-lists.repository.js';
+import { BATCH_BY_KEY, CHANGES, discarding, IN_BATCH, namesOneOf, ofPerson } from '../model/import-sql.js';
+import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
 
-/** What is wanted one after the other: providers before the clients who name them, and absent when none does any more. */
+/** Providers before the clients who name them, and deleted when none names them any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
-export type ApplyPhase = (typeof APPLY_PHASES)[number];
+type ApplyPhase = (typeof APPLY_PHASES)[number];
 
 /** The phase of a pending row `r`. */
 const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
 
+/** A row `r` that was planned and is not applied yet. */
+const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
+
+/** The desired state of a person `p` as `restorePrevious` reads it. */
+const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
+  'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
+  'fault', p.fault, 'review', p.review, 'providers', coalesce((
+    SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
+
 /**
- * Turns the rows of a plan into wishes, a batch at a time: whoever is changed at a screen meanwhile waits for a batch
- * and not for the import. People are held back (`paused_by_import`) until all of it is wanted, so that the mirror sees the whole
- * import or nothing of it. Every statement goes by the row numbers and ids of the batch, never by what the planner
- * believes of tables that were filled a moment ago.
+ * Turns the rows of a plan into the desired state of people, a batch at a time: an interactive change waits for a batch
+ * and not for the import. People are paused (`paused_by_import`) until all rows are applied, so that the reconciler sees
+ * the whole import or nothing of it. Every statement goes by the row numbers and ids of the batch, never by statistics
+ * of tables that were filled a moment ago.
  */
 @Injectable()
 export class ApplyRepository {
-  constructor(
-    private readonly lists: ApplyListsRepository,
-    private readonly deletes: ApplyDeletesRepository,
-  ) {}
-
-  /** What is left to do of an import: phases with rows to apply, whether any are or were applied, and its last row. */
-  async left(
-    tx: PoolClient,
-    importId: string,
-  ): Promise<{ phases: ApplyPhase[]; holdsPeople: boolean; lastRow: number }> {
+  /** What is left of an import: phases with rows to apply, whether any are or were applied, and its last row. */
+  async left(tx: PoolClient, importId: string): Promise<{ phases: ApplyPhase[]; hasPeople: boolean; lastRow: number }> {
     const { rows } = await tx.query<{ phase: ApplyPhase }>(
       `SELECT DISTINCT ${PHASE} AS phase FROM import_rows r WHERE r.import_id = $1 AND ${TO_APPLY}`,
       [importId],
@@ -42,31 +42,35 @@ export class ApplyRepository {
     const phases = new Set(rows.map(({ phase }) => phase));
     return {
       phases: APPLY_PHASES.filter((phase) => phases.has(phase)),
-      holdsPeople: phases.size > 0 || begun.rows[0]?.applied === true,
+      hasPeople: phases.size > 0 || begun.rows[0]?.applied === true,
       lastRow: begun.rows[0]?.lastRow ?? 0,
     };
   }
 
-  /**
-   * Applies those of some rows that are still to be applied and belong to a phase.
-   *
-   * @param rowNos in the order in which they go
-   * @returns how many there were
-   */
+  /** Applies those of some rows that are still to be applied and belong to a phase. @returns how many there were */
   async apply(tx: PoolClient, importId: string, phase: ApplyPhase, rowNos: readonly number[]): Promise<number> {
-    const batch = await this.batch(tx, importId, phase, rowNos);
+    const { rows } = await tx.query<{ rowNo: number }>(
+      `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND ${TO_APPLY} AND ${PHASE} = $3`,
+      [importId, rowNos, phase],
+    );
+    const due = new Set(rows.map(({ rowNo }) => rowNo));
+    const batch = rowNos.filter((rowNo) => due.has(rowNo));
     if (batch.length === 0) return 0;
     const locked = await this.lockPeople(tx, importId, batch);
-    if (phase === 'client') await this.lists.lockProviders(tx, importId, batch);
+    if (phase === 'client') await this.lockProviders(tx, importId, batch);
+    if (phase.endsWith('-delete')) await this.skipGone(tx, importId, batch);
     await this.skipChanged(tx, importId, batch);
-    await this.remember(tx, importId, batch);
-    if (phase === 'client' || phase === 'provider') await this.wantPeople(tx, importId, batch, locked);
-    else await this.deletes.apply(tx, importId, phase === 'provider-delete', batch);
-    await this.settle(tx, importId, batch);
+    await tx.query(`UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`, [
+      importId,
+      batch,
+    ]);
+    if (phase === 'client' || phase === 'provider') await this.upsertPeople(tx, importId, batch, locked);
+    else await this.deletePeople(tx, importId, phase, batch);
+    await this.finishBatch(tx, importId, batch);
     return batch.length;
   }
 
-  /** Lets the people of some rows go, once the whole import is wanted. @returns how many there were */
+  /** Releases the people of some rows. @returns how many there were */
   async release(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<number> {
     const { rows } = await tx.query<{ id: string }>(
       `SELECT r.person_id AS id FROM import_rows r WHERE ${IN_BATCH} AND r.applied AND r.person_id IS NOT NULL`,
@@ -79,18 +83,22 @@ export class ApplyRepository {
     return rowCount ?? 0;
   }
 
-  private async batch(
-    tx: PoolClient,
-    importId: string,
-    phase: ApplyPhase,
-    rowNos: readonly number[],
-  ): Promise<number[]> {
-    const { rows } = await tx.query<{ rowNo: number }>(
-      `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND ${TO_APPLY} AND ${PHASE} = $3`,
-      [importId, rowNos, phase],
+  /** Pauses the people of those of some rows that are pending; calls under way finish, interactive work goes on. */
+  async pause(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<void> {
+    // As a condition it would invite the planner to read all open rows, by their index, for those of the batch.
+    const { rows } = await tx.query<{ id: string; at: string; isOpen: boolean }>(
+      `SELECT r.person_id AS id, r.person_wanted_at::text AS at, r.outcome = 'pending' AND r.applied AS "isOpen"
+       FROM import_rows r WHERE ${IN_BATCH} AND r.person_id IS NOT NULL`,
+      [importId, rowNos],
     );
-    const due = new Set(rows.map(({ rowNo }) => rowNo));
-    return rowNos.filter((rowNo) => due.has(rowNo));
+    const open = rows.filter(({ isOpen }) => isOpen);
+    await tx.query(
+      `UPDATE people SET paused_by_import = $1 WHERE id = ANY (ARRAY(
+         SELECT p.id FROM unnest($2::uuid[], $3::timestamptz[]) AS desired(id, at)
+         JOIN people p ON p.id = desired.id AND p.wanted_at = desired.at
+         WHERE p.lane = 'bulk' AND p.paused_by_import IS NULL ORDER BY p.id FOR NO KEY UPDATE OF p))`,
+      [importId, open.map(({ id }) => id), open.map(({ at }) => at)],
+    );
   }
 
   private async lockPeople(tx: PoolClient, importId: string, batch: number[]): Promise<string[]> {
@@ -105,18 +113,41 @@ export class ApplyRepository {
     return locked.rows.map(({ id }) => id);
   }
 
-  /** A person that somebody changed since the plan is left alone; one that a cancelled import took back is gone. */
-  private async skipChanged(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+  /**
+   * Keeps the providers whom the clients of a batch name from being deleted until the transaction ends. One may be gone
+   * since the plan: its clients' lists would be others than planned, and those are skipped.
+   */
+  private async lockProviders(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+    const { rows: named } = await tx.query<{ externalId: string }>(
+      `SELECT DISTINCT unnest(r.providers) AS "externalId" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+      [importId, batch],
+    );
+    const { rows: there } = await tx.query<{ externalId: string }>(
+      `SELECT external_id AS "externalId" FROM people
+       WHERE kind = 'provider' AND external_id = ANY ($1) AND wanted ORDER BY id FOR SHARE`,
+      [named.map(({ externalId }) => externalId)],
+    );
+    const known = new Set(there.map(({ externalId }) => externalId));
+    const gone = named.map(({ externalId }) => externalId).filter((externalId) => !known.has(externalId));
+    if (gone.length === 0) return;
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
+         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${namesOneOf('$3')}`,
+      [importId, batch, gone],
+    );
+  }
+
+  private async skipGone(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = 'This person was taken back after the plan was made: nobody is left to delete.'
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND r.planned = 'delete' AND ${ofPerson('p.id')} IS NULL`,
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id')} IS NULL`,
       [importId, batch],
     );
-    await this.skipTouched(tx, importId, batch);
   }
 
-  private async skipTouched(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+  private async skipChanged(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
          hint = CASE WHEN r.planned = 'delete' THEN 'This person was changed after the plan was made, and is kept.'
@@ -126,24 +157,12 @@ export class ApplyRepository {
     );
   }
 
-  /** Keeps what was wanted of the people whom rows are about to change, should the import be cancelled. */
-  private async remember(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
-    const was = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
-      'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
-      'fault', p.fault, 'review', p.review, 'providers', coalesce((
-        SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
-    await tx.query(`UPDATE import_rows r SET was = ${ofPerson(was)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`, [
-      importId,
-      batch,
-    ]);
-  }
-
   /**
    * The moments, to the microsecond, are those of the insertions: people go in the order in which they are inserted here,
-   * and clients who wait meanwhile come back into it (`DependentsRepository.clientsOf`). Whoever is being served at a screen
-   * is not held back, and nobody is touched who came since the others were locked.
+   * and clients who wait meanwhile come back into it (`DependentsRepository.clientsOf`). Interactive work is not paused,
+   * and a person who was added since the others were locked is not touched.
    */
-  private async wantPeople(tx: PoolClient, importId: string, batch: number[], locked: string[]): Promise<void> {
+  private async upsertPeople(tx: PoolClient, importId: string, batch: number[], locked: string[]): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
          wanted_at, due_at, paused_by_import)
@@ -165,23 +184,21 @@ export class ApplyRepository {
       [importId, batch, locked],
     );
     const ids = rows.map(({ id }) => id);
-    const { rows: creates } = await tx.query<{ id: string }>(
-      `WITH wanted AS (
-         UPDATE import_rows r SET person_id = ${ofPerson('p.id')}, person_wanted_at = ${ofPerson('p.wanted_at')}
-         WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id = ANY ($3::uuid[])')}
-         RETURNING person_id AS id, planned)
-       SELECT id FROM wanted WHERE planned = 'create-or-link'`,
+    const { rows: applied } = await tx.query<{ id: string; planned: string }>(
+      `UPDATE import_rows r SET person_id = ${ofPerson('p.id')}, person_wanted_at = ${ofPerson('p.wanted_at')}
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id = ANY ($3::uuid[])')}
+       RETURNING person_id AS id, planned`,
       [importId, batch, ids],
     );
-    await this.skipTouched(tx, importId, batch); // who came while this batch began
+    await this.skipChanged(tx, importId, batch); // people who were added while this batch began
     await this.claimEmails(
       tx,
-      creates.map(({ id }) => id),
+      applied.filter(({ planned }) => planned === 'create-or-link').map(({ id }) => id),
     );
-    await this.lists.want(tx, importId, batch, ids);
+    await this.replaceLists(tx, importId, batch, ids);
   }
 
-  /** Of several new people with one email the plan left one to be created; it gets the email, whoever is looked at first. */
+  /** Of several new people with one email the plan left one to be created: it gets the email, in whatever order they go. */
   private async claimEmails(tx: PoolClient, people: string[]): Promise<void> {
     await tx.query(
       `WITH people AS MATERIALIZED (
@@ -193,10 +210,64 @@ export class ApplyRepository {
     );
   }
 
-  /** A changed name or email of somebody who is mirrored takes no call: the platform shows no operation for it. */
-  private async settle(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+  /** Replaces the desired lists; a client whose providers are not synced yet waits at once, as `nextStep` would say. */
+  private async replaceLists(tx: PoolClient, importId: string, batch: number[], people: string[]): Promise<void> {
+    await tx.query('DELETE FROM client_providers WHERE client_id = ANY ($1::uuid[])', [people]);
     await tx.query(
-      `UPDATE import_rows r SET applied = true, ${forgetting(`r.planned = 'attribute-change'`)},
+      `INSERT INTO client_providers (client_id, position, provider_id)
+       SELECT r.person_id, named.position - 1,
+         (SELECT q.id FROM people q WHERE q.kind = 'provider' AND q.external_id = named.external_id)
+       FROM import_rows r CROSS JOIN unnest(r.providers) WITH ORDINALITY AS named(external_id, position)
+       WHERE ${IN_BATCH} AND r.kind = 'client' AND r.outcome = 'pending' AND ${CHANGES}
+       ON CONFLICT (client_id, provider_id) DO NOTHING`,
+      [importId, batch],
+    );
+    await tx.query(
+      `WITH clients AS MATERIALIZED (
+         SELECT id, kind, email_fingerprint, attempt_look_up_at, review FROM people WHERE id = ANY ($1::uuid[]))
+       UPDATE people SET state = 'waiting', error_code = 'provider-not-mirrored', due_at = NULL
+       WHERE id = ANY (ARRAY(SELECT p.id FROM clients p WHERE p.kind = 'client' AND p.email_fingerprint IS NULL
+         AND p.attempt_look_up_at IS NULL AND p.review IS NULL AND (
+           SELECT true FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+           WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted) LIMIT 1)))`,
+      [people],
+    );
+  }
+
+  /** Deletes the locked people of a batch; a provider whom a client still names is kept. */
+  private async deletePeople(tx: PoolClient, importId: string, phase: ApplyPhase, batch: number[]): Promise<void> {
+    if (phase === 'provider-delete') {
+      await tx.query(
+        `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = 'providers'
+         WHERE ${IN_BATCH} AND r.outcome = 'pending'
+           AND (SELECT true FROM client_providers cp JOIN people c ON c.id = cp.client_id
+             WHERE cp.provider_id = r.person_id AND c.wanted LIMIT 1)`,
+        [importId, batch, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint],
+      );
+    }
+    const { rows } = await tx.query<{ id: string; rowNo: number }>(
+      `SELECT r.person_id AS id, r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+      [importId, batch],
+    );
+    await tx.query(
+      `UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, failures = 0,
+         checked_absent_at = NULL, wanted_at = clock_timestamp(),
+         paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN $1::uuid END,
+         lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL,
+         updated_at = clock_timestamp(), due_at = clock_timestamp() + gone.row_no * interval '1 microsecond'
+       FROM unnest($2::uuid[], $3::int[]) AS gone(id, row_no) WHERE p.id = gone.id AND p.id = ANY ($2::uuid[])`,
+      [importId, rows.map(({ id }) => id), rows.map(({ rowNo }) => rowNo)],
+    );
+    await tx.query(
+      `UPDATE import_rows r SET person_wanted_at = ${ofPerson('p.wanted_at')} WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+      [importId, batch],
+    );
+  }
+
+  /** A changed name or email of a synced person takes no call: the platform shows no operation for it. */
+  private async finishBatch(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET applied = true, ${discarding(`r.planned = 'attribute-change'`)},
          outcome = CASE WHEN r.planned = 'attribute-change' THEN 'updated' ELSE r.outcome END,
          code = CASE WHEN r.planned = 'attribute-change' THEN 'not-pushable' ELSE r.code END,
          hint = CASE WHEN r.planned = 'attribute-change'

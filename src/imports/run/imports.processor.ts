@@ -3,19 +3,19 @@ import type { OnModuleDestroy } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { IMPORT_QUEUE, type Notification } from '../../queue/backend/queue-names.js';
 import { releaseDeduplicationKey } from '../../queue/notifier/deduplication-key.js';
-import { ImportSteps } from './import-steps.service.js';
+import { ImportRunner } from './import-runner.service.js';
 
-/** Dispatches the notifier of imports. */
+/** Runs the import runner when its queue is notified. */
 @Processor(IMPORT_QUEUE)
 export class ImportsProcessor extends WorkerHost implements OnModuleDestroy {
-  constructor(private readonly steps: ImportSteps) {
+  constructor(private readonly runner: ImportRunner) {
     super();
   }
 
   async process(job: Job<Notification>): Promise<void> {
     await releaseDeduplicationKey(job);
-    await this.steps.prepareAll();
-    await this.steps.countAll();
+    await this.runner.prepareAll();
+    await this.runner.countAll();
   }
 
   async onModuleDestroy(): Promise<void> {

@@ -1,6 +1,37 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { forgetting } from '../model/batch-rows.js';
+import { Database } from '../../database/database.js';
+import type { PersonKind } from '../../people/model/person.js';
+import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
+import type { RemainingCalls } from '../model/import-eta.js';
+import { discarding } from '../model/import-sql.js';
+import type { ImportRecord, PlannedOutcome, RowOutcome } from '../model/import-types.js';
+
+/** A row as it is listed. */
+export interface ImportRowRecord {
+  rowNo: number;
+  file: number;
+  line: number;
+  kind: PersonKind | null;
+  externalId: string | null;
+  planned: string | null;
+  outcome: RowOutcome;
+  code: string | null;
+  field: string | null;
+  hint: string | null;
+  /** Of a rejected client also those that other resources named. */
+  providers: string[];
+}
+
+/** Rows by outcome, the calls made and those left. */
+export interface ImportTotals {
+  counts: Partial<Record<RowOutcome, number>>;
+  /** Rows that a snapshot added for people to delete, by outcome. */
+  deletes: Partial<Record<RowOutcome, number>>;
+  planned: Record<string, number>;
+  callsMade: number;
+  remaining: RemainingCalls[];
+}
 
 /** A client's provider failed, is in review or is to be deleted: the client does not follow by itself. */
 const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
@@ -9,17 +40,29 @@ const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers c
 /** Clients whose list on the platform holds a provider who is to be deleted. */
 const LISTING = 'SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.wanted';
 
-/** Who has this person's email is being deleted. */
+/** The person who has this person's email is being deleted. */
 const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.person_id
   WHERE e.fingerprint = p.email_fingerprint AND NOT h.wanted AND h.state = 'deleting')`;
 
-/** Gives rows the outcome that their person came to. */
+/** The check has said whether the person is on the platform. */
+const IS_CHECKED = `(p.checked_absent_at IS NOT NULL OR p.platform_user_id IS NOT NULL OR p.step IN ('createProvider', 'createClient'))`;
+
+/** The calls that a pending row still takes at least or, by the plan, at most. */
+const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
+  WHEN r.outcome <> 'pending' OR p.state IN ('synced', 'failed', 'needs-review', 'deleted') THEN 0
+  WHEN p.step IN ('createProvider', 'setClientProviders', 'deleteUser') OR r.kind = 'client' AND p.platform_user_id IS NOT NULL THEN 1
+  WHEN r.kind = 'client' AND ${IS_CHECKED} THEN 1 + (cardinality(r.providers) > 1)::int
+  ELSE ${planned} END`;
+
+/** What becomes of an import's rows, and shows it. */
 @Injectable()
 export class OutcomesRepository {
-  /** @returns how many rows of the import are still pending */
+  constructor(private readonly database: Database) {}
+
+  /** Gives rows the outcome that their person came to. @returns how many rows of the import are still pending */
   async resolveOutcomes(tx: PoolClient, importId: string): Promise<number> {
     await tx.query(
-      `WITH come AS (
+      `WITH resolved AS (
          SELECT r.row_no, p.error_code, p.state,
            CASE
              WHEN p.wanted = (r.planned = 'delete') THEN 'skipped'
@@ -36,11 +79,11 @@ export class OutcomesRepository {
            END AS outcome
          FROM import_rows r JOIN people p ON p.id = r.person_id
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied)
-       UPDATE import_rows r SET outcome = come.outcome::row_outcome,
-         ${forgetting(`come.outcome IN ('created', 'linked', 'updated', 'deleted')`)},
-         code = CASE WHEN come.outcome = 'skipped' THEN 'changed-since-plan'
-           WHEN come.outcome IN ('failed', 'needsReview') THEN come.error_code END
-       FROM come WHERE r.import_id = $1 AND r.row_no = come.row_no AND come.outcome IS NOT NULL`,
+       UPDATE import_rows r SET outcome = resolved.outcome::row_outcome,
+         ${discarding(`resolved.outcome IN ('created', 'linked', 'updated', 'deleted')`)},
+         code = CASE WHEN resolved.outcome = 'skipped' THEN 'changed-since-plan'
+           WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END
+       FROM resolved WHERE r.import_id = $1 AND r.row_no = resolved.row_no AND resolved.outcome IS NOT NULL`,
       [importId],
     );
     const { rows } = await tx.query<{ pending: number }>(
@@ -48,5 +91,80 @@ export class OutcomesRepository {
       [importId],
     );
     return rows[0]?.pending ?? 0;
+  }
+
+  /** Counts an import's rows by outcome and plan, and its calls. */
+  async totals(record: ImportRecord): Promise<ImportTotals> {
+    const { rows } = await this.database.pool.query<{ outcome: RowOutcome; planned: string | null; rows: number }>(
+      `SELECT outcome, planned, count(*)::int AS rows FROM import_rows WHERE import_id = $1 GROUP BY outcome, planned`,
+      [record.id],
+    );
+    const [counts, deletes, byPlan]: [ImportTotals['counts'], ImportTotals['deletes'], ImportTotals['planned']] = [
+      {},
+      {},
+      {},
+    ];
+    for (const { outcome, planned, rows: count } of rows) {
+      const counted = planned === 'delete' ? deletes : counts;
+      counted[outcome] = (counted[outcome] ?? 0) + count;
+      if (planned) byPlan[planned] = (byPlan[planned] ?? 0) + count;
+    }
+    const callsMade = record.appliedAt ? await this.callsMade(record) : 0;
+    const remaining = record.finishedAt ? [] : await this.remainingCalls(record);
+    return { counts, deletes, planned: byPlan, callsMade, remaining };
+  }
+
+  /** One page of rows in the order of the files. */
+  async rows(
+    id: string,
+    which: { outcome?: RowOutcome; planned?: PlannedOutcome },
+    limit: number,
+    after: number,
+  ): Promise<ImportRowRecord[]> {
+    const { rows } = await this.database.pool.query<ImportRowRecord>(
+      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint,
+         coalesce(providers, '{}') AS providers
+       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
+         AND ($5::text IS NULL OR planned = $5)
+       ORDER BY row_no LIMIT $4`,
+      [id, after, which.outcome ?? null, limit, which.planned ?? null],
+    );
+    return rows;
+  }
+
+  /** The files that have rejected rows, in their order, and of what kinds those are. */
+  async filesWithRejects(id: string): Promise<{ file: number; kinds: (PersonKind | null)[] }[]> {
+    const { rows } = await this.database.pool.query<{ file: number; kinds: (PersonKind | null)[] }>(
+      `SELECT file, array_agg(DISTINCT kind::text) AS kinds FROM import_rows
+       WHERE import_id = $1 AND outcome = 'rejected' GROUP BY file ORDER BY min(row_no)`,
+      [id],
+    );
+    return rows;
+  }
+
+  private async remainingCalls(record: ImportRecord): Promise<RemainingCalls[]> {
+    const { rows } = await this.database.pool.query<RemainingCalls>(
+      `SELECT kind, sum(calls_min)::int AS min, sum(calls_max)::int AS max,
+         count(*) FILTER (WHERE is_checked AND origin = 'linked')::int AS linked,
+         count(*) FILTER (WHERE is_checked AND origin IS DISTINCT FROM 'linked')::int AS absent
+       FROM (
+         SELECT r.kind, p.origin, ${calls('r.calls_min')} AS calls_min, ${calls('r.calls_max')} AS calls_max,
+           r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL AND ${IS_CHECKED} AS is_checked
+         FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2
+         WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.calls_max > 0)) AS counted
+       GROUP BY kind`,
+      [record.id, record.appliedAt !== null],
+    );
+    return rows;
+  }
+
+  private async callsMade(record: ImportRecord): Promise<number> {
+    const { rows } = await this.database.pool.query<{ made: number }>(
+      `SELECT count(*)::int AS made FROM platform_calls c
+       WHERE ${OF_ANY_ACCOUNT} AND c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
+         AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
+      [record.id, record.appliedAt, record.finishedAt],
+    );
+    return rows[0]?.made ?? 0;
   }
 }

@@ -15,8 +15,7 @@ export class RetryRepository {
 
   /**
    * Plans skipped rows anew, to be applied, with the lists as they are now where the files left or added to them, and
-   * lets the people of failed rows and of those in review go on. A client whose provider is gone meanwhile is rejected,
-   * with its original cells (`RawRowsRepository.forget`).
+   * releases the people of failed rows and of those in review.
    *
    * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
    */
@@ -29,13 +28,10 @@ export class RetryRepository {
       [record.id],
     );
     if (skipped.length > 0) await this.plans.plan(tx, { ...record, mode: 'upsert' });
-    const people = await this.takeUp(tx, record.id);
+    const people = await this.reopen(tx, record.id);
     if (skipped.length === 0 && people.length === 0) return undefined;
-    const guards = await this.guards.ofRows(
-      tx,
-      record.id,
-      skipped.map(({ rowNo }) => rowNo),
-    );
+    const rowNos = skipped.map(({ rowNo }) => rowNo);
+    const guards = await this.guards.evaluateThresholds(tx, record.id, rowNos);
     await tx.query(
       `UPDATE people p SET fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, checked_absent_at = NULL, paused_by_import = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
@@ -48,14 +44,10 @@ export class RetryRepository {
     return guards;
   }
 
-  /**
-   * Rows that said nothing new of somebody in review were not applied before; now they are, unless the person was
-   * changed since the plan. A row of which it is no longer kept what it says, and what was wanted before it, stays.
-   */
-  private async takeUp(tx: PoolClient, importId: string): Promise<string[]> {
+  /** A row of which neither the profile nor the snapshot before it is kept stays as it is. */
+  private async reopen(tx: PoolClient, importId: string): Promise<string[]> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL
-       FROM people p
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL FROM people p
        WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id
          AND (r.profile IS NOT NULL OR r.planned = 'delete' AND r.was IS NOT NULL) RETURNING p.id`,
       [importId],

@@ -1,15 +1,30 @@
+import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
+import { within } from '../../config/within.js';
 import { mediaTypeOf } from '../../http/body/body-policy.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
-import { STALLED_MS, signsOfLife } from './idle-timeout.js';
-import type { UploadedFile } from './upload-parts.js';
+import { Problem } from '../../http/problem/problem.js';
+import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';
 
 /** Characters of a file's name that are kept. */
 const NAME_MAX = 200;
 
 /** Files of one import: an export in resources of their own may be one for each person. */
 const MOST_FILES = 10_000;
+
+/** Milliseconds without a byte after which an upload is given up. */
+export const STALLED_MS = 30_000;
+
+/** One file of an import as it comes in. */
+export interface UploadedFile {
+  /** As the sender named it, or the content's kind; shown beside the line number and kept sealed only. */
+  name: string;
+  /** The multipart field's name; undefined for a raw body. */
+  field?: string;
+  mediaType: string;
+  content: AsyncIterable<Buffer>;
+}
 
 /**
  * The files of a request, one after the other as they arrive: the parts of a multipart body, or the body itself.
@@ -29,20 +44,20 @@ export async function* uploadedFiles(
   const count = counting(limit);
   if (!request.isMultipart()) {
     const mediaType = mediaTypeOf(request.headers['content-type']);
-    yield { name: mediaType || 'body', mediaType, content: count(signsOfLife(body, stalledMs)) };
+    yield { name: mediaType || 'body', mediaType, content: count(withIdleTimeout(body, stalledMs)) };
     return;
   }
   const names = new Set<string>();
   const broken = brokenOff(request);
   // Whether a part has a filename is the sender's habit: each of them is one file.
   const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
-  for await (const part of signsOfLife(unless(broken, request.parts(options)), stalledMs)) {
+  for await (const part of withIdleTimeout(unless(broken, request.parts(options)), stalledMs)) {
     if (part.type !== 'file') continue;
     yield {
       name: uniqueName(part.filename || part.fieldname, names),
       field: part.fieldname,
       mediaType: mediaTypeOf(part.mimetype),
-      content: count(signsOfLife(unless(broken, part.file), stalledMs)),
+      content: count(withIdleTimeout(unless(broken, part.file), stalledMs)),
     };
   }
 }
@@ -60,17 +75,35 @@ function brokenOff({ raw }: FastifyRequest): Promise<never> {
   return broken;
 }
 
-/** What a source gives, until something broke: the parts of a multipart body would be waited for in vain. */
-async function* unless<T>(broken: Promise<never>, source: AsyncIterable<T>): AsyncGenerator<T> {
+/** What a source gives, until the sender hangs up: the parts of a multipart body would be waited for in vain. */
+function unless<T>(broken: Promise<never>, source: AsyncIterable<T>): AsyncGenerator<T> {
+  return each(source, (next) => Promise.race([next, broken]));
+}
+
+/** Passes on what comes of an upload, its parts or their chunks. @throws {Problem} 408 `upload-stalled` after a silence */
+export async function* withIdleTimeout<T>(source: AsyncIterable<T>, stalledMs = STALLED_MS): AsyncGenerator<T> {
+  const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds; send it again.`;
+  yield* each(source, (next) =>
+    within(stalledMs, next, () => {
+      throw new Problem(408, 'upload-stalled', detail);
+    }),
+  );
+}
+
+/** The items of a source, each awaited in some way. */
+async function* each<T>(
+  source: AsyncIterable<T>,
+  awaited: (next: Promise<IteratorResult<T>>) => Promise<IteratorResult<T>>,
+): AsyncGenerator<T> {
   const items = source[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await Promise.race([items.next(), broken]);
+      const next = await awaited(items.next());
       if (next.done) return;
       yield next.value;
     }
   } finally {
-    // Not awaited: what is broken would keep it waiting.
+    // Not awaited: a sender that is silent, or has hung up, would keep it waiting.
     void items.return?.()?.catch(() => undefined);
   }
 }
@@ -91,7 +124,57 @@ function counting(limit: number): (content: AsyncIterable<Buffer>) => AsyncGener
 function uniqueName(given: string, names: Set<string>): string {
   const base = given.replace(/\p{Cc}/gu, ' ').slice(0, NAME_MAX);
   let name = base;
-  for (let turn = 2; names.has(name); turn++) name = `${base} (${turn})`;
+  for (let copy = 2; names.has(name); copy++) name = `${base} (${copy})`;
   names.add(name);
   return name;
+}
+
+/** Maps, for a sender may name anything: `__proto__` is a member of every object. */
+const FORMATS = new Map<string, ImportFormat>(
+  Object.entries({
+    'text/csv': 'csv',
+    'application/csv': 'csv',
+    'application/vnd.ms-excel': 'csv',
+    'application/x-ndjson': 'ndjson',
+    'application/ndjson': 'ndjson',
+    'application/jsonl': 'ndjson',
+    'application/fhir+ndjson': 'fhir-ndjson',
+    'application/fhir+json': 'fhir-json',
+  }),
+);
+
+const EXTENSIONS = new Map<string, ImportFormat>(
+  Object.entries({
+    '.csv': 'csv',
+    '.tsv': 'csv',
+    '.txt': 'csv',
+    '.ndjson': 'ndjson',
+    '.jsonl': 'ndjson',
+    '.json': 'fhir-json',
+  }),
+);
+
+/**
+ * How a file is read: by its media type, else by its name's ending.
+ *
+ * @throws {Problem} 415 `unknown-format`, or 422 `wrong-part` when a part's name does not say what it holds
+ */
+export function readingOf(file: UploadedFile, kind: ImportKind): { format: ImportFormat; kind: ImportKind } {
+  const found = FORMATS.get(file.mediaType) ?? EXTENSIONS.get(path.extname(file.name).toLowerCase());
+  if (!found) {
+    const detail =
+      'The content type of a file is not one that can be imported; send text/csv, application/x-ndjson, application/fhir+ndjson or application/fhir+json.';
+    throw new Problem(415, 'unknown-format', detail, { extensions: { file: file.name } });
+  }
+  if (kind === 'fhir') {
+    return { format: found === 'ndjson' ? 'fhir-ndjson' : found, kind };
+  }
+  if (found === 'fhir-json' || found === 'fhir-ndjson') {
+    const extensions = { file: file.name };
+    throw new Problem(415, 'unknown-format', 'A file is FHIR; import it with kind=fhir.', { extensions });
+  }
+  if (file.field === undefined) return { format: found, kind };
+  if (file.field === 'providers' || file.field === 'clients') return { format: found, kind: file.field };
+  const detail = 'A part of CSV or JSON lines must be named providers or clients, so that it is clear what it holds.';
+  throw new Problem(422, 'wrong-part', detail);
 }

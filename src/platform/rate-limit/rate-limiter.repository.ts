@@ -6,8 +6,7 @@ import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { followClock } from './call-clock.js';
 import type { BudgetHolder, CallsLately } from './calls-health.js';
-import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt, pauseMs } from './pacing.js';
-import { achievedPaceMs, type CallTempo } from './throughput.js';
+import { bulkSlots, type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 
 /** A slot that was granted: the right to one HTTP attempt, now. */
 export interface CallGrant {
@@ -37,16 +36,6 @@ export const newestOutcomes = (condition: string): string => `(
   SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
   WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
   ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
-
-/** Newest calls that are read, at most, for the recent throughput. */
-const LATELY_MOST = 1_000;
-
-/** A call as it went, in milliseconds; of one under way it is not known what it took. */
-interface RecentCall {
-  agoMs: number;
-  tookMs: number | null;
-  ofPace: boolean;
-}
 
 /** Milliseconds that may pass between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
@@ -144,40 +133,14 @@ export class RateLimiterRepository {
     return row;
   }
 
-  /**
-   * How calls went lately, and what the next bulk calls have to wait for.
-   *
-   * @param since grants before it say nothing of the pace; null: none says anything
-   */
-  async tempo(sql: Pick<Pool, 'query'>, since: Date | null): Promise<CallTempo> {
-    const { rows } = await sql.query<RecentCall>(
-      `SELECT extract(epoch FROM clock_timestamp() - granted_at)::float8 * 1000 AS "agoMs",
-         extract(epoch FROM answered_at - granted_at)::float8 * 1000 AS "tookMs",
-         lane = 'bulk' AND granted_at >= $3 AS "ofPace"
-       FROM platform_calls WHERE account = $1 ORDER BY granted_at DESC LIMIT $2`,
-      [this.account, Math.min(this.limit.calls, LATELY_MOST), since],
-    );
-    const budget = await sql.query<{ blockedMs: number | null; paceInMs: number | null }>(
-      `SELECT extract(epoch FROM blocked_until - clock_timestamp())::float8 * 1000 AS "blockedMs",
-         extract(epoch FROM bulk_next_at - clock_timestamp())::float8 * 1000 AS "paceInMs"
+  /** How often bulk calls may go: milliseconds for each, and what is left of a 429's pause. */
+  async bulkPace(sql: Pick<Pool, 'query'>): Promise<{ callMs: number; blockedMs: number }> {
+    const { rows } = await sql.query<{ blockedMs: number | null }>(
+      `SELECT extract(epoch FROM blocked_until - clock_timestamp())::float8 * 1000 AS "blockedMs"
        FROM call_budgets WHERE account = $1`,
       [this.account],
     );
-    const { blockedMs, paceInMs } = budget.rows[0] ?? {};
-    const took = rows.flatMap(({ tookMs }) => tookMs ?? []);
-    const latencyMs = took.reduce((sum, ms) => sum + ms, 0) / (took.length || 1);
-    return {
-      limit: this.limit,
-      latencyMs,
-      achievedMs: achievedPaceMs(rows.flatMap(({ agoMs, ofPace }) => (ofPace ? -agoMs : [])).reverse()),
-      sinceGrantMs: rows[0]?.agoMs ?? null,
-      freeInMs: rows
-        .map(({ agoMs, tookMs }) => (tookMs ?? latencyMs) + this.limit.windowMs - agoMs)
-        .filter((inMs) => inMs > 0)
-        .sort((left, right) => left - right),
-      paceInMs: paceInMs ?? 0,
-      blockedMs: Math.max(0, blockedMs ?? 0),
-    };
+    return { callMs: this.limit.windowMs / bulkSlots(this.limit), blockedMs: Math.max(0, rows[0]?.blockedMs ?? 0) };
   }
 
   /** Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit. */

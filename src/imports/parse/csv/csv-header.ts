@@ -1,10 +1,7 @@
 import { FHIR_COLUMNS, type ImportKind } from '../row/import-row.js';
 import { UnreadableFile } from '../text/unreadable-file.js';
 import { COLUMNS_MAX, type Column, matchColumns, neededColumns } from './csv-columns.js';
-import { unguardFormula } from './formula-guard.js';
-
-/** What the project adds to each line of a file of rejected rows, always last; older files have no `check`. */
-export const REJECTED_COLUMNS = ['line', 'code', 'hint', 'check'] as const;
+import { REJECTED_COLUMNS, unguardFormula, withoutPadding } from './rejected-cells.js';
 
 /** Characters of a header. */
 export const HEADER_MAX = 64 * 1024;
@@ -29,11 +26,6 @@ export interface CsvHeader {
 function shownNames(names: readonly string[]): string[] {
   const words = names.filter((name) => /^[\p{L}][\p{L}\p{N} _.\-/()]{0,40}$/u.test(name.trim()));
   return words.slice(0, 20).map((name) => name.trim());
-}
-
-/** Without the empty cells at the end. */
-export function withoutPadding(cells: readonly string[]): string[] {
-  return cells.slice(0, cells.findLastIndex((cell) => cell.trim() !== '') + 1);
 }
 
 /** How many of the columns that the project adds stand at the end. */

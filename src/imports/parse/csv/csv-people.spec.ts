@@ -1,4 +1,4 @@
-import { readAll } from '../read-all.js';
+import { readAll } from '../read-all.spec-support.js';
 import type { ImportKind, ReadRow } from '../row/import-row.js';
 import { UnreadableFile } from '../text/unreadable-file.js';
 

@@ -1,16 +1,22 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { EndFact, ImportKind, ReadEvent, ReadLimits, ReadRow } from '../row/import-row.js';
-import { rawCells, rawText } from '../row/raw-row.js';
+import {
+  type EndFact,
+  type ImportKind,
+  type ReadEvent,
+  type ReadLimits,
+  type ReadRow,
+  rawCells,
+  rawText,
+} from '../row/import-row.js';
 import { isStuckCode, type Rejection, rejection, unchangedRejection } from '../row/rejection.js';
 import { isImportableId, type Validated, validatePerson } from '../row/validate-person.js';
 import { UnreadableFile } from '../text/unreadable-file.js';
 import type { WorkMeter } from '../text/work-meter.js';
 import { COLUMNS_MAX, type Column } from './csv-columns.js';
-import { type CsvHeader, readHeader, withoutPadding } from './csv-header.js';
+import { type CsvHeader, readHeader } from './csv-header.js';
 import { BEGINNING_MAX, type CsvLayout, detectLayout } from './csv-layout.js';
 import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords } from './csv-records.js';
-import { unguardFormula } from './formula-guard.js';
-import { rowCheck } from './row-check.js';
+import { rowCheck, unguardFormula, withoutPadding } from './rejected-cells.js';
 
 const EMPTY = 'The file is empty: it must begin with a header line.';
 

@@ -1,4 +1,4 @@
-import { PiledText } from '../text/piled-text.js';
+import { PiledText } from '../text/text-lines.js';
 import { LINE_COST, WorkMeter } from '../text/work-meter.js';
 
 /** How a CSV file is written; both are single characters. */

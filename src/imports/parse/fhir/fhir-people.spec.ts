@@ -1,5 +1,5 @@
-import { NOW, readAll } from '../read-all.js';
-import { resolveProviders } from '../resolve-providers.js';
+import { NOW, readAll } from '../read-all.spec-support.js';
+import { resolveProviders } from '../resolve-providers.spec-support.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
 

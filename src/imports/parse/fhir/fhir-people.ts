@@ -6,9 +6,9 @@ import {
   type ReadOptions,
   type ReadRow,
   type RejectedRow,
+  rawText,
 } from '../row/import-row.js';
 import { isJsonObject, type JsonObject, parseObject, textIn } from '../row/json-object.js';
-import { rawText } from '../row/raw-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import { isImportableId } from '../row/validate-person.js';
 import type { ResourceScan } from '../text/resource-scan.js';

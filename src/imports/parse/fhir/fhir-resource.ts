@@ -1,11 +1,88 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { ReadRow, ReferenceFact } from '../row/import-row.js';
-import type { JsonObject } from '../row/json-object.js';
-import { rawCells } from '../row/raw-row.js';
+import {
+  type AliasFact,
+  type LinkFact,
+  type ReadRow,
+  type ReferenceFact,
+  type RoleFact,
+  rawCells,
+} from '../row/import-row.js';
+import { type JsonObject, objectsIn, textIn } from '../row/json-object.js';
+import { identifierKeys, literalKeys, referenceForm, referenceKey, uriKey } from '../row/reference-key.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import { isImportableId, validatePerson } from '../row/validate-person.js';
+import { endOf, sinceOf } from './fhir-period.js';
 import { fhirPerson, isReplaced } from './fhir-person.js';
-import { aliasFacts, careTeamLinks, encounterLinks, generalPractitionerLinks, roleFacts } from './fhir-references.js';
+
+/** Statuses of an Encounter under which it says nothing about who treats whom. */
+const VOID: readonly (string | undefined)[] = ['entered-in-error', 'proposed', 'cancelled'];
+
+/** Every key under which references may mean this resource. */
+function ownKeys(kind: PersonKind, type: string, resource: JsonObject, fullUrl: string | undefined): string[] {
+  const id = textIn(resource.id);
+  const keys = [
+    ...(id ? literalKeys(kind, type, id) : []),
+    ...(fullUrl ? [uriKey(kind, fullUrl)].filter((key) => key !== undefined) : []),
+    ...identifierKeys(kind, resource.identifier),
+  ];
+  return [...new Set(keys)];
+}
+
+/** The keys of a Practitioner or Patient; a rejected row has them, too, as long as its external id is one. */
+function aliasFacts(kind: PersonKind, resource: JsonObject, fullUrl: string | undefined, externalId: string) {
+  const type = kind === 'provider' ? 'Practitioner' : 'Patient';
+  return ownKeys(kind, type, resource, fullUrl).map((key): AliasFact => ({ type: 'alias', kind, key, externalId }));
+}
+
+/** Who fills a PractitionerRole, under each of the role's keys; nobody when it is not active any more. */
+function roleFacts(resource: JsonObject, fullUrl: string | undefined): RoleFact[] {
+  const practitionerKey = referenceKey('provider', resource.practitioner);
+  if (!practitionerKey || resource.active === false) return [];
+  const keys = ownKeys('provider', 'PractitionerRole', resource, fullUrl).filter((key) => key !== practitionerKey);
+  const ends = endOf(resource.period);
+  return keys.map((key) => ({ type: 'role', key, practitionerKey, ...(ends && { ends }) }));
+}
+
+function link(
+  clientKey: string,
+  rank: LinkFact['rank'],
+  reference: unknown,
+  position: number,
+  when: Pick<LinkFact, 'at' | 'ends'> = {},
+): LinkFact[] {
+  const providerKey = referenceKey('provider', reference);
+  if (!providerKey) return [];
+  return [{ type: 'link', clientKey, providerKey, form: referenceForm(reference), rank, position, ...when }];
+}
+
+/** A Patient's generalPractitioner, in the order given. */
+function generalPractitionerLinks(patient: JsonObject, clientKey: string): LinkFact[] {
+  const references = objectsIn(patient.generalPractitioner);
+  return references.flatMap((reference, position) => link(clientKey, 1, reference, position));
+}
+
+/**
+ * The providers that a CareTeam names for its subject: a team that is active, or says nothing of it. Its members, or
+ * itself, may have ended: which date that is measured by only the whole import tells.
+ */
+function careTeamLinks(team: JsonObject): LinkFact[] {
+  const clientKey = referenceKey('client', team.subject);
+  if (!clientKey || ![undefined, 'active'].includes(textIn(team.status))) return [];
+  return objectsIn(team.participant).flatMap(({ period, member }, position) => {
+    const [at, ends] = [sinceOf(period, team.period), endOf(period, team.period)];
+    return link(clientKey, 2, member, position, { ...(at && { at }), ...(ends && { ends }) });
+  });
+}
+
+/** The providers that an Encounter names for its subject; relatives are none. */
+function encounterLinks(encounter: JsonObject): LinkFact[] {
+  const clientKey = referenceKey('client', encounter.subject);
+  if (!clientKey || VOID.includes(textIn(encounter.status))) return [];
+  return objectsIn(encounter.participant).flatMap(({ period, individual }, position) => {
+    const at = sinceOf(period, encounter.period);
+    return link(clientKey, 3, individual, position, at && { at });
+  });
+}
 
 const PEOPLE: Record<string, PersonKind> = { Practitioner: 'provider', Patient: 'client' };
 
@@ -14,7 +91,7 @@ function isOtherResource(type: unknown): boolean {
   return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type) && type !== 'Bundle';
 }
 
-export interface ResourceContext {
+interface ResourceContext {
   line: number;
   idSystems: readonly string[];
   now: Date;

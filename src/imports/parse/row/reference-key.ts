@@ -15,7 +15,7 @@ const URI_MAX = 2_000;
  * Keys are the canonical form of FHIR references: two references mean the same resource when their keys are equal.
  * They may hold identifiers of people: store their fingerprints only.
  */
-export function literalKey(kind: PersonKind, type: string, id: string): string {
+function literalKey(kind: PersonKind, type: string, id: string): string {
   return `${kind}:${type}/${id}`;
 }
 
@@ -26,7 +26,7 @@ export function literalKeys(kind: PersonKind, type: string, id: string): string[
 }
 
 /** The key of an identifier; `*` as system stands for any. */
-export function identifierKey(kind: PersonKind, system: string | undefined, value: string): string {
+function identifierKey(kind: PersonKind, system: string | undefined, value: string): string {
   return `${kind}:${system ?? ''}|${value}`;
 }
 

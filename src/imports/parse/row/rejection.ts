@@ -48,7 +48,7 @@ const HINTS = {
 } satisfies Record<string, (detail: Detail) => string>;
 
 /** Why a row is not imported. */
-export type RejectCode = keyof typeof HINTS;
+type RejectCode = keyof typeof HINTS;
 
 /** What is decided by who is known when the import is planned: the same row may be right another time. */
 const OF_THE_PLAN: readonly string[] = [

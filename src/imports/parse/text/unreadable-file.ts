@@ -1,5 +1,5 @@
 /** Why no row of a file can be trusted. */
-export type UnreadableCode =
+type UnreadableCode =
   | 'not-utf8'
   | 'not-text'
   | 'empty-file'

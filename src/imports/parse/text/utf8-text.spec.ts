@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { inChunks } from '../read-all.js';
+import { inChunks } from '../read-all.spec-support.js';
 import { UnreadableFile } from './unreadable-file.js';
 import { utf8Text } from './utf8-text.js';
 

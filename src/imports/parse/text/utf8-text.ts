@@ -30,33 +30,21 @@ async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (size > 0) yield Buffer.concat(waiting);
 }
 
-/** Bytes up to the last character that is complete: its remaining bytes come with the next piece. */
-function completeLength(bytes: Buffer): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if (byte >= 0x80 && byte < 0xc0) continue;
-    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return needed > back ? bytes.length - back : bytes.length;
+/** The line of the fault in a piece that is not UTF-8, counted from its first one. @param before what was decoded last */
+function faultLine(before: Buffer, piece: Buffer): number {
+  // The piece's first character may begin in the line's last bytes before it, behind the end of an earlier one.
+  const tail = before.subarray(Math.max(before.length - 3, before.lastIndexOf(NEWLINE) + 1));
+  const start = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  const bytes = Buffer.concat([tail.subarray(start < 0 ? tail.length : start), piece]);
+  let line = 1;
+  for (
+    let from = 0, end = bytes.indexOf(NEWLINE);
+    end >= 0;
+    from = end + 1, end = bytes.indexOf(NEWLINE, from), line++
+  ) {
+    if (!isUtf8(bytes.subarray(from, end))) break;
   }
-  return bytes.length;
-}
-
-function newlines(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
-  return count;
-}
-
-/** Lines before the first one that is not UTF-8. */
-function linesBeforeFault(bytes: Buffer): number {
-  let lines = 0;
-  let start = 0;
-  for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-    if (!isUtf8(bytes.subarray(start, end))) return lines;
-    lines++;
-    start = end + 1;
-  }
-  return lines;
+  return line;
 }
 
 function refuseOtherFormats(bytes: Buffer): void {
@@ -65,32 +53,30 @@ function refuseOtherFormats(bytes: Buffer): void {
   throw new UnreadableFile(found.code, 1, `The file ${found.what}: save it as plain text in UTF-8 and send that.`);
 }
 
+const HINT =
+  'The text is not UTF-8, it looks like Latin-1 or Windows-1252: save the file as UTF-8 (in Excel: CSV UTF-8).';
+
 /**
  * The text of a stream of UTF-8, piece by piece, without its byte-order mark.
  * @throws UnreadableFile at the first line that is not UTF-8 (Latin-1, Windows-1252, UTF-16), and for binary formats
  */
 export async function* utf8Text(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let rest: Buffer = Buffer.alloc(0);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let before: Buffer = Buffer.alloc(0);
   let lines = 0;
-  let first = true;
-  const decode = (bytes: Buffer): string => {
-    if (!isUtf8(bytes)) {
-      const line = lines + linesBeforeFault(bytes) + 1;
-      const hint =
-        'The text is not UTF-8, it looks like Latin-1 or Windows-1252: save the file as UTF-8 (in Excel: CSV UTF-8).';
-      throw new UnreadableFile('not-utf8', line, hint);
+  const decode = (piece?: Buffer): string => {
+    try {
+      return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
+    } catch {
+      throw new UnreadableFile('not-utf8', lines + faultLine(before, piece ?? Buffer.alloc(0)), HINT);
     }
-    lines += newlines(bytes);
-    return bytes.toString('utf8');
   };
   for await (const piece of pieces(source)) {
-    const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
-    if (first) refuseOtherFormats(bytes);
-    const length = completeLength(bytes);
-    rest = bytes.subarray(length);
-    const text = decode(bytes.subarray(0, length));
-    yield first && text.startsWith('\ufeff') ? text.slice(1) : text;
-    first = false;
+    if (before.length === 0) refuseOtherFormats(piece);
+    const text = decode(piece);
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+    before = piece;
+    yield text;
   }
-  if (rest.length > 0) yield decode(rest);
+  decode();
 }

@@ -4,21 +4,28 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
+import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { ImportRequest } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { readPeople } from '../parse/read-people.js';
 import { UnreadableFile } from '../parse/text/unreadable-file.js';
-import { ImportSteps, INTERRUPTED } from '../run/import-steps.service.js';
-import { StagingRepository } from '../upload/staging.repository.js';
-import { StagingWriter } from '../upload/staging-writer.js';
-import { UploadConnectionPool } from '../upload/upload-connections.js';
-import { readingOf, type UploadedFile } from '../upload/upload-parts.js';
+import { StagingRepository } from './staging.repository.js';
+import { StagingWriter } from './staging-writer.js';
+import { UploadConnectionPool } from './upload-connections.js';
+import { readingOf, type UploadedFile } from './uploaded-files.js';
 
-/** Milliseconds between two signs of life of a reader. */
+/** Milliseconds between two marks that a reader is at work. */
 const ALIVE_MS = 5_000;
 
-/** The import was cancelled, or given up by somebody who took its reader for dead. */
+/** Why an import failed whose upload did not come to its end. */
+export const INTERRUPTED = {
+  code: 'interrupted',
+  detail: 'The upload broke off before its end; nothing of it was imported: send it again.',
+};
+
+/** The import was cancelled, or given up because its reader seemed dead. */
 class EndedMeanwhile extends Error {}
 
 function rejectsAsSnapshot(ordinal: number, file: string): Problem {
@@ -33,7 +40,7 @@ async function* passing<T>(content: AsyncIterable<T>, passes: () => void): Async
   }
 }
 
-/** Taking imports in. */
+/** Reads uploads into staged imports. */
 @Injectable()
 export class ImportUploads {
   constructor(
@@ -44,7 +51,7 @@ export class ImportUploads {
     private readonly staging: StagingRepository,
     private readonly files: ImportFiles,
     private readonly uploads: UploadConnectionPool,
-    private readonly steps: ImportSteps,
+    private readonly notifier: QueueNotifier,
   ) {}
 
   /**
@@ -57,7 +64,7 @@ export class ImportUploads {
   async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
     const begun = { yes: false };
     try {
-      // The place comes first: who finds none has begun nothing.
+      // The connection comes first: an upload that finds none has begun nothing.
       await this.uploads.transaction(async (tx) => {
         begun.yes = await this.imports.begin(id, request);
         if (begun.yes) await this.stage(tx, id, request, files);
@@ -70,17 +77,14 @@ export class ImportUploads {
       await this.database.transaction((tx) => this.imports.failReading(tx, id, why), 'bulk');
       throw error;
     }
-    this.steps.notify();
+    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
   }
 
   private async endedMeanwhile(id: string): Promise<Problem> {
-    if ((await this.imports.find(id))?.state !== 'cancelled')
-      return new Problem(408, INTERRUPTED.code, INTERRUPTED.detail);
-    return new Problem(
-      409,
-      'import-cancelled',
-      'The import was cancelled while it was read; nothing of it was imported.',
-    );
+    const isCancelled = (await this.imports.find(id))?.state === 'cancelled';
+    if (!isCancelled) return new Problem(408, INTERRUPTED.code, INTERRUPTED.detail);
+    const detail = 'The import was cancelled while it was read; nothing of it was imported.';
+    return new Problem(409, 'import-cancelled', detail);
   }
 
   private async stage(
@@ -91,9 +95,9 @@ export class ImportUploads {
   ): Promise<void> {
     const writer = new StagingWriter(this.staging, tx, id, request, this.env.IMPORT_MAX_ROWS);
     const read: ImportFile[] = [];
-    const alive = this.sayAlive(id);
+    const keepAlive = this.keepingAlive(id);
     for await (const { content, ...file } of files) {
-      await this.stageFile(writer, request, { ...file, content: passing(content, alive) }, read);
+      await this.stageFile(writer, request, { ...file, content: passing(content, keepAlive) }, read);
     }
     if (read.length === 0) throw new Problem(422, 'no-file', 'The request holds no file; send at least one.');
     await writer.flush();
@@ -101,21 +105,21 @@ export class ImportUploads {
   }
 
   /**
-   * Says now and then that the sender is there, on another connection: the upload's own is in a transaction.
+   * Records that the sender is there, on another connection: the upload's own is in a transaction.
    *
    * @returns to be called with each chunk; throws once the import was cancelled
    */
-  private sayAlive(id: string): () => void {
-    let saidAt = 0;
+  private keepingAlive(id: string): () => void {
+    let recordedAt = 0;
     let isWanted = true;
     return () => {
       if (!isWanted) throw new EndedMeanwhile();
-      if (performance.now() - saidAt < ALIVE_MS) return;
-      saidAt = performance.now();
-      const said = (isBeingRead: boolean) => {
+      if (performance.now() - recordedAt < ALIVE_MS) return;
+      recordedAt = performance.now();
+      const recorded = (isBeingRead: boolean) => {
         isWanted = isBeingRead;
       };
-      void this.imports.keepAlive(id).then(said, () => undefined);
+      void this.imports.keepAlive(id).then(recorded, () => undefined);
     };
   }
 
@@ -130,14 +134,14 @@ export class ImportUploads {
     const reading = readingOf(file, request.kind);
     const kind = ({ providers: 'provider', clients: 'client', fhir: null } as const)[reading.kind];
     const whole = request.mode === 'snapshot';
-    const options = { ...reading, idSystems: request.idSystems, now: this.clock.now(), whole };
     try {
+      const options = { ...reading, idSystems: request.idSystems, now: this.clock.now(), whole };
       for await (const event of readPeople(file.content, options)) {
         if (event.type === 'row') await writer.row(ordinal, event, kind);
         else if (event.type === 'columns') {
-          if (event.areRejects && request.mode === 'snapshot') throw rejectsAsSnapshot(ordinal, file.name);
+          if (event.areRejects && whole) throw rejectsAsSnapshot(ordinal, file.name);
           [entry.columns, entry.ignored] = [event.columns, event.ignored];
-        } else if (event.type !== 'end') await writer.fact(event);
+        } else if (event.type !== 'end') await writer.reference(event);
       }
     } catch (error) {
       if (!(error instanceof UnreadableFile)) throw error;

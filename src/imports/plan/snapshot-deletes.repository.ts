@@ -1,9 +1,15 @@
+import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { MentionsRepository } from './mentions.repository.js';
+import { RawRowsRepository } from '../upload/raw-rows.repository.js';
+import { idsInLongCells, mentionedIds } from './mentioned-ids.js';
 
-/** Rows that leave what is wanted of a client as their providers cell says. */
+/** Rows that leave the desired state of a client as their providers cell says. */
 const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs-review', 'unchanged')`;
+
+/** A row `r` that may cover several lines: the next one of its file does not begin on the next line. */
+const MAY_BE_LONG = `NOT EXISTS (SELECT 1 FROM import_rows n
+  WHERE n.import_id = r.import_id AND n.row_no = r.row_no + 1 AND n.file = r.file AND n.line = r.line + 1)`;
 
 /** Why a provider is not deleted. */
 export const PROVIDER_IN_USE = {
@@ -13,15 +19,15 @@ export const PROVIDER_IN_USE = {
 
 /** What a snapshot does to people whom it does not name. */
 @Injectable()
-export class DeletesRepository {
-  constructor(private readonly mentions: MentionsRepository) {}
+export class SnapshotDeletesRepository {
+  constructor(private readonly rawRows: RawRowsRepository) {}
 
   /**
-   * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; whoever
-   * is named in a row that was rejected, or mentioned where a row may have been lost, is not missing.
+   * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; a person
+   * is not missing who is named in a row that was rejected, or mentioned where a row may have been lost.
    */
   async plan(tx: PoolClient, importId: string): Promise<void> {
-    const mentioned = await this.mentions.of(tx, importId);
+    const mentioned = await this.mentioned(tx, importId);
     await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, planned)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
@@ -35,7 +41,7 @@ export class DeletesRepository {
     );
   }
 
-  /** Leaves providers alone whom clients will still name when the plan is done. */
+  /** Keeps providers whom clients will still name when the plan is done. */
   async skipReferenced(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `WITH named AS (
@@ -51,5 +57,29 @@ export class DeletesRepository {
          AND external_id IN (SELECT external_id FROM named)`,
       [importId, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint],
     );
+  }
+
+  /**
+   * The external ids of wanted people that stand in any cell of a rejected row, which does not say reliably whom it names,
+   * or in a cell of several lines, into which a stray quote may have taken rows.
+   */
+  private async mentioned(tx: PoolClient, importId: string): Promise<string[]> {
+    const mentioned = new Set<string>();
+    for (const [which, mentions] of [
+      [`r.outcome = 'rejected'`, mentionedIds],
+      [`r.outcome <> 'rejected' AND ${MAY_BE_LONG}`, idsInLongCells],
+    ] as const) {
+      for await (const { rowNos, block } of this.rawRows.blocksWith(tx, importId, which)) {
+        const ids = new Set(rowNos.flatMap((rowNo) => [...mentions(block.get(rowNo)?.raw ?? '""')]));
+        const { rows } = await tx.query<{ externalId: string }>(
+          `SELECT DISTINCT external_id AS "externalId" FROM people
+           WHERE kind = ANY (enum_range(NULL::person_kind)) AND external_id = ANY ($1::text[]) AND wanted`,
+          [[...ids]],
+        );
+        for (const { externalId } of rows) mentioned.add(externalId);
+        await setImmediate();
+      }
+    }
+    return [...mentioned];
   }
 }

@@ -1,0 +1,270 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { DatabaseError, type PoolClient } from 'pg';
+import { Clock } from '../../config/clock.js';
+import { Database } from '../../database/database.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { Poller } from '../../queue/notifier/poller.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { COUNT_EVERY_MS } from '../model/import-eta.js';
+import { exceeded } from '../model/import-guards.js';
+import { BATCH_ROWS, lockImports, tryLockImports } from '../model/import-sql.js';
+import type { ImportRecord, ImportState } from '../model/import-types.js';
+import { ImportsRepository } from '../model/imports.repository.js';
+import { GuardsRepository } from '../plan/guards.repository.js';
+import { PlanRepository } from '../plan/plan.repository.js';
+import { ReferencesRepository } from '../plan/references.repository.js';
+import { shuffledRows } from '../plan/shuffled-order.js';
+import { INTERRUPTED } from '../upload/import-uploads.service.js';
+import { RawRowsRepository } from '../upload/raw-rows.repository.js';
+import { APPLY_PHASES, ApplyRepository } from './apply.repository.js';
+import { OutcomesRepository } from './outcomes.repository.js';
+import { RollBackRepository } from './roll-back.repository.js';
+
+/** Attempts to plan or apply an import without progress before it fails; about 40 minutes in all. */
+export const MOST_ATTEMPTS = 8;
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 600_000;
+const PAUSE_GROWTH = 4;
+
+/** Milliseconds without a mark of its reader after which an upload counts as broken off, and between two such checks. */
+const STALE_MS = 60_000;
+const CHECK_STALE_MS = 5_000;
+
+/** Counting a large import is followed by a rest of so many times what it took. */
+const COUNT_REST = 10;
+
+const UNPLANNED = {
+  code: 'plan-failed',
+  detail: 'The plan could not be made; nothing of it was imported: look into the log, and send it again.',
+};
+
+const UNAPPLIED = {
+  code: 'apply-failed',
+  detail: 'The plan could not be applied; what was not sent is taken back: look into the log, and send it again.',
+};
+
+/** SQLSTATE classes of faults that come again with the same data: data exceptions, constraints, limits of a program. */
+function isOwnFault(error: unknown): boolean {
+  return error instanceof DatabaseError && /^(22|23|42|54)/.test(error.code ?? '');
+}
+
+function isRolledBack(state: ImportState): boolean {
+  return state === 'cancelled' || state === 'failed';
+}
+
+/** The import ended, was paused or went on in another process meanwhile. */
+class Overtaken extends Error {}
+
+/**
+ * Plans and applies imports one after the other, in the order in which they were read to their ends, has their people
+ * follow a pause, cancel or resume, resolves the outcomes, and ends them. Any worker may take the next step of each.
+ */
+@Injectable()
+export class ImportRunner implements OnModuleInit {
+  private readonly log = new Logger(ImportRunner.name);
+  private readonly countAgainAt = new Map<string, number>();
+  private preparing: Promise<void> | undefined;
+  private steering: Promise<void> | undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly imports: ImportsRepository,
+    private readonly plans: PlanRepository,
+    private readonly guards: GuardsRepository,
+    private readonly applying: ApplyRepository,
+    private readonly references: ReferencesRepository,
+    private readonly outcomes: OutcomesRepository,
+    private readonly rollingBack: RollBackRepository,
+    private readonly rawRows: RawRowsRepository,
+    private readonly notifier: QueueNotifier,
+    private readonly poller: Poller,
+    private readonly clock: Clock,
+  ) {}
+
+  onModuleInit(): void {
+    this.poller.every(COUNT_EVERY_MS, 'imports', () => this.prepareAll());
+    this.poller.every(COUNT_EVERY_MS, 'steered imports', () => this.steerAll());
+    this.poller.every(COUNT_EVERY_MS, 'import outcomes', () => this.countAll());
+    this.poller.every(CHECK_STALE_MS, 'broken uploads', () => this.failStale());
+  }
+
+  /** An import that can't be planned or applied is attempted again; an operator may have to look at it. */
+  @HealthIndicator('imports')
+  async health(): Promise<Health> {
+    const putOff = await this.imports.putOff();
+    if (putOff === 0) return { status: 'ok' };
+    const which = putOff === 1 ? '1 import could' : `${putOff} imports could`;
+    const reason = `${which} not be planned or applied so far, and waits for another attempt: the log says why; cancel it, or mend that.`;
+    return { status: 'degraded', reason, facts: { putOff } };
+  }
+
+  /** Plans and applies what is due; of several calls at once one does the work. */
+  prepareAll(): Promise<void> {
+    this.preparing ??= this.prepareEach().finally(() => {
+      this.preparing = undefined;
+    });
+    return this.preparing;
+  }
+
+  /** Goes on with every import that was paused, cancelled or resumed; of several calls at once one does the work. */
+  steerAll(): Promise<void> {
+    this.steering ??= this.steerEach().finally(() => {
+      this.steering = undefined;
+    });
+    return this.steering;
+  }
+
+  /** Resolves the outcomes of every import that is under way, and ends those without pending rows. */
+  async countAll(): Promise<void> {
+    const faults: unknown[] = [];
+    await this.steerAll().catch((error: unknown) => faults.push(error));
+    for (const { id, state } of await this.imports.underWay()) {
+      await this.countInTime(id, state).catch((error: unknown) => faults.push(error));
+    }
+    if (faults.length > 0) throw faults[0];
+  }
+
+  private async failStale(): Promise<void> {
+    for (const id of await this.imports.stale(STALE_MS)) {
+      await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED), 'bulk');
+    }
+  }
+
+  private async prepareEach(): Promise<void> {
+    while (await this.imports.isAnyDue()) {
+      // The attempt is counted before it begins, so that one that ends the process counts, too.
+      const record = await this.database.transaction(
+        async (tx) => ((await tryLockImports(tx)) ? this.imports.beginNext(tx) : undefined),
+        'bulk',
+      );
+      if (!record) return;
+      try {
+        const mayApply = record.state === 'running' || (await this.plan(record));
+        if (mayApply) await this.apply(record.id);
+        this.log.log({ msg: 'import prepared', import: record.id, applied: mayApply });
+      } catch (error) {
+        if (!(error instanceof Overtaken)) await this.putOff(record, error);
+      }
+    }
+  }
+
+  /** Plans what was read; neither a person nor the import is locked meanwhile. @returns whether it may be applied */
+  private plan(record: ImportRecord): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      if (!(await tryLockImports(tx))) throw new Overtaken();
+      await this.imports.analyse(tx);
+      await this.plans.plan(tx, record);
+      const guards = await this.guards.evaluateThresholds(tx, record.id);
+      const mayApply = !record.dryRun && record.mode !== 'snapshot' && exceeded(guards, []).length === 0;
+      if (!(await this.imports.planned(tx, record.id, guards, mayApply))) throw new Overtaken();
+      return mayApply;
+    }, 'bulk');
+  }
+
+  /** Applies a plan in batches that commit, each for itself; after a crash it begins anew and finds what is left. */
+  private async apply(importId: string): Promise<void> {
+    const left = await this.database.transaction((tx) => this.applying.left(tx, importId), 'bulk');
+    for (const phase of APPLY_PHASES.filter((one) => left.phases.includes(one)))
+      await this.inBatches(importId, left.lastRow, (tx, rowNos) => this.applying.apply(tx, importId, phase, rowNos));
+    if (left.hasPeople)
+      await this.inBatches(importId, left.lastRow, (tx, rowNos) => this.applying.release(tx, importId, rowNos));
+    await this.database.transaction(async (tx) => {
+      await this.references.storeProviderKeys(tx, importId);
+      await this.imports.applied(tx, importId);
+      if (left.hasPeople) await this.imports.analyse(tx);
+    }, 'bulk');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-applied');
+  }
+
+  private async inBatches(
+    importId: string,
+    lastRow: number,
+    work: (tx: PoolClient, rowNos: number[]) => Promise<number>,
+  ): Promise<void> {
+    const rows = shuffledRows(lastRow);
+    for (let done = 0; done < lastRow; done += BATCH_ROWS) {
+      const batch = Array.from({ length: Math.min(BATCH_ROWS, lastRow - done) }, () => rows.next().value as number);
+      await this.database.transaction(async (tx) => {
+        await lockImports(tx);
+        if (!(await this.imports.lockApplying(tx, importId))) throw new Overtaken();
+        if ((await work(tx, batch)) > 0) await this.imports.resetAttempts(tx, importId);
+      }, 'bulk');
+    }
+  }
+
+  /** A fault that comes again with the same data ends the import; others are attempted again later, and imports behind go on. */
+  private async putOff({ id, state, attempts }: ImportRecord, error: unknown): Promise<void> {
+    this.log.error({ msg: 'an import could not be prepared', import: id, attempt: attempts, ...errorTrace(error) });
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * PAUSE_GROWTH ** Math.max(0, attempts - 1));
+    await this.database.transaction(async (tx) => {
+      if (!isOwnFault(error) && attempts < MOST_ATTEMPTS) await this.imports.attemptAgain(tx, id, pauseMs);
+      else if (await this.imports.failApply(tx, id, UNAPPLIED)) {
+        this.log.warn({ msg: 'an import is taken back', import: id, state });
+      } else if (await this.imports.failPlan(tx, id, UNPLANNED)) await this.plans.discard(tx, id);
+    }, 'bulk');
+  }
+
+  private async steerEach(): Promise<void> {
+    for (let ids = await this.imports.steered(); ids.length > 0; ids = await this.imports.steered()) {
+      for (const id of ids) while (await this.steerSome(id));
+    }
+  }
+
+  /** Pauses or releases the people of one batch. @returns whether there may be more */
+  private async steerSome(id: string): Promise<boolean> {
+    const { more, released } = await this.database.transaction(async (tx) => {
+      const record = await this.imports.lockSteered(tx, id);
+      if (!record) return { more: false, released: 0 };
+      const done = record.steeredTo ?? 0;
+      const left = Math.max(0, record.lastRow - done);
+      const rowNos = Array.from({ length: Math.min(BATCH_ROWS, left) }, (_, at) => done + 1 + at);
+      const isRunning = record.state === 'running';
+      const released = isRunning ? await this.applying.release(tx, id, rowNos) : 0;
+      if (!isRunning) await this.applying.pause(tx, id, rowNos);
+      await this.imports.followed(tx, id, left > BATCH_ROWS ? done + BATCH_ROWS : null);
+      return { more: left > BATCH_ROWS, released };
+    }, 'bulk');
+    if (released > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-resumed');
+    return more;
+  }
+
+  private async countInTime(id: string, state: ImportState): Promise<void> {
+    const startedAt = this.clock.monotonicMs();
+    if (startedAt < (this.countAgainAt.get(id) ?? 0)) return;
+    const isLarge = await this.count(id, state);
+    const now = this.clock.monotonicMs();
+    if (isLarge) this.countAgainAt.set(id, now + (now - startedAt) * COUNT_REST);
+    else this.countAgainAt.delete(id);
+  }
+
+  /** @returns whether as much is left to count as there was: of one that is rolled back a round leaves little */
+  private async count(importId: string, seen: ImportState): Promise<boolean> {
+    return this.database.transaction(
+      async (tx) => {
+        const record = await this.imports.lockUnderWay(tx, importId);
+        if (!record || isRolledBack(record.state) !== isRolledBack(seen)) return false;
+        if (record.applyWanted && record.state === 'running') return false; // its people are still paused
+        const wasPending = await this.outcomes.resolveOutcomes(tx, record.id);
+        const isToRollBack = isRolledBack(record.state) && wasPending > 0 && record.steeredTo === null;
+        // An import that is applied at this moment may name a provider who would be rolled back.
+        if (isToRollBack && (await tryLockImports(tx))) await this.rollingBack.rollBack(tx, record.id);
+        const pending = isToRollBack ? await this.outcomes.resolveOutcomes(tx, record.id) : wasPending;
+        if (pending > 0 || record.applyWanted || record.steeredTo !== null) return pending === wasPending;
+        await this.end(tx, record);
+        return false;
+      },
+      isRolledBack(seen) ? 'bulk' : 'usual', // many people may have to be rolled back
+    );
+  }
+
+  private async end(tx: PoolClient, { id, state: seen }: ImportRecord): Promise<void> {
+    const state = seen === 'cancelled' || seen === 'failed' ? seen : 'completed';
+    if (seen !== 'running') await this.rollingBack.release(tx, id);
+    if (state !== 'completed') await this.references.discard(tx, id);
+    await this.rawRows.discard(tx, id, { mayBeRetried: state === 'completed' });
+    await this.imports.end(tx, id, state);
+    this.log.log({ msg: 'import finished', import: id, state });
+  }
+}
