@@ -140,7 +140,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   return {
     'an event': () =>
       database.transaction(async (tx) => {
-        const id = await of(SessionEventsRepository).hearEvent(tx, event);
+        const id = await of(SessionEventsRepository).recordEvent(tx, event);
         await of(RequestOutcomesRepository).heardOf(tx, {
           id,
           sessionId: event.sessionId,

@@ -20,7 +20,7 @@ export class SessionEventsHandler implements EventHandler {
 
   async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const event = readSessionEvent(eventType as SessionEventType, body);
-    const id = await this.heard.hearEvent(tx, event);
+    const id = await this.heard.recordEvent(tx, event);
     const { sessionId, providerUserId, partnerAppointmentId } = event;
     if (partnerAppointmentId != null && providerUserId !== null) {
       await this.requests.heardOf(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });

@@ -7,18 +7,14 @@ import { SessionRequestsController } from './create/session-requests.controller.
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsProcessor } from './create/session-requests.processor.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { SessionRequestsHealth } from './create/session-requests-health.js';
 import { SessionFeedEvents } from './model/feed-news.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing/processing.controller.js';
 import { ProcessingRepository } from './processing/processing.repository.js';
 import { ProcessingEventsHandler } from './processing/processing-events.handler.js';
-import { ProcessingReader } from './processing/processing-reader.js';
 import { ProcessingReadsRepository } from './processing/processing-reads.repository.js';
 import { ProcessingRefresher } from './processing/processing-refresher.js';
 import { RefreshesController } from './processing/refreshes.controller.js';
-import { Refreshes } from './processing/refreshes.js';
-import { RecordingUrl } from './read/recording-url.js';
 import { SessionNotesController } from './read/session-notes.controller.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionReadsRepository } from './read/session-reads.repository.js';
@@ -61,19 +57,15 @@ import { UpdatesRepository } from './update/updates.repository.js';
     ProcessingRepository,
     SessionReadsRepository,
     ProcessingReadsRepository,
-    ProcessingReader,
     PlatformSessions,
     RefreshNotifier,
     SessionEventsHandler,
     ProcessingEventsHandler,
     SessionReader,
-    RecordingUrl,
-    Refreshes,
     SessionMerge,
     SessionRequestsRepository,
     RequestOutcomesRepository,
     SessionRequests,
-    SessionRequestsHealth,
     UpdatesRepository,
     SessionUpdates,
     SessionsHealth,

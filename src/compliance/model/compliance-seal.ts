@@ -1,29 +1,16 @@
 import { Injectable } from '@nestjs/common';
+import { SealedColumn } from '../../vault/sealed-column.js';
 import { Vault } from '../../vault/vault.js';
-import type { ComplianceRequest } from './compliance-request.js';
+import type { ComplianceRequest } from './job-row.js';
 
-/** Seals what a job was asked for and what came of it, each for its job. */
+/** Seals what a job was asked for and what came of it. */
 @Injectable()
 export class ComplianceSeal {
-  constructor(private readonly vault: Vault) {}
+  readonly request: SealedColumn<ComplianceRequest>;
+  readonly result: SealedColumn<unknown>;
 
-  sealRequest(job: string, request: ComplianceRequest): Buffer {
-    return this.vault.seal(place(job, 'request'), JSON.stringify(request));
+  constructor(vault: Vault) {
+    this.request = new SealedColumn(vault, 'compliance_jobs', 'request');
+    this.result = new SealedColumn(vault, 'compliance_jobs', 'result');
   }
-
-  openRequest(job: string, sealed: Buffer): ComplianceRequest {
-    return JSON.parse(this.vault.open(place(job, 'request'), sealed)) as ComplianceRequest;
-  }
-
-  sealResult(job: string, result: unknown): Buffer {
-    return this.vault.seal(place(job, 'result'), JSON.stringify(result ?? null));
-  }
-
-  openResult(job: string, sealed: Buffer): unknown {
-    return JSON.parse(this.vault.open(place(job, 'result'), sealed));
-  }
-}
-
-function place(row: string, column: 'request' | 'result') {
-  return { table: 'compliance_jobs', column, row };
 }

@@ -1,4 +1,29 @@
-import type { JobEnd } from './job-state.js';
+import type {
+  ComplianceCriteriaGroup,
+  ComplianceCriterion,
+  ComplianceFile,
+  ProcessingEventType,
+  SubmitComplianceJobRequest,
+} from '../../platform/contract/wire-types.js';
+
+/** How a job of the platform ended, as its events tell. */
+export type JobEnd = 'Completed' | 'Failed';
+
+/** The events that end a job (spec, Processing API events). */
+export const COMPLIANCE_EVENT_TYPES = ['COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED'] as const;
+export const SMART_EDIT_EVENT_TYPES = ['SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED'] as const;
+
+export function jobEndOf(eventType: ProcessingEventType): JobEnd {
+  return eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
+}
+
+/** The id that a job's event names, under `payload` as the spec shows it. @throws {Error} when it names none */
+export function jobIdOf(body: Record<string, unknown>): string {
+  const { payload } = body;
+  const jobId = typeof payload === 'object' && payload !== null && 'jobId' in payload ? payload.jobId : undefined;
+  if (typeof jobId !== 'string' || jobId === '') throw new Error('A job event names no payload.jobId.');
+  return jobId;
+}
 
 /**
  * Where a compliance job stands.
@@ -46,4 +71,20 @@ export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 're
 export function isSettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
   if (hasEnded(state)) return result !== null || fault === 'gone';
   return state === 'Rejected' || state === 'Abandoned' || isUnsettled({ state, result, fault });
+}
+
+/** What a compliance check is asked for: files that are at the platform's store, and by what they are judged. */
+export interface ComplianceRequest {
+  files: ComplianceFile[];
+  criteria: ComplianceCriterion[];
+  criteriaGroups: ComplianceCriteriaGroup[];
+}
+
+/** The body of a submission (spec, Compliance job submission); empty lists are left out, for they are optional. */
+export function submissionOf({ files, criteria, criteriaGroups }: ComplianceRequest): SubmitComplianceJobRequest {
+  return {
+    files: files.map(({ id, url }) => ({ id, url })),
+    ...(criteria.length > 0 && { criteria }),
+    ...(criteriaGroups.length > 0 && { criteriaGroups }),
+  };
 }

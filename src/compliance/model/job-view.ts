@@ -1,9 +1,7 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
-import type { ComplianceRequest } from './compliance-request.js';
 import type { ComplianceSeal } from './compliance-seal.js';
-import type { JobRow, JobState } from './job-row.js';
-import type { JobEnd } from './job-state.js';
+import type { ComplianceRequest, JobEnd, JobRow, JobState } from './job-row.js';
 
 export class JobErrorResponse {
   /** @example submission-unknown */
@@ -64,7 +62,7 @@ const NOT_ASKED = 'The platform could not be asked for the result; it is tried a
 
 /** Shows a job. @param seal opens what the row holds */
 export function showJob(row: JobRow, seal: ComplianceSeal): ComplianceJobResponse {
-  return { ...showListedJob(row, seal), result: row.result && seal.openResult(row.id, row.result) };
+  return { ...showListedJob(row, seal), result: row.result && seal.result.open(row.id, row.result) };
 }
 
 /** Shows a submission as it was committed, where its row can't be read. */
@@ -85,7 +83,7 @@ export function showListedJob(row: JobRow, seal: ComplianceSeal): ListedJobRespo
     jobId: row.jobId,
     state: row.state,
     error: code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED },
-    files: row.request ? seal.openRequest(row.id, row.request).files.map(({ id }) => id) : [],
+    files: row.request ? seal.request.open(row.id, row.request).files.map(({ id }) => id) : [],
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   };

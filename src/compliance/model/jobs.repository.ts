@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
+import { UUID } from '../../http/request/uuid-param.js';
 import { GIVE_BACK, type Lease, take } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
@@ -20,8 +21,6 @@ const COLUMNS = `id, job_id AS "jobId", state, request, result, fault, ended_at 
 /** As `isUnsettled` says. */
 const UNSETTLED = `(state = 'Unknown'
   OR state IN ('Submitted', 'Completed', 'Failed') AND fault = 'gone' AND result IS NULL)`;
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Where a page of jobs ended: the time of the last one's creation, and its id. */
 export type JobCursor = [createdAt: string, id: string];

@@ -1,4 +1,4 @@
-import { looksLikePdf } from './pdf-check.js';
+import { looksLikePdf } from './pdf-parts.js';
 
 it.each([
   ['begins with its mark', Buffer.from('%PDF-1.7\n'), true],

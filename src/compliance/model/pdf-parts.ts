@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import { Problem } from '../../http/problem/problem.js';
 import type { ComplianceFile } from '../../platform/contract/wire-types.js';
-import { looksLikePdf, PDF_HEAD_BYTES } from './pdf-check.js';
 
 /**
  * Bytes of one PDF. A part of a form has no length, and a store of pre-signed URLs wants one beforehand: so each file
@@ -88,4 +87,14 @@ function splitList(text: string): string[] {
 
 function badPart(type: string, detail: string): Problem {
   return new Problem(400, type, detail);
+}
+
+/** Bytes at the start of a file within which its mark has to stand: readers of PDF accept a preamble so long. */
+export const PDF_HEAD_BYTES = 1024;
+
+const MARK = Buffer.from('%PDF-', 'latin1');
+
+/** Answers whether a file begins as a PDF does (ISO 32000-1, 7.5.2). @param head its first bytes, or all of it */
+export function looksLikePdf(head: Buffer): boolean {
+  return head.subarray(0, PDF_HEAD_BYTES).includes(MARK);
 }

@@ -11,7 +11,7 @@ import {
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
 import { JobFeedEvents } from '../model/job-feed-news.js';
-import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from '../model/job-state.js';
+import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from '../model/job-row.js';
 import { JobEventsRepository } from './job-events.repository.js';
 
 /** Records how compliance jobs ended; their results are fetched afterwards. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import type { JobEnd } from '../model/job-state.js';
+import type { JobEnd } from '../model/job-row.js';
 
 /**
  * Jobs of the platform as its events tell of them; unknown ones are made. Completed stands above Failed, so that the

@@ -1,4 +1,4 @@
-import { nextPoll } from './poll-timing.js';
+import { nextPoll } from './result-refresher.js';
 
 const start = new Date('2026-03-01T00:00:00Z');
 const pauseAfter = (seconds: number) => {

@@ -16,7 +16,6 @@ import { resultOf } from '../../sessions/refresh/platform-sessions.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
 import { JobFeedEvents } from '../model/job-feed-news.js';
 import { hasEnded, type JobState } from '../model/job-row.js';
-import { nextPoll } from './poll-timing.js';
 
 /** The columns of a job that decide on its look-ups; only a job that the platform has is due. */
 interface ResultColumns extends FetchColumns {
@@ -88,15 +87,30 @@ function answered(
       set: `state = $1, result = $2, fetched_at = clock_timestamp(), ended_at = coalesce(ended_at, clock_timestamp()),
         news_at = CASE WHEN state = $1 THEN news_at ELSE clock_timestamp() END,
         fault = NULL, failures = 0, refused_at = NULL, due_at = NULL, updated_at = clock_timestamp()`,
-      values: [end, seal.sealResult(row.id, raw)],
+      values: [end, seal.result.seal(row.id, raw)],
     };
   }
-  const isNew = found === 'unknown' && !isDeepStrictEqual(row.result && seal.openResult(row.id, row.result), raw);
+  const isNew = found === 'unknown' && !isDeepStrictEqual(row.result && seal.result.open(row.id, row.result), raw);
   const since = row.ended_at ?? row.submitted_at ?? row.created_at;
   return {
     set: `fetched_at = $1, fault = NULL, failures = 0, refused_at = NULL, due_at = $2, result = coalesce($3, result),
       news_at = CASE WHEN $3::bytea IS NULL THEN news_at ELSE $1 END,
       updated_at = CASE WHEN $3::bytea IS NULL THEN updated_at ELSE $1 END`,
-    values: [row.now, nextPoll(since, row.now, shortestMs), isNew ? seal.sealResult(row.id, raw) : null],
+    values: [row.now, nextPoll(since, row.now, shortestMs), isNew ? seal.result.seal(row.id, raw) : null],
   };
+}
+
+/** However long a job takes, it is looked up this often, in milliseconds. */
+const LONGEST_PAUSE_MS = 6 * 3_600_000;
+
+/**
+ * When a job is looked up next: soon at first, then less and less often, each pause half as long as what was waited
+ * until then.
+ *
+ * @param since when the waiting began
+ * @param shortestMs the shortest pause, in milliseconds (COMPLIANCE_REFRESH_EVERY_SECONDS)
+ */
+export function nextPoll(since: Date, now: Date, shortestMs: number): Date {
+  const waitedMs = Math.max(0, now.getTime() - since.getTime());
+  return new Date(now.getTime() + Math.max(shortestMs, Math.min(LONGEST_PAUSE_MS, waitedMs / 2)));
 }

@@ -25,8 +25,7 @@ import {
   ResolveJobRequest,
 } from './compliance.dto.js';
 import { ComplianceService } from './compliance.service.js';
-import { jobBody } from './job-body.js';
-import { JOB_REQUEST_BODY } from './job-request-body.js';
+import { JOB_REQUEST_BODY, jobBody } from './job-request-body.js';
 
 /** Bytes of a job's JSON: signed URLs of some hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;

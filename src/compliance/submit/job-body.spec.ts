@@ -1,6 +1,6 @@
 import { COMPLIANCE_CRITERIA } from '../../platform/contract/wire-types.js';
-import { submissionOf } from '../model/compliance-request.js';
-import { jobBody } from './job-body.js';
+import { submissionOf } from '../model/job-row.js';
+import { jobBody } from './job-request-body.js';
 
 const files = [{ id: 'visit-17', url: 'https://store.example/1' }];
 const fault = async (body: unknown) => {

@@ -1,5 +1,7 @@
 import { getSchemaPath, type RequestBodyObject, type SchemaObject } from '@nestjs/swagger';
+import { validationPipe } from '../../http/body/validation.js';
 import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../../platform/contract/wire-types.js';
+import type { ComplianceRequest } from '../model/job-row.js';
 import { PDF_LIMIT_BYTES } from '../model/pdf-parts.js';
 import { ComplianceJobRequest } from './compliance.dto.js';
 
@@ -36,3 +38,16 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
     'application/json': { schema: { $ref: getSchemaPath(ComplianceJobRequest) } },
   },
 };
+
+const pipe = validationPipe();
+
+/**
+ * Holds a submission to the rules of its fields, whether it came as JSON or was made from a form.
+ *
+ * @throws {Problem} 400 `validation`
+ */
+export async function jobBody(body: unknown): Promise<ComplianceRequest> {
+  const dto: ComplianceJobRequest = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobRequest });
+  const { files, criteria, criteriaGroups } = dto;
+  return { files, criteria: criteria ?? [], criteriaGroups: criteriaGroups ?? [] };
+}

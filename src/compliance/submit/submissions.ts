@@ -12,9 +12,8 @@ import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { OutcomeKeeper } from '../../queue/outbox/outcome-keeper.js';
-import { type ComplianceRequest, submissionOf } from '../model/compliance-request.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
-import { isUnsettled, type JobRow } from '../model/job-row.js';
+import { type ComplianceRequest, isUnsettled, type JobRow, submissionOf } from '../model/job-row.js';
 import { type ComplianceJobResponse, showRequested } from '../model/job-view.js';
 import { JobsRepository } from '../model/jobs.repository.js';
 
@@ -52,7 +51,7 @@ export class Submissions {
     request: ComplianceRequest,
     show: () => Promise<ComplianceJobResponse>,
   ): Promise<ComplianceJobResponse> {
-    const sealed = this.seal.sealRequest(id, request);
+    const sealed = this.seal.request.seal(id, request);
     const attempt = await confirmed(() => this.jobs.begin(id, sealed));
     return afterCommit(
       async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? show(),
@@ -73,7 +72,7 @@ export class Submissions {
     } else if (action === 'create') {
       const attempt = await this.jobs.beginAgain(id);
       if (!attempt || !job.request) throw wrongState(await this.row(id));
-      const request = this.seal.openRequest(id, job.request);
+      const request = this.seal.request.open(id, job.request);
       return afterCommit(
         async () => (await this.perform(attempt, request, 'Unknown')) ?? this.row(id),
         () => ({ ...job, jobId: null, state: 'Requested' as const, result: null, fault: null }),

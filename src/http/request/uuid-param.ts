@@ -1,7 +1,8 @@
 import { Param, type PipeTransform } from '@nestjs/common';
 import { Problem } from '../problem/problem.js';
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A UUID of any version and variant: what a uuid column takes. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 class UuidPipe implements PipeTransform<unknown, string> {
   transform(value: unknown): string {

@@ -3,7 +3,6 @@ import { COUPLE_SESSION_TYPES } from '../../platform/contract/wire-types.js';
 import { checkPublicUrl, type HostRule } from '../../platform/upload/public-url.js';
 import { OWN_CORRELATION } from '../model/correlation-id.js';
 import type { CreateSessionRequest } from './create-session.dto.js';
-import { requestFault } from './request-fault.js';
 
 /**
  * Judges what fields of a create request mean together (spec, Therapy session creation request). Pure; null is absent.
@@ -52,4 +51,18 @@ function recordingFault(urls: readonly string[], rule: HostRule, handedOut: Read
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
+}
+
+/**
+ * The refusal of a request for one of its fields, in the form in which validation refuses.
+ *
+ * @param pointer JSON Pointer (RFC 6901)
+ * @param detail what is expected there; never the value
+ */
+export function requestFault(pointer: string, detail: string): Problem {
+  const where = pointer === '' ? 'The body' : `The field ${pointer}`;
+  return new Problem(400, 'validation', `${where} is not acceptable: ${detail}.`, {
+    pointer,
+    extensions: { errors: [{ pointer, detail }] },
+  });
 }

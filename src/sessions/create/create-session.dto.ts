@@ -23,8 +23,7 @@ import {
   type SessionType,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
-import { MaxCharacters } from '../model/max-characters.js';
-import { isSessionDateTime } from '../model/session-date.js';
+import { isSessionDateTime, MaxCharacters } from '../model/field-rules.js';
 
 /** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;

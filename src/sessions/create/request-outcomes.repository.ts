@@ -162,7 +162,7 @@ export class RequestOutcomesRepository {
     await tx.query(
       `UPDATE sessions SET state = 'Rejected', error_code = $2, error_message = $3, updated_at = clock_timestamp()
        WHERE id = $1`,
-      [session, code, this.seal.sealErrorMessage(session, message)],
+      [session, code, this.seal.errorMessage.seal(session, message)],
     );
   }
 

@@ -92,7 +92,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
   private opened({ session, body }: RequestColumns): CreateTherapySessionRequest | undefined {
     try {
-      return this.seal.openRequest(session, body);
+      return this.seal.request.open(session, body);
     } catch (error) {
       const msg = 'a request for a session could not be read; nothing was sent';
       this.log.warn({ msg, session, ...errorTrace(error) });

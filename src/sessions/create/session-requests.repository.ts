@@ -125,7 +125,7 @@ export class SessionRequestsRepository {
         body.providerUserId,
         body.partnerAppointmentId,
         inputKind,
-        this.seal.sealRequest(id, body),
+        this.seal.request.seal(id, body),
         body.clientUserId === undefined ? [] : [body.clientUserId],
         'noteTemplateIds' in body ? body.noteTemplateIds : [],
         shownAppointment(body.partnerAppointmentId),

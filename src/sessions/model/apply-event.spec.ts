@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../../platform/contract/wire-types.js';
-import { applyEvent, type EventView, NOTHING_HEARD } from './apply-event.js';
+import { applyEvent, type EventView } from './apply-event.js';
+
+/** A session of which no event has told. */
+const NO_EVENTS: EventView = {
+  event_state: null,
+  event_provider_user_id: null,
+  event_appointment_id: null,
+  ai_notes_enabled: null,
+  ai_notes_started: false,
+  ai_notes_final: false,
+};
 
 const SEED = Number(process.env.SEED);
 
@@ -19,7 +29,7 @@ const HISTORY = [
   event('SESSION_PROCESSING_NOTES_COMPLETED', true),
 ];
 
-const merged = (events: readonly SessionEvent[], from: EventView = NOTHING_HEARD): EventView =>
+const merged = (events: readonly SessionEvent[], from: EventView = NO_EVENTS): EventView =>
   events.reduce(applyEvent, from);
 
 function* permutations<T>(items: readonly T[]): Generator<T[]> {
@@ -76,16 +86,18 @@ describe('the events of a session', () => {
 
   test('Done stands above Error, which stands above whatever came before', () => {
     const failed = event('SESSION_PROCESSING_FAILED', null);
-    expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).state).toBe('Error');
-    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).state).toBe('Done');
-    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)]).state).toBe('Done');
+    expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).event_state).toBe('Error');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).event_state).toBe('Done');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)]).event_state).toBe(
+      'Done',
+    );
   });
 
-  test('a late provisional aiNotesEnabled does not overwrite a final one (trap 11)', () => {
+  test('a late provisional aiNotesEnabled does not overwrite a final one', () => {
     const final = event('SESSION_PROCESSING_COMPLETED', false);
     const provisional = event('SESSION_PROCESSING_STARTED', true);
-    expect(merged([final, provisional])).toMatchObject({ aiNotesEnabled: false, aiNotesFinal: true });
-    expect(naive([final, provisional]).aiNotesEnabled).toBe(true);
+    expect(merged([final, provisional])).toMatchObject({ ai_notes_enabled: false, ai_notes_final: true });
+    expect(naive([final, provisional]).ai_notes_enabled).toBe(true);
   });
 
   test.each([true, false])(
@@ -93,25 +105,25 @@ describe('the events of a session', () => {
     (on) => {
       const created = event('SESSION_CREATED', !on);
       const started = event('SESSION_PROCESSING_STARTED', on);
-      expect(merged([created, started])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
-      expect(merged([started, created])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+      expect(merged([created, started])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
+      expect(merged([started, created])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
     },
   );
 
   test('a STARTED that says null leaves what CREATED said', () => {
     const events = [event('SESSION_CREATED', true), event('SESSION_PROCESSING_STARTED', null)];
-    expect(merged(events).aiNotesEnabled).toBe(true);
+    expect(merged(events).ai_notes_enabled).toBe(true);
   });
 
-  test('CREATED after COMPLETED does not reopen a session (trap 11)', () => {
+  test('CREATED after COMPLETED does not reopen a session', () => {
     const late = [event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)];
-    expect(merged(late).state).toBe('Done');
-    expect(naive(late).state).toBe('InProgress');
+    expect(merged(late).event_state).toBe('Done');
+    expect(naive(late).event_state).toBe('InProgress');
   });
 
   test('a final event that says null says nothing', () => {
     const events = [event('SESSION_PROCESSING_COMPLETED', null), event('SESSION_CREATED', true)];
-    expect(merged(events)).toMatchObject({ aiNotesEnabled: true, aiNotesFinal: false });
+    expect(merged(events)).toMatchObject({ ai_notes_enabled: true, ai_notes_final: false });
   });
 
   /** Whoever comes last is right: what the merge must not be. */

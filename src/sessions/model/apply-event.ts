@@ -2,25 +2,15 @@ import type { SessionEvent, SessionEventType, SessionState } from '../../platfor
 
 /** What the events of one session say, apart from anything that was fetched. */
 export interface EventView {
-  state: SessionState | null;
-  providerUserId: string | null;
-  partnerAppointmentId: string | null;
-  aiNotesEnabled: boolean | null;
+  event_state: SessionState | null;
+  event_provider_user_id: string | null;
+  event_appointment_id: string | null;
+  ai_notes_enabled: boolean | null;
   /** True once an event said so that comes after the creation: the user may toggle AI in between. */
-  aiNotesStarted: boolean;
+  ai_notes_started: boolean;
   /** True once an event said so whose value is authoritative (spec, aiNotesEnabled rules 2). */
-  aiNotesFinal: boolean;
+  ai_notes_final: boolean;
 }
-
-/** A session of which nothing was heard. */
-export const NOTHING_HEARD: EventView = {
-  state: null,
-  providerUserId: null,
-  partnerAppointmentId: null,
-  aiNotesEnabled: null,
-  aiNotesStarted: false,
-  aiNotesFinal: false,
-};
 
 /** The state that an event by itself stands for (spec, Meaning of event types); notes come before the end. */
 const STATE_OF: Record<SessionEventType, SessionState> = {
@@ -46,21 +36,19 @@ const FINAL: ReadonlySet<SessionEventType> = new Set([
 export function applyEvent(view: EventView, event: SessionEvent): EventView {
   const state = STATE_OF[event.eventType];
   const said = event.aiNotesEnabled !== null;
-  const aiNotes = greaterAiNotes(
-    { enabled: view.aiNotesEnabled, started: view.aiNotesStarted, final: view.aiNotesFinal },
-    {
-      enabled: event.aiNotesEnabled,
-      started: said && event.eventType !== 'SESSION_CREATED',
-      final: said && FINAL.has(event.eventType),
-    },
-  );
+  const aiNotes = {
+    ai_notes_enabled: event.aiNotesEnabled,
+    ai_notes_started: said && event.eventType !== 'SESSION_CREATED',
+    ai_notes_final: said && FINAL.has(event.eventType),
+  };
+  const { ai_notes_enabled, ai_notes_started, ai_notes_final } = rank(view) >= rank(aiNotes) ? view : aiNotes;
   return {
-    state: view.state === null ? state : laterState(view.state, state),
-    providerUserId: greaterText(view.providerUserId, event.providerUserId),
-    partnerAppointmentId: greaterText(view.partnerAppointmentId, event.partnerAppointmentId ?? null),
-    aiNotesEnabled: aiNotes.enabled,
-    aiNotesStarted: aiNotes.started,
-    aiNotesFinal: aiNotes.final,
+    event_state: view.event_state === null ? state : laterState(view.event_state, state),
+    event_provider_user_id: greaterText(view.event_provider_user_id, event.providerUserId),
+    event_appointment_id: greaterText(view.event_appointment_id, event.partnerAppointmentId ?? null),
+    ai_notes_enabled,
+    ai_notes_started,
+    ai_notes_final,
   };
 }
 
@@ -69,20 +57,10 @@ export function laterState(left: SessionState, right: SessionState): SessionStat
   return STATE_RANK[left] >= STATE_RANK[right] ? left : right;
 }
 
-interface AiNotes {
-  enabled: boolean | null;
-  started: boolean;
-  final: boolean;
-}
-
 /** Null < false < true; whatever is final stands above whatever is provisional, and the start above the creation. */
-function rank({ enabled, started, final }: AiNotes): number {
-  if (enabled === null) return 0;
-  return 1 + 2 * (Number(started) + Number(final)) + Number(enabled);
-}
-
-function greaterAiNotes(left: AiNotes, right: AiNotes): AiNotes {
-  return rank(left) >= rank(right) ? left : right;
+function rank(view: Pick<EventView, 'ai_notes_enabled' | 'ai_notes_started' | 'ai_notes_final'>): number {
+  if (view.ai_notes_enabled === null) return 0;
+  return 1 + 2 * (Number(view.ai_notes_started) + Number(view.ai_notes_final)) + Number(view.ai_notes_enabled);
 }
 
 /** An event of a session always names the same provider and appointment; should it not, the order still must not matter. */

@@ -1,16 +1,16 @@
 /** What decides whether an answer of the platform may be stored in a session's row. */
 export interface Freshness {
   /** Raised by every event and every wish for a refresh. */
-  wantedGeneration: number;
+  wanted_generation: number;
   /** The wanted generation that the newest stored answer is known to cover. */
-  fetchedGeneration: number;
+  fetched_generation: number;
   /** How many answers were stored so far. */
   answers: number;
   /**
    * Until when an update that is on its way may take effect at the platform; it raised the wanted generation by one
    * before it left. Null: none is on its way.
    */
-  updateUntil?: Date | null;
+  update_until?: Date | null;
 }
 
 /** What was read from the row before a fetch left. */
@@ -24,7 +24,7 @@ export interface FetchTicket {
  * cover what it changes: one more is wanted when the update has ended.
  */
 export function takeTicket(row: Freshness): FetchTicket {
-  return { generation: row.wantedGeneration - (row.updateUntil ? 1 : 0), answers: row.answers };
+  return { generation: row.wanted_generation - (row.update_until ? 1 : 0), answers: row.answers };
 }
 
 /**
@@ -39,12 +39,12 @@ export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | und
   if (ticket.answers !== row.answers) return undefined;
   return {
     ...row,
-    fetchedGeneration: Math.max(row.fetchedGeneration, ticket.generation),
+    fetched_generation: Math.max(row.fetched_generation, ticket.generation),
     answers: row.answers + 1,
   };
 }
 
 /** True while something happened that no stored answer is known to cover. */
 export function wantsFetch(row: Freshness): boolean {
-  return row.wantedGeneration > row.fetchedGeneration;
+  return row.wanted_generation > row.fetched_generation;
 }

@@ -3,6 +3,8 @@ import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { Feed } from '../../feed/feed.js';
 import type { PendingFeedEvents } from '../../feed/feed-event.js';
+import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import type { EventView } from './apply-event.js';
 
 /** Sessions of one transaction: their rows stay locked until its commit. */
 const BATCH = 50;
@@ -90,4 +92,30 @@ function newsOf(row: Untold, { type, aiNotesEnabled = row.ai_notes_enabled }: No
   const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
   const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type] };
   return { type, subject: `sessions/${row.id}`, data };
+}
+
+/** What each event of the platform is called in the feed. */
+const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
+  SESSION_CREATED: 'session.created',
+  SESSION_PROCESSING_STARTED: 'session.processing-started',
+  SESSION_PROCESSING_NOTES_COMPLETED: 'session.notes-completed',
+  SESSION_PROCESSING_COMPLETED: 'session.completed',
+  SESSION_PROCESSING_FAILED: 'session.failed',
+};
+
+/**
+ * What the EHR is told of an event, whether the session can be fetched or not: of what happens once in a session's life
+ * (creation and completion) once, of anything else each time, for a repeat may be another generation of notes. A session
+ * of which any event comes first is a new one.
+ *
+ * @param known what is on record of the session
+ */
+export function feedEventsOf(
+  { eventType, aiNotesEnabled }: SessionEvent,
+  known: Pick<EventView, 'event_state'> & { is_new: boolean },
+): NotedNews[] {
+  const created: NotedNews[] = known.is_new ? [{ type: 'session.created', aiNotesEnabled }] : [];
+  const isTold = eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done';
+  if (eventType === 'SESSION_CREATED' || isTold) return created;
+  return [...created, { type: TYPE_OF[eventType], aiNotesEnabled }];
 }

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { validateSync } from 'class-validator';
-import { charactersIn, MaxCharacters } from './max-characters.js';
+import { charactersIn, MaxCharacters } from './field-rules.js';
 
 class Plan {
   @MaxCharacters(4)

@@ -8,10 +8,10 @@ const HOUR = 3_600_000;
 function waitMs(subject: Partial<LookUpSubject>): number | null {
   const session = {
     state: 'Processing',
-    eventState: 'Processing',
-    knownSince: ago(60_000),
-    lastEventAt: ago(60_000),
-    reopenedAt: null,
+    event_state: 'Processing',
+    created_at: ago(60_000),
+    last_event_at: ago(60_000),
+    reopened_at: null,
     ...subject,
   } as const;
   const at = nextLookUp(session, NOW, POLICY);
@@ -28,39 +28,39 @@ describe('looking up sessions of which nothing is heard', () => {
   });
 
   test('an older one is looked up at the interval of the setting', () => {
-    expect(waitMs({ knownSince: ago(HOUR / 2) })).toBe(600_000);
+    expect(waitMs({ created_at: ago(HOUR / 2) })).toBe(600_000);
   });
 
   test('the older, the rarer, but once a day', () => {
-    expect(waitMs({ knownSince: ago(8 * HOUR) })).toBe(2 * HOUR);
-    expect(waitMs({ knownSince: ago(9_000 * HOUR) })).toBe(24 * HOUR);
+    expect(waitMs({ created_at: ago(8 * HOUR) })).toBe(2 * HOUR);
+    expect(waitMs({ created_at: ago(9_000 * HOUR) })).toBe(24 * HOUR);
   });
 
   test('one whose events have ended and that is Processing again is looked up soon: no event tells its end', () => {
-    expect(waitMs({ eventState: 'Done', lastEventAt: ago(500) })).toBe(3_000);
-    expect(waitMs({ eventState: 'Done', lastEventAt: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ event_state: 'Done', last_event_at: ago(500) })).toBe(3_000);
+    expect(waitMs({ event_state: 'Done', last_event_at: ago(20_000) })).toBe(10_000);
   });
 
   test('one that is processed again is looked up soon, however old it is: counted from when it went back', () => {
-    const old = { eventState: 'Done', knownSince: ago(720 * HOUR), lastEventAt: ago(719 * HOUR) } as const;
-    expect(waitMs({ ...old, reopenedAt: NOW })).toBe(3_000);
-    expect(waitMs({ ...old, reopenedAt: ago(20_000) })).toBe(10_000);
-    expect(waitMs({ ...old, eventState: null, reopenedAt: ago(HOUR) })).toBe(HOUR / 2);
-    expect(waitMs({ ...old, lastEventAt: ago(10_000), reopenedAt: ago(HOUR) })).toBe(5_000);
+    const old = { event_state: 'Done', created_at: ago(720 * HOUR), last_event_at: ago(719 * HOUR) } as const;
+    expect(waitMs({ ...old, reopened_at: NOW })).toBe(3_000);
+    expect(waitMs({ ...old, reopened_at: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ ...old, event_state: null, reopened_at: ago(HOUR) })).toBe(HOUR / 2);
+    expect(waitMs({ ...old, last_event_at: ago(10_000), reopened_at: ago(HOUR) })).toBe(5_000);
   });
 });
 
 describe('the moment since when a session is processed again', () => {
-  const known = { state: 'Done', fetchedAt: ago(HOUR), reopenedAt: null };
+  const known = { state: 'Done' as const, fetched_at: ago(HOUR), reopened_at: null };
 
   test('is that of the first answer after its end that says so, until it ends', () => {
     expect(reopening(known, 'Processing', NOW)).toBe(NOW);
     const since = ago(HOUR);
-    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Processing', NOW)).toBe(since);
-    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Done', NOW)).toBeNull();
+    expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Processing', NOW)).toBe(since);
+    expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Done', NOW)).toBeNull();
   });
 
   test('is not known of one whose end was told by events alone', () => {
-    expect(reopening({ ...known, fetchedAt: null }, 'Processing', NOW)).toBeNull();
+    expect(reopening({ ...known, fetched_at: null }, 'Processing', NOW)).toBeNull();
   });
 });

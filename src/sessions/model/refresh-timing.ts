@@ -1,4 +1,5 @@
 import type { SessionState } from '../../platform/contract/wire-types.js';
+import type { SessionRow } from './session-row.js';
 
 /** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
 export const SETTLE_MS = 500;
@@ -15,17 +16,10 @@ export interface LookUpPolicy {
   everyMs: number;
 }
 
-/** A session as a fetch left it. */
-export interface LookUpSubject {
+/** What decides on the next look-up of a session, as a fetch left it. */
+export type LookUpSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'last_event_at' | 'reopened_at'> & {
   state: SessionState;
-  /** From events alone. */
-  eventState: SessionState | null;
-  knownSince: Date;
-  /** The last event. */
-  lastEventAt: Date | null;
-  /** Since when one that had ended is processed again. */
-  reopenedAt: Date | null;
-}
+};
 
 /**
  * When a session is looked up although nothing was heard of it; null when it has ended. An unfinished one is left alone
@@ -36,15 +30,13 @@ export interface LookUpSubject {
 export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPolicy): Date | null {
   if (hasEnded(session.state)) return null;
   const since = (moment: Date) => now.getTime() - moment.getTime();
-  if (session.reopenedAt !== null || (session.eventState !== null && hasEnded(session.eventState))) {
-    const lastEventAt = session.lastEventAt ?? session.knownSince;
-    const { reopenedAt } = session;
-    return later(
-      now,
-      Math.max(SOON_MS, since(reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt) / 2),
-    );
+  const { event_state: eventState, created_at: createdAt, reopened_at: reopenedAt } = session;
+  if (reopenedAt !== null || (eventState !== null && hasEnded(eventState))) {
+    const lastEventAt = session.last_event_at ?? createdAt;
+    const last = reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt;
+    return later(now, Math.max(SOON_MS, since(last) / 2));
   }
-  return nextLookUpByAge(session.knownSince, now, policy);
+  return nextLookUpByAge(createdAt, now, policy);
 }
 
 /**
@@ -54,12 +46,12 @@ export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPoli
  * @param state what the platform answers now
  */
 export function reopening(
-  before: { state: string; fetchedAt: Date | null; reopenedAt: Date | null },
+  before: Pick<SessionRow, 'state' | 'fetched_at' | 'reopened_at'>,
   state: SessionState,
   now: Date,
 ): Date | null {
   if (hasEnded(state)) return null;
-  return before.fetchedAt !== null && hasEnded(before.state) ? now : before.reopenedAt;
+  return before.fetched_at !== null && hasEnded(before.state) ? now : before.reopened_at;
 }
 
 /** When something that has not ended is looked up: from the age of the policy on, at its interval, ever more rarely. */

@@ -1,4 +1,4 @@
-import { isSessionDate, isSessionDateTime } from './session-date.js';
+import { isSessionDate, isSessionDateTime } from './field-rules.js';
 
 it.each([
   '2026-01-31',

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Feed } from '../../feed/feed.js';
 import { Contract } from '../../platform/contract/contract.js';
+import { readPointer } from '../../platform/contract/contract-schema.js';
+import { isPlatformId } from '../../platform/contract/platform-id.js';
 import {
   type EventHandler,
   type Handled,
@@ -12,7 +14,6 @@ import { SessionFeedEvents } from '../model/feed-news.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { SessionEventsRepository } from '../refresh/session-events.repository.js';
 import { ProcessingRepository } from './processing.repository.js';
-import { type NamedIds, namedIds } from './processing-notice.js';
 
 /** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
 const FINISHED = { processingId: '/payload/processingId' };
@@ -34,7 +35,7 @@ export class ProcessingEventsHandler implements EventHandler {
     const isFinished = event.eventType === 'PROCESSING_SESSION_FINISHED';
     const rule = isFinished ? FINISHED : this.contract.events.PROCESSING_SESSION_NOTES_FINISHED;
     const ids = namedIds(event.body, rule);
-    if (ids.sessionId !== null) await this.heard.hearOf(tx, ids.sessionId);
+    if (ids.sessionId !== null) await this.heard.recordMention(tx, ids.sessionId);
     if (ids.processingId !== null) await this.processing.hear(tx, ids.processingId);
     if (isFinished) await this.tellFinished(tx, ids);
     else await this.tellNotesFinished(tx, event, ids);
@@ -57,4 +58,26 @@ export class ProcessingEventsHandler implements EventHandler {
     const subject = `processing-notices/${encodeURIComponent(event.deliveryId)}`;
     await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { ...ids } });
   }
+}
+
+/** What an event names whose payload the spec does not show. */
+export interface NamedIds {
+  processingId: string | null;
+  sessionId: string | null;
+}
+
+/**
+ * Reads the ids of an event where the contract file says that they stand, and nowhere else: a field of the same name
+ * may mean something else.
+ *
+ * @param body any JSON value
+ * @param rule JSON Pointers; undefined: nothing is known of the event, so that it names nothing
+ */
+export function namedIds(body: unknown, rule: Partial<Record<keyof NamedIds, string>> = {}): NamedIds {
+  return { processingId: idAt(body, rule.processingId), sessionId: idAt(body, rule.sessionId) };
+}
+
+function idAt(body: unknown, pointer: string | undefined): string | null {
+  const value = pointer === undefined ? undefined : readPointer(body, pointer);
+  return isPlatformId(value) ? value : null;
 }

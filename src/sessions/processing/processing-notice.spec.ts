@@ -1,4 +1,4 @@
-import { namedIds } from './processing-notice.js';
+import { namedIds } from './processing-events.handler.js';
 
 const RULE = { sessionId: '/payload/session/id', processingId: '/payload/processingId' };
 const NOTHING = { processingId: null, sessionId: null };

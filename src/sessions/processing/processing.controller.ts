@@ -2,7 +2,7 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { ProcessingReader } from './processing-reader.js';
+import { ProcessingReadsRepository } from './processing-reads.repository.js';
 import { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
 
 /** What the Processing API told; the feed names these routes. */
@@ -10,7 +10,7 @@ import { ProcessingNoticeResponse, ProcessingSessionResponse } from './processin
 @Controller('v1')
 @Scopes('notes:read')
 export class ProcessingController {
-  constructor(private readonly reader: ProcessingReader) {}
+  constructor(private readonly reader: ProcessingReadsRepository) {}
 
   /** What the platform answered about a processing id, and its session */
   @Get('processing-sessions/:processingId')

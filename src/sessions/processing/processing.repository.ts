@@ -9,7 +9,7 @@ import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { SessionEventsRepository } from '../refresh/session-events.repository.js';
-import type { NamedIds } from './processing-notice.js';
+import type { NamedIds } from './processing-events.handler.js';
 
 /** The columns of a processing session that decide on its look-up. */
 export interface ProcessingColumns extends FetchColumns {
@@ -59,7 +59,7 @@ export class ProcessingRepository {
     await tx.query(
       `INSERT INTO processing_notices (delivery_id, payload, processing_id, session_id, received_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (delivery_id) DO NOTHING`,
-      [deliveryId, this.seal.sealNotice(deliveryId, notice.body), ids.processingId, ids.sessionId, receivedAt],
+      [deliveryId, this.seal.notice.seal(deliveryId, notice.body), ids.processingId, ids.sessionId, receivedAt],
     );
   }
 
@@ -69,7 +69,7 @@ export class ProcessingRepository {
     { claimed }: Fetched<ProcessingColumns>,
     { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
   ): Promise<Outcome> {
-    const id = sessionId === undefined ? null : await this.heard.hearOf(tx, sessionId);
+    const id = sessionId === undefined ? null : await this.heard.recordMention(tx, sessionId);
     if (id !== null && session) await this.refreshes.storeAnswer(tx, id, { ticket, session });
     return {
       set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
@@ -77,7 +77,7 @@ export class ProcessingRepository {
         due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
       values: [
         id,
-        this.seal.sealProcessingAnswer(claimed.processing_id, raw),
+        this.seal.processingAnswer.seal(claimed.processing_id, raw),
         claimed.wanted_generation,
         id === null ? 'names-no-session' : null,
         SETTLE_MS,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { sectionsOf } from '../model/note-sections.js';
-import { documentAsMarkdown } from './notes-markdown.js';
+import { documentAsMarkdown, sectionsOf } from './notes-markdown.js';
 import type { DocumentResponse, NotesResponse } from './notes-view.js';
 import type { SessionResponse } from './session-view.js';
 

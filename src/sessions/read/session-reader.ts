@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { type InsightPart, SessionSeal } from '../model/session-seal.js';
+import { SessionsClient } from '../../platform/clients/sessions-client.js';
+import { platformProblem } from '../../platform/contract/platform-problem.js';
+import { type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionsResponse } from './notes-view.js';
 import { type SessionCursor, type SessionFilter, SessionReadsRepository } from './session-reads.repository.js';
 import { type ReadSession, type SessionResponse, sessionView } from './session-view.js';
@@ -20,6 +22,7 @@ export class SessionReader {
   constructor(
     private readonly reads: SessionReadsRepository,
     private readonly seal: SessionSeal,
+    private readonly platform: SessionsClient,
   ) {}
 
   async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionResponse>> {
@@ -51,7 +54,7 @@ export class SessionReader {
         revision: document.revision,
         fetchedAt: document.fetchedAt,
         supersededAt: document.supersededAt,
-        notes: this.seal.openNotes(document.id, document.revision, document.notes),
+        notes: this.seal.notes.open(revisionKey(document.id, document.revision), document.notes),
       })),
     };
     return { session: sessionView(row, this.seal), notes };
@@ -70,7 +73,7 @@ export class SessionReader {
         revision,
         sessionDocumentId,
         fetchedAt,
-        notes: this.seal.openNotes(document.id, revision, notes),
+        notes: this.seal.notes.open(revisionKey(document.id, revision), notes),
       })),
     };
   }
@@ -90,6 +93,23 @@ export class SessionReader {
     return { topics, namedEntities, analyticsSummary: analytics };
   }
 
+  /**
+   * An address at which the recording can be heard for a while; it is asked for now, and never stored.
+   *
+   * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
+   */
+  async recordingUrl(id: string, signal: AbortSignal): Promise<string> {
+    const { session_id: sessionId } = await this.find(id);
+    const session =
+      sessionId === null
+        ? undefined
+        : await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
+            throw platformProblem(error, 'this session');
+          });
+    if (session?.recordingUrl) return session.recordingUrl;
+    throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
+  }
+
   /** The session's row. @throws {Problem} 404 `unknown-session` */
   async find(id: string, tx?: PoolClient): Promise<ReadSession> {
     return (await this.reads.find(id, tx)) ?? unknownSession();
@@ -98,7 +118,7 @@ export class SessionReader {
   private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {
     const { id: session } = await this.find(id);
     const sealed = await this.reads.insights(session);
-    const opened = parts.map((part) => [part, this.seal.openInsight(session, part, sealed?.[part] ?? null)]);
+    const opened = parts.map((part) => [part, this.seal.insights[part].open(session, sealed?.[part] ?? null)]);
     return Object.fromEntries(opened) as Record<Part, unknown>;
   }
 }

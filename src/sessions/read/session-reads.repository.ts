@@ -3,8 +3,8 @@ import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import type { DocumentRevision, SessionDocument, SessionInsights } from '../../generated/prisma/client.js';
+import { UUID } from '../../http/request/uuid-param.js';
 import type { ReadSession } from './session-view.js';
-import { isUuid } from './uuid.js';
 
 /** What a list is narrowed to; external ids are the EHR's. */
 export interface SessionFilter {
@@ -61,7 +61,7 @@ export class SessionReadsRepository {
       `SELECT ${SHOWN} FROM sessions s
        WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
-      [isUuid(id) ? id : null, id],
+      [UUID.test(id) ? id : null, id],
     );
     return rows[0];
   }

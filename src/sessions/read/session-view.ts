@@ -1,15 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { factsOf, type SessionColumns, type ShownState, type StateSource, stateSource } from '../model/session-row.js';
+import { factsOf, type SessionRow, type ShownState, type StateSource, stateSource } from '../model/session-row.js';
 import type { SessionSeal } from '../model/session-seal.js';
 
 /** A session's row with what the EHR calls its people. */
-export interface ReadSession extends SessionColumns {
+export interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
-  client_user_ids: string[];
-  note_template_ids: string[];
-  notes_revision: number;
-  updated_at: Date;
 }
 
 export class SessionErrorResponse {
@@ -72,7 +68,7 @@ export function sessionView(row: ReadSession, seal: SessionSeal): SessionRespons
     error:
       row.error_code === null
         ? null
-        : { code: row.error_code, message: seal.openErrorMessage(row.id, row.error_message) ?? '' },
+        : { code: row.error_code, message: seal.errorMessage.open(row.id, row.error_message) ?? '' },
     ...factsOf(row),
     notesRevision: row.notes_revision,
     lastEventAt: row.last_event_at,

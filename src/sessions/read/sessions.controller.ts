@@ -4,7 +4,6 @@ import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import type { Page } from '../../http/request/page.js';
-import { RecordingUrl } from './recording-url.js';
 import { type InsightsView, SessionReader } from './session-reader.js';
 import { SessionResponse } from './session-view.js';
 import { SessionsQuery } from './sessions.dto.js';
@@ -13,10 +12,7 @@ import { SessionsQuery } from './sessions.dto.js';
 @ApiTags('sessions')
 @Controller('v1/sessions')
 export class SessionsController {
-  constructor(
-    private readonly reader: SessionReader,
-    private readonly recordingUrls: RecordingUrl,
-  ) {}
+  constructor(private readonly reader: SessionReader) {}
 
   /** Sessions in the order of their last change, the oldest first */
   @Get()
@@ -63,6 +59,6 @@ export class SessionsController {
   @Scopes('notes:read')
   @AuditedRead()
   async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {
-    return { url: await this.recordingUrls.fetch(id, signal) };
+    return { url: await this.reader.recordingUrl(id, signal) };
   }
 }

@@ -2,7 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
 import { PageQuery } from '../../http/request/page.js';
 import { PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
-import { isMoment } from '../model/moment.js';
+import { isMoment } from '../model/field-rules.js';
 import type { ShownState } from '../model/session-row.js';
 
 const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];

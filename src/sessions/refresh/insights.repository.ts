@@ -36,7 +36,7 @@ export class InsightsRepository {
     const prisma = await this.prisma.in(tx);
     const known = await prisma.sessionInsights.findUnique({ where: { ourSessionId: from } });
     if (!known) return;
-    const opened = INSIGHT_PARTS.map((part) => [part, this.seal.openInsight(from, part, known[part])]);
+    const opened = INSIGHT_PARTS.map((part) => [part, this.seal.insights[part].open(from, known[part])]);
     const data = { ...known, ourSessionId: to, ...this.sealed(to, INSIGHT_PARTS, Object.fromEntries(opened)) };
     await prisma.sessionInsights.delete({ where: { ourSessionId: from } });
     if (await prisma.sessionInsights.count({ where: { ourSessionId: to } })) return;
@@ -44,7 +44,7 @@ export class InsightsRepository {
   }
 
   private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {
-    const sealed = parts.map((part) => [part, this.seal.sealInsight(session, part, insights[part])] as const);
+    const sealed = parts.map((part) => [part, this.seal.insights[part].sealNullable(session, insights[part])] as const);
     return Object.fromEntries(sealed.map(([part, bytes]) => [part, bytes && toBytes(bytes)]));
   }
 }

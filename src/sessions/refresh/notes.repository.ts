@@ -5,7 +5,7 @@ import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import type { Prisma } from '../../generated/prisma/client.js';
 import type { FetchedNotes } from '../model/answer-parts.js';
 import { compareDocuments, type DocumentWrite } from '../model/note-documents.js';
-import { SessionSeal } from '../model/session-seal.js';
+import { revisionKey, SessionSeal } from '../model/session-seal.js';
 
 /** Stores fetched notes: current documents, and every version that differed. */
 @Injectable()
@@ -53,7 +53,7 @@ export class NotesRepository {
     });
     if (notes === null) return;
     const { revision, sessionDocumentId } = current;
-    const sealed = toBytes(this.seal.sealNotes(id, revision, notes));
+    const sealed = toBytes(this.seal.notes.seal(revisionKey(id, revision), notes));
     await prisma.documentRevision.create({
       data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt },
     });

@@ -8,12 +8,12 @@ import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/
 import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from '../model/apply-fetch.js';
 import { shownAppointment } from '../model/correlation-id.js';
 import { SessionFeedEvents } from '../model/feed-news.js';
-import { nextLookUp, reopening, SETTLE_MS } from '../model/refresh-timing.js';
-import { factsOf, type SessionColumns, type SessionRow, toSessionRow } from '../model/session-row.js';
+import { type LookUpSubject, nextLookUp, reopening, SETTLE_MS } from '../model/refresh-timing.js';
+import { factsOf, type SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
-import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './refresh-lanes.js';
+import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './wanted-refreshes.repository.js';
 
 /** What storing an answer changed for whoever reads the session. */
 export interface Stored {
@@ -57,12 +57,8 @@ export class RefreshRepository {
   ) {}
 
   /** Stores a session that was fetched because it was due, unless another answer was stored meanwhile. */
-  async storeFetched(
-    tx: PoolClient,
-    { claimed, row }: Fetched<SessionColumns>,
-    session: SessionAnswer,
-  ): Promise<Outcome> {
-    const stored = await this.store(tx, row, { ticket: takeTicket(toSessionRow(claimed)), session });
+  async storeFetched(tx: PoolClient, { claimed, row }: Fetched<SessionRow>, session: SessionAnswer): Promise<Outcome> {
+    const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session });
     if (!stored.kept) return released(row.now);
     const isToTell = stored.notesChanged || session.state === 'Error';
     return {
@@ -79,7 +75,7 @@ export class RefreshRepository {
    * @param answer its ticket was taken before it was asked for
    */
   async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<Stored> {
-    const { rows } = await tx.query<SessionColumns & { now: Date }>(
+    const { rows } = await tx.query<SessionRow & { now: Date }>(
       'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
       [id],
     );
@@ -89,23 +85,22 @@ export class RefreshRepository {
 
   private async store(
     tx: PoolClient,
-    columns: SessionColumns & { now: Date },
+    row: SessionRow & { now: Date },
     { ticket, session }: TicketedAnswer,
   ): Promise<Stored> {
-    const row = toSessionRow(columns);
-    const { now } = columns;
     const fresh = applyFetch(row, ticket);
     if (!fresh) return DROPPED;
-    const { id } = row;
+    const { id, now } = row;
     const notes = fetchedNotes(session);
     const notesChanged = notes ? await this.notes.store(tx, id, notes, now) : false;
     await this.insights.store(tx, id, fetchedInsights(session), now);
-    const facts = factsAfter(session, factsOf(columns));
+    const facts = factsAfter(session, factsOf(row));
     const error = errorAfter(session);
-    const message =
-      error === undefined ? columns.error_message : this.seal.sealErrorMessage(id, error?.message ?? null);
+    const message = error === undefined ? row.error_message : this.seal.errorMessage.sealNullable(id, error?.message);
     const reopenedAt = reopening(row, session.state, now);
-    const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : this.lookUpAt({ ...row, reopenedAt }, session, now);
+    const dueAt = wantsFetch(fresh)
+      ? wantedAt(fresh, row, now)
+      : this.lookUpAt({ ...row, reopened_at: reopenedAt, state: session.state }, now);
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
@@ -124,15 +119,15 @@ export class RefreshRepository {
         session.providerUserId,
         session.clientUserIds,
         session.noteTemplateIds,
-        shownAppointment(session.partnerAppointmentId ?? row.events.partnerAppointmentId) ?? row.partnerAppointmentId,
-        error === undefined ? columns.error_code : (error?.code ?? null),
+        shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
+        error === undefined ? row.error_code : (error?.code ?? null),
         message,
         facts.date,
         facts.sessionCreatedAt,
         facts.sessionDurationMs,
         facts.recordingDurationMs,
         notesChanged ? 1 : 0,
-        fresh.fetchedGeneration,
+        fresh.fetched_generation,
         fresh.answers,
         now,
         dueAt,
@@ -150,31 +145,23 @@ export class RefreshRepository {
    * Stores that the platform does not know a session now; it is asked for again. It counts as gone, with its notes kept,
    * if it was there before or was not for long: a platform may not know at once what it has made.
    */
-  notFound({ claimed, row: columns }: Fetched<SessionColumns>, waitMs: number): Outcome {
-    const row = toSessionRow(columns);
-    const { now } = columns;
-    const fresh = applyFetch(row, takeTicket(toSessionRow(claimed)));
+  notFound({ claimed, row }: Fetched<SessionRow>, waitMs: number): Outcome {
+    const { now } = row;
+    const fresh = applyFetch(row, takeTicket(claimed));
     if (!fresh) return released(now);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
-    const isGone = row.fetchedAt !== null || row.failures >= NOT_THERE_FOR_LONG;
+    const isGone = row.fetched_at !== null || row.failures >= NOT_THERE_FOR_LONG;
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
         fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
         updated_at = CASE WHEN $5 AND not_found_at IS NULL THEN $1 ELSE updated_at END`,
-      values: [now, fresh.fetchedGeneration, fresh.answers, dueAt, isGone],
+      values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
     };
   }
 
-  private lookUpAt(row: SessionRow, session: SessionAnswer, now: Date): Date | null {
-    const subject = {
-      state: session.state,
-      eventState: row.events.state,
-      knownSince: row.createdAt,
-      lastEventAt: row.lastEventAt,
-      reopenedAt: row.reopenedAt,
-    };
-    return nextLookUp(subject, now, {
+  private lookUpAt(session: LookUpSubject, now: Date): Date | null {
+    return nextLookUp(session, now, {
       afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
       everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
     });
@@ -194,7 +181,7 @@ function soon(now: Date): Date {
 }
 
 /** When the next fetch is due of a session that wants one; one that only a pending update wants waits for its end. */
-function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Date {
-  const onlyTheUpdate = fresh.wantedGeneration - fresh.fetchedGeneration === 1;
+function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, now: Date): Date {
+  const onlyTheUpdate = fresh.wanted_generation - fresh.fetched_generation === 1;
   return updateUntil !== null && onlyTheUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
 }

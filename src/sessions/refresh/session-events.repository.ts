@@ -2,17 +2,16 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { applyEvent, type EventView } from '../model/apply-event.js';
-import { feedEventsOf } from '../model/event-feed-news.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
+import { feedEventsOf, SessionFeedEvents } from '../model/feed-news.js';
 import { SETTLE_MS } from '../model/refresh-timing.js';
-import { type SessionColumns, type SessionRow, shownAfterEvent, toSessionRow } from '../model/session-row.js';
+import { type SessionRow, shownAfterEvent } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';
 
 /**
- * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was heard means
- * "look again" (trap 9). A wait after a fault is not cut short by it.
+ * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was said means
+ * "look again". A wait after a fault is not cut short by it.
  */
-const HEAR = `
+const FIND_OR_MAKE = `
   INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at)
   VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
   ON CONFLICT (session_id) DO UPDATE SET
@@ -31,34 +30,30 @@ export class SessionEventsRepository {
   ) {}
 
   /** Merges an event into its session's row, which is made when there is none. @returns our id */
-  async hearEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
-    const { row, isNew } = await this.hear(tx, event.sessionId);
-    await this.store(tx, row, { events: applyEvent(row.events, event), eventType: event.eventType });
-    await this.news.note(tx, row.id, feedEventsOf(event, { isNew, before: row.events }));
+  async recordEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
+    const row = await this.findOrMake(tx, event.sessionId);
+    await this.store(tx, row, applyEvent(row, event), event.eventType);
+    await this.news.note(tx, row.id, feedEventsOf(event, row));
     return row.id;
   }
 
-  /** Notes that something was said about a session of which only the id was told. @returns our id */
-  async hearOf(tx: PoolClient, sessionId: string): Promise<string> {
-    const { row, isNew } = await this.hear(tx, sessionId);
-    await this.store(tx, row, { events: row.events });
-    if (isNew) await this.news.note(tx, row.id, [{ type: 'session.created' }]);
+  /** Records that something was said about a session of which only the id is known. @returns our id */
+  async recordMention(tx: PoolClient, sessionId: string): Promise<string> {
+    const row = await this.findOrMake(tx, sessionId);
+    await this.store(tx, row, row);
+    if (row.is_new) await this.news.note(tx, row.id, [{ type: 'session.created' }]);
     return row.id;
   }
 
-  private async hear(tx: PoolClient, sessionId: string): Promise<{ row: SessionRow; isNew: boolean }> {
-    const { rows } = await tx.query<SessionColumns & { is_new: boolean }>(HEAR, [sessionId, SETTLE_MS]);
-    const [columns] = rows;
-    if (!columns) throw new Error('A session was neither found nor made.');
-    return { row: toSessionRow(columns), isNew: columns.is_new };
+  private async findOrMake(tx: PoolClient, sessionId: string): Promise<SessionRow & { is_new: boolean }> {
+    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [sessionId, SETTLE_MS]);
+    const [row] = rows;
+    if (!row) throw new Error('A session was neither found nor made.');
+    return row;
   }
 
   /** Each event of its own is a change to whoever reads the session: it is shown when the last one came. */
-  private async store(
-    tx: PoolClient,
-    row: SessionRow,
-    { events, eventType }: { events: EventView; eventType?: SessionEventType },
-  ): Promise<void> {
+  private async store(tx: PoolClient, row: SessionRow, events: EventView, eventType?: SessionEventType): Promise<void> {
     const shown = shownAfterEvent(row, events, { eventType, canFetch: this.platform.canFetchSession });
     await tx.query(
       `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
@@ -68,15 +63,15 @@ export class SessionEventsRepository {
        WHERE id = $1`,
       [
         row.id,
-        events.state,
-        events.providerUserId,
-        events.partnerAppointmentId,
-        events.aiNotesEnabled,
-        events.aiNotesStarted,
-        events.aiNotesFinal,
+        events.event_state,
+        events.event_provider_user_id,
+        events.event_appointment_id,
+        events.ai_notes_enabled,
+        events.ai_notes_started,
+        events.ai_notes_final,
         shown.state,
-        shown.providerUserId ?? row.providerUserId,
-        shown.partnerAppointmentId ?? row.partnerAppointmentId,
+        shown.provider_user_id ?? row.provider_user_id,
+        shown.partner_appointment_id ?? row.partner_appointment_id,
         eventType !== undefined,
       ],
     );

@@ -69,7 +69,7 @@ export class SessionMerge {
         requested,
         heard,
         row.session_id,
-        this.seal.sealErrorMessage(requested, this.seal.openErrorMessage(heard, row.error_message)),
+        this.seal.errorMessage.sealNullable(requested, this.seal.errorMessage.open(heard, row.error_message)),
         SETTLE_MS,
       ],
     );

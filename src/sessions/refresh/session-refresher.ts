@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
 import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
-import type { SessionColumns } from '../model/session-row.js';
+import type { SessionRow } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';
 import { DUE_SESSIONS, RefreshRepository } from './refresh.repository.js';
-import { FETCHES_AT_ONCE } from './refresh-lanes.js';
 import { RefreshNotifier } from './refresh-notifier.js';
+import { FETCHES_AT_ONCE } from './wanted-refreshes.repository.js';
 
 /** Keeps sessions as the platform has them. */
 @Injectable()
-export class SessionRefresher extends FetchLoop<SessionColumns, SessionAnswer> {
+export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
   constructor(refreshes: RefreshRepository, platform: PlatformSessions, notifier: RefreshNotifier, parts: FetchParts) {
     super(
       {

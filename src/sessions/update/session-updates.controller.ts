@@ -5,8 +5,7 @@ import { RouteOptions } from '../../http/request/route-options.js';
 import { SESSION_BODY_LIMIT } from '../create/create-session.dto.js';
 import { SessionResponse } from '../read/session-view.js';
 import { SessionUpdates } from './session-updates.js';
-import { UPDATE_EXAMPLES } from './update-examples.js';
-import { NoteTemplatesRequest, UpdateSessionRequest } from './update-session.dto.js';
+import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update-session.dto.js';
 
 /** Changes to sessions; `{id}` is ours or the platform's. */
 @ApiTags('sessions')

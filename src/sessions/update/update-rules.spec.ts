@@ -1,9 +1,8 @@
 import { validationPipe } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { InputKind } from '../create/create-request.js';
-import { UPDATE_EXAMPLES } from './update-examples.js';
 import { updateRequest } from './update-rules.js';
-import { NoteTemplatesRequest, UpdateSessionRequest } from './update-session.dto.js';
+import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update-session.dto.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const USER = '6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B';

@@ -1,7 +1,7 @@
+import { UUID } from '../../http/request/uuid-param.js';
 import type { UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { InputKind } from '../create/create-request.js';
-import { requestFault } from '../create/request-fault.js';
-import { isUuid } from '../read/uuid.js';
+import { requestFault } from '../create/create-rules.js';
 import type { UpdateSessionRequest } from './update-session.dto.js';
 
 /** Spec, Transcript: "Speaker label: letters starting at 'A'". */
@@ -41,7 +41,7 @@ export function updateRequest(dto: UpdateSessionRequest, kind: InputKind | undef
 function readSpeakerMapping(mapping: Record<string, unknown>): Record<string, string> {
   for (const [label, user] of Object.entries(mapping)) {
     if (!SPEAKER_LABEL.test(label)) throw requestFault('/speakerMapping', 'must have labels such as A as its names');
-    if (typeof user !== 'string' || !isUuid(user)) {
+    if (typeof user !== 'string' || !UUID.test(user)) {
       throw requestFault(`/speakerMapping/${label}`, 'must be the UUID of a user of the platform');
     }
   }

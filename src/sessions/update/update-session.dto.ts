@@ -11,9 +11,10 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
+import { UUID } from '../../http/request/uuid-param.js';
 import { TREATMENT_PLAN_MAX_LENGTH } from '../../platform/contract/wire-types.js';
-import { MaxCharacters } from '../model/max-characters.js';
-import { UUID } from '../read/uuid.js';
+import { EXAMPLE_TEMPLATE } from '../create/create-examples.js';
+import { MaxCharacters } from '../model/field-rules.js';
 
 const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
 
@@ -77,3 +78,18 @@ export class NoteTemplatesRequest {
   @Matches(UUID, TEMPLATE_IDS)
   noteTemplateIds!: string[];
 }
+
+/** Bodies of `PATCH /v1/sessions/{id}`. */
+export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSessionRequest }> = {
+  text: {
+    summary: 'Of a session from a text',
+    value: { input: { text: 'Slept better, and went for walks.' }, noteTemplateIds: [EXAMPLE_TEMPLATE] },
+  },
+  recording: {
+    summary: 'Of a session from recordings',
+    value: {
+      speakerMapping: { A: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
+      externalTreatmentPlan: '# Goals\n\nSleep through the night.',
+    },
+  },
+};

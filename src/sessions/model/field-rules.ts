@@ -1,0 +1,46 @@
+import { ValidateBy } from 'class-validator';
+
+const DATE = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+/** Answers whether a text is an ISO 8601 date with its time of day (spec, `date`: session date and time, ISO 8601). */
+export function isSessionDateTime(text: unknown): boolean {
+  return isSessionDate(text) && String(text).includes('T');
+}
+
+/** Answers whether a text is an ISO 8601 calendar date, with or without a time of day (spec, `date`: ISO 8601). */
+export function isSessionDate(text: unknown): boolean {
+  const match = typeof text === 'string' ? DATE.exec(text) : null;
+  if (!match) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  const date = new Date(Date.UTC(year, month - 1, day));
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+}
+
+const SHAPE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/**
+ * Answers whether a value is a date, or a date and time with its offset (RFC 3339), that there is: JavaScript takes 31
+ * February for 3 March.
+ */
+export function isMoment(value: unknown): boolean {
+  return typeof value === 'string' && SHAPE.test(value) && isSessionDate(value) && !Number.isNaN(Date.parse(value));
+}
+
+/**
+ * A text of so many characters at most. Each code point counts, as the length of a text is usually told: class-validator's
+ * MaxLength leaves out variation selectors, so that a text without end could pass.
+ */
+export function MaxCharacters(max: number): PropertyDecorator {
+  const validate = (value: unknown) => typeof value === 'string' && charactersIn(value) <= max;
+  const defaultMessage = () => `must hold at most ${max} characters`;
+  return ValidateBy({ name: 'maxCharacters', validator: { validate, defaultMessage } });
+}
+
+/** Code points of a text. */
+export function charactersIn(text: string): number {
+  let count = 0;
+  for (const _character of text) count += 1;
+  return count;
+}
