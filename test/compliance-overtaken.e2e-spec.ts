@@ -32,7 +32,7 @@ test.each(FOUND)(
   async (state) => {
     const claim = await lookedUp();
     const heard = await app.service.app.get(Database).transaction(async (tx) => {
-      await app.service.app.get(JobEventsRepository).hearCompliance(tx, claim.jobId, 'Completed');
+      await app.service.app.get(JobEventsRepository).recordComplianceEnd(tx, claim.jobId, 'Completed');
       const { rows } = await tx.query('SELECT due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1', [
         claim.id,
       ]);

@@ -5,7 +5,7 @@ import type { HealthReport } from '../src/operations/health-report.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
 import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
-import { SessionFeedEvents } from '../src/sessions/model/feed-news.js';
+import { SessionFeedEvents } from '../src/sessions/model/session-feed-events.js';
 import { ProcessingRepository } from '../src/sessions/processing/processing.repository.js';
 import { ProcessingRefresher } from '../src/sessions/processing/processing-refresher.js';
 import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
@@ -32,7 +32,7 @@ const LARGE = [
 const SMALL = [
   'sessions_backlog_idx',
   'sessions_refused_idx',
-  'sessions_news_idx',
+  'sessions_pending_events_idx',
   'session_requests_open_idx',
   'session_requests_open_key',
 ];
@@ -141,14 +141,14 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     'an event': () =>
       database.transaction(async (tx) => {
         const id = await of(SessionEventsRepository).recordEvent(tx, event);
-        await of(RequestOutcomesRepository).heardOf(tx, {
+        await of(RequestOutcomesRepository).recordEvidence(tx, {
           id,
           sessionId: event.sessionId,
           providerUserId: event.providerUserId,
           partnerAppointmentId: 'appointment-7',
           receivedAt: new Date(),
         });
-        await processing.hear(tx, 'processing-session-8');
+        await processing.recordEvent(tx, 'processing-session-8');
       }),
     'the turn of a session': async () => {
       const { due } = of(SessionRefresher);
@@ -174,7 +174,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
       await due.lost('due_at IS NULL');
       if (claim) due.done(claim.lease);
     },
-    'telling the feed': () => of(SessionFeedEvents).tell(),
+    'telling the feed': () => of(SessionFeedEvents).publish(),
     'counting what is wanted': () => of(WantedRefreshes).countWanted(),
     'a wish for one session': () => of(WantedRefreshes).wantOne('00000000-0000-4000-8000-000000000000'),
     health: async () => (await app.service.call('GET', '/health/ready')).json<HealthReport>(),

@@ -61,7 +61,7 @@ export class SessionWork {
     world.counts.deliveries += deliveries.list().length;
     await this.checkNotes();
     await world.reach('no news of a session is left', async () => {
-      return (await world.count('sessions WHERE news_at IS NOT NULL')) === 0;
+      return (await world.count('sessions WHERE pending_events_at IS NOT NULL')) === 0;
     });
     await feed.readToEnd();
     await this.checkRequests(feed);

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ComplianceSeal } from './model/compliance-seal.js';
-import { JobFeedEvents } from './model/job-feed-news.js';
+import { JobFeedEvents } from './model/job-feed-events.js';
 import { JobsRepository } from './model/jobs.repository.js';
 import { ComplianceProcessor } from './results/compliance.processor.js';
 import { ComplianceEventsHandler, SmartEditEventsHandler } from './results/job-events.handler.js';

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/contract/wire-types.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { RequestOutcomesRepository } from './create/request-outcomes.repository.js';
-import { SessionFeedEvents } from './model/feed-news.js';
+import { SessionFeedEvents } from './model/session-feed-events.js';
 import { RefreshNotifier } from './refresh/refresh-notifier.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
@@ -12,25 +12,25 @@ import { SessionEventsRepository } from './refresh/session-events.repository.js'
 @HandlesEvents(...SESSION_EVENT_TYPES)
 export class SessionEventsHandler implements EventHandler {
   constructor(
-    private readonly heard: SessionEventsRepository,
+    private readonly events: SessionEventsRepository,
     private readonly requests: RequestOutcomesRepository,
     private readonly notifier: RefreshNotifier,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
   ) {}
 
   async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const event = readSessionEvent(eventType as SessionEventType, body);
-    const id = await this.heard.recordEvent(tx, event);
+    const id = await this.events.recordEvent(tx, event);
     const { sessionId, providerUserId, partnerAppointmentId } = event;
     if (partnerAppointmentId != null && providerUserId !== null) {
-      await this.requests.heardOf(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
+      await this.requests.recordEvidence(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
     }
     return 'processed';
   }
 
   async afterCommit(): Promise<void> {
     this.notifier.notifySoon();
-    await this.news.tell();
+    await this.feedEvents.publish();
   }
 }
 

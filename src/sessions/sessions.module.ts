@@ -7,7 +7,7 @@ import { SessionRequestsController } from './create/session-requests.controller.
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsProcessor } from './create/session-requests.processor.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { SessionFeedEvents } from './model/feed-news.js';
+import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing/processing.controller.js';
 import { ProcessingRepository } from './processing/processing.repository.js';

@@ -297,8 +297,8 @@ CREATE TABLE "sessions" (
     "ai_notes_started" BOOLEAN NOT NULL DEFAULT false,
     "ai_notes_final" BOOLEAN NOT NULL DEFAULT false,
     "last_event_at" TIMESTAMPTZ(3),
-    "news" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "news_at" TIMESTAMPTZ(3),
+    "pending_events" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "pending_events_at" TIMESTAMPTZ(3),
     "wanted_generation" INTEGER NOT NULL DEFAULT 0,
     "fetched_generation" INTEGER NOT NULL DEFAULT 0,
     "answers" INTEGER NOT NULL DEFAULT 0,
@@ -328,7 +328,7 @@ CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_use
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
 -- What is due, counted, told and watched: a few rows of many.
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "sessions_news_idx" ON "sessions"("news_at") WHERE "news_at" IS NOT NULL;
+CREATE INDEX "sessions_pending_events_idx" ON "sessions"("pending_events_at") WHERE "pending_events_at" IS NOT NULL;
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 CREATE INDEX "sessions_refused_idx" ON "sessions"("id") WHERE "due_at" IS NOT NULL AND "fault" = 'platform-unauthorized';
 
@@ -404,7 +404,7 @@ CREATE TABLE "compliance_jobs" (
     "submitted_at" TIMESTAMPTZ(3),
     "result" BYTEA,
     "fetched_at" TIMESTAMPTZ(3),
-    "news_at" TIMESTAMPTZ(3),
+    "pending_events_at" TIMESTAMPTZ(3),
     "ended_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
@@ -420,7 +420,7 @@ CREATE TABLE "compliance_jobs" (
 );
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
 CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "compliance_jobs_news_at_idx" ON "compliance_jobs"("news_at");
+CREATE INDEX "compliance_jobs_pending_events_at_idx" ON "compliance_jobs"("pending_events_at");
 CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
 
@@ -521,7 +521,7 @@ CREATE TABLE "session_requests" (
     "correlation_id" TEXT NOT NULL,
     "input_kind" TEXT NOT NULL,
     "body" BYTEA,
-    "heard" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "evidence" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "attempted_at" TIMESTAMPTZ(3),
     "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
     "fault" TEXT,

@@ -67,7 +67,7 @@ export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 're
   return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && fault === 'gone' && result === null);
 }
 
-/** Answers whether nothing more changes by itself: a result is there, or somebody has to act. */
+/** Answers whether nothing more changes by itself: a result is there, or a person has to act. */
 export function isSettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
   if (hasEnded(state)) return result !== null || fault === 'gone';
   return state === 'Rejected' || state === 'Abandoned' || isUnsettled({ state, result, fault });

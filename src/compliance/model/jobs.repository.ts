@@ -42,7 +42,7 @@ export class JobsRepository {
     this.outbox = new Outbox({ name: 'compliance_jobs', key: 'id', mark: 'submitted_at', effectMs }, database, worker);
   }
 
-  /** Finds a job by its id here or on the platform, or by the id under which its end was told before it was linked. */
+  /** Finds a job by its id here or on the platform, or by the id under which its end was published before it was linked. */
   async find(id: string): Promise<JobRow | undefined> {
     const { rows } = await this.database.pool.query<JobRow>(
       `SELECT ${COLUMNS} FROM compliance_jobs
@@ -64,7 +64,7 @@ export class JobsRepository {
     return rows;
   }
 
-  /** How many jobs wait for a person's word. */
+  /** How many jobs wait for a manual decision. */
   async countUnknown(): Promise<number> {
     const { rows } = await this.database.pool.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM compliance_jobs WHERE state = 'Unknown'`,
@@ -98,7 +98,7 @@ export class JobsRepository {
     const { table, owner } = this.outbox;
     const { rows } = await this.database.pool.query<{ no: number }>(
       `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
-         job_id = NULL, ended_at = NULL, news_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
+         job_id = NULL, ended_at = NULL, pending_events_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
        WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING lease_no AS no`,
       [id, owner, table.effectMs],
     );
@@ -176,25 +176,25 @@ export class JobsRepository {
       [id, attempt],
     );
     if (rowCount === 0) return 'settled';
-    const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; news_at: Date | null }>(
+    const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; pending_events_at: Date | null }>(
       `DELETE FROM compliance_jobs WHERE job_id = $1 AND id <> $2 AND submitted_at IS NULL
-       RETURNING id, state, ended_at, news_at`,
+       RETURNING id, state, ended_at, pending_events_at`,
       [jobId, id],
     );
-    const [heard] = rows;
-    // The feed may have told of it already.
-    if (heard) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [heard.id, id]);
+    const [ended] = rows;
+    // Its id may have been published already.
+    if (ended) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [ended.id, id]);
     await tx.query(
-      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, news_at = $5, fault = NULL, failures = 0,
+      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, pending_events_at = $5, fault = NULL, failures = 0,
          ${GIVE_BACK}, result = NULL, updated_at = clock_timestamp(),
          due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
        WHERE id = $1`,
       [
         id,
         jobId,
-        heard?.state ?? 'Submitted',
-        heard?.ended_at ?? null,
-        heard?.news_at ?? null,
+        ended?.state ?? 'Submitted',
+        ended?.ended_at ?? null,
+        ended?.pending_events_at ?? null,
         this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000,
       ],
     );

@@ -10,7 +10,7 @@ import {
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { JobFeedEvents } from '../model/job-feed-news.js';
+import { JobFeedEvents } from '../model/job-feed-events.js';
 import { COMPLIANCE_EVENT_TYPES, jobEndOf, jobIdOf, SMART_EDIT_EVENT_TYPES } from '../model/job-row.js';
 import { JobEventsRepository } from './job-events.repository.js';
 
@@ -20,22 +20,22 @@ import { JobEventsRepository } from './job-events.repository.js';
 export class ComplianceEventsHandler implements EventHandler {
   constructor(
     private readonly jobs: JobEventsRepository,
-    private readonly news: JobFeedEvents,
+    private readonly feedEvents: JobFeedEvents,
     private readonly notifier: QueueNotifier,
   ) {}
 
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
-    await this.jobs.hearCompliance(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
+    await this.jobs.recordComplianceEnd(tx, jobIdOf(body), jobEndOf(eventType as ProcessingEventType));
     return 'processed';
   }
 
   async afterCommit(): Promise<void> {
-    this.notifier.notify(COMPLIANCE_QUEUE, 'heard');
-    await this.news.tell();
+    this.notifier.notify(COMPLIANCE_QUEUE, 'ended');
+    await this.feedEvents.publish();
   }
 }
 
-/** Records how smart edit jobs ended, and tells the EHR. */
+/** Records how smart edit jobs ended, and publishes it. */
 @Injectable()
 @HandlesEvents(...SMART_EDIT_EVENT_TYPES)
 export class SmartEditEventsHandler implements EventHandler {
@@ -47,7 +47,7 @@ export class SmartEditEventsHandler implements EventHandler {
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const jobId = jobIdOf(body);
     const end = jobEndOf(eventType as ProcessingEventType);
-    if (await this.jobs.hearSmartEdit(tx, jobId, end)) {
+    if (await this.jobs.recordSmartEditEnd(tx, jobId, end)) {
       const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
       await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
     }

@@ -14,7 +14,7 @@ import {
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { resultOf } from '../../sessions/refresh/platform-sessions.js';
 import { ComplianceSeal } from '../model/compliance-seal.js';
-import { JobFeedEvents } from '../model/job-feed-news.js';
+import { JobFeedEvents } from '../model/job-feed-events.js';
 import { hasEnded, type JobState } from '../model/job-row.js';
 
 /** The columns of a job that decide on its look-ups; only a job that the platform has is due. */
@@ -39,7 +39,7 @@ export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
   constructor(
     compliance: ComplianceClient,
     contract: Contract,
-    news: JobFeedEvents,
+    feedEvents: JobFeedEvents,
     notifier: QueueNotifier,
     seal: ComplianceSeal,
     env: Env,
@@ -54,7 +54,7 @@ export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
         fetch: (row, signal) => resultOf(compliance.getComplianceJob(row.job_id, { signal })),
         storeAnswer: async (_tx, { row }, answer) => ({
           ...answered(row, answer, seal, env.COMPLIANCE_REFRESH_EVERY_SECONDS * 1_000),
-          afterCommit: () => news.tell(),
+          afterCommit: () => feedEvents.publish(),
         }),
         storeNotFound: (_fetched, waitMs) => ({
           set: `fault = 'gone', failures = failures + 1, refused_at = NULL,
@@ -71,9 +71,9 @@ export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
 }
 
 /**
- * What the platform's answer leaves. An end is stored with the whole answer and told to the EHR unless an event told the
+ * What the platform's answer leaves. An end is stored with the whole answer and published unless an event said the
  * same; one that is still running is looked up again. Where the contract does not say what an answer means, the answer
- * after the end's event is the result; until then each other answer is shown and told, for the event may have been lost.
+ * after the end's event is the result; until then each other answer is shown and published, for the event may have been lost.
  */
 function answered(
   row: Fetched<ResultColumns>['row'],
@@ -85,7 +85,7 @@ function answered(
   if (found !== 'running' && hasEnded(end)) {
     return {
       set: `state = $1, result = $2, fetched_at = clock_timestamp(), ended_at = coalesce(ended_at, clock_timestamp()),
-        news_at = CASE WHEN state = $1 THEN news_at ELSE clock_timestamp() END,
+        pending_events_at = CASE WHEN state = $1 THEN pending_events_at ELSE clock_timestamp() END,
         fault = NULL, failures = 0, refused_at = NULL, due_at = NULL, updated_at = clock_timestamp()`,
       values: [end, seal.result.seal(row.id, raw)],
     };
@@ -94,7 +94,7 @@ function answered(
   const since = row.ended_at ?? row.submitted_at ?? row.created_at;
   return {
     set: `fetched_at = $1, fault = NULL, failures = 0, refused_at = NULL, due_at = $2, result = coalesce($3, result),
-      news_at = CASE WHEN $3::bytea IS NULL THEN news_at ELSE $1 END,
+      pending_events_at = CASE WHEN $3::bytea IS NULL THEN pending_events_at ELSE $1 END,
       updated_at = CASE WHEN $3::bytea IS NULL THEN updated_at ELSE $1 END`,
     values: [row.now, nextPoll(since, row.now, shortestMs), isNew ? seal.result.seal(row.id, raw) : null],
   };

@@ -57,8 +57,8 @@ export class ComplianceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     this.compliance.require('compliance-submit');
-    const wish = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
-    const job = await this.compliance.submit(id, wish, wait, signal);
+    const asked = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
+    const job = await this.compliance.submit(id, asked, wait, signal);
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
   }
@@ -119,8 +119,8 @@ export class ComplianceController {
   }
 
   private async named(body: unknown) {
-    const wish = await jobBody(body);
-    await this.compliance.checkUrls(wish.files);
-    return wish;
+    const asked = await jobBody(body);
+    await this.compliance.checkUrls(asked.files);
+    return asked;
   }
 }

@@ -109,7 +109,7 @@ export class ComplianceService {
     return { status: 'ok', facts: { unknownSubmissions: await this.jobs.countUnknown() } };
   }
 
-  /** Settles by a person's word a submission whose outcome is unknown. @throws {Problem} as {@link Submissions} */
+  /** Settles manually a submission whose outcome is unknown. @throws {Problem} as {@link Submissions} */
   async resolve(id: string, action: 'link' | 'create' | 'abandon', jobId?: string): Promise<ComplianceJobResponse> {
     const row = await this.find(id);
     return this.view(await this.submissions.resolve(row, action, jobId));

@@ -17,7 +17,7 @@ import { type ComplianceRequest, isUnsettled, type JobRow, submissionOf } from '
 import { type ComplianceJobResponse, showRequested } from '../model/job-view.js';
 import { JobsRepository } from '../model/jobs.repository.js';
 
-/** Milliseconds for which whoever submitted waits until the outcome is stored. */
+/** Milliseconds for which the caller waits until the outcome is stored. */
 const PATIENCE_MS = 5_000;
 
 /** Where a certain refusal leaves a job. */
@@ -25,7 +25,7 @@ type Refused = 'Rejected' | 'Unknown';
 
 /**
  * Submits jobs. The intent is committed before the call leaves, so a submission of which nothing more is known stands
- * as `Unknown` and is never made again without a person's word.
+ * as `Unknown` and is never made again unless it is resolved manually.
  */
 @Injectable()
 export class Submissions {
@@ -42,7 +42,7 @@ export class Submissions {
   /**
    * Submits a job, unless an earlier run of the same request may have.
    *
-   * @param show reads the job for whoever submitted it
+   * @param show reads the job for the caller
    * @returns what `show` gave; the job as it was committed when that can't be had
    * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
    */

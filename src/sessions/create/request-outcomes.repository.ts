@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
 import { type RequestColumns, type RequestState, SessionRequestsRepository } from './session-requests.repository.js';
@@ -12,7 +12,7 @@ import { type RequestColumns, type RequestState, SessionRequestsRepository } fro
 const TAKEN = '23505';
 const TRIES = 3;
 
-/** What an event tells of a session that may have been asked for here. */
+/** What an event says of a session that may have been requested here. */
 export interface RecordedSession {
   /** Our id of the row that the event was stored in. */
   id: string;
@@ -22,19 +22,19 @@ export interface RecordedSession {
   receivedAt: Date;
 }
 
-/** What a request needs for an event to speak of it; the parameters are those of `heardOf`. */
+/** What a request needs for an event to speak of it; the parameters are those of `recordEvidence`. */
 const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
   AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
   AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)`;
 
-/** What became of requests: each is settled once, by its answer, by an event or by a person's word. */
+/** What became of requests: each is settled once, by its answer, by an event or manually. */
 @Injectable()
 export class RequestOutcomesRepository {
   constructor(
     private readonly database: Database,
     private readonly requests: SessionRequestsRepository,
     private readonly merge: SessionMerge,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
   ) {}
 
@@ -49,7 +49,7 @@ export class RequestOutcomesRepository {
   }
 
   /**
-   * Stores that the platform has not taken a request, unless a session that fits it was heard of: such an answer may be
+   * Stores that the platform has not taken a request, unless an event named a session that fits it: such an answer may be
    * an intermediary's, after the platform had taken it.
    *
    * @param message what it said
@@ -57,41 +57,41 @@ export class RequestOutcomesRepository {
   async rejected(attempt: Lease, message: string): Promise<void> {
     await this.settling(async (tx) => {
       const request = await this.requests.outbox.lock(tx, attempt);
-      if (!request || (await this.settleByHeard(tx, request))) return;
+      if (!request || (await this.settleByEvidence(tx, request))) return;
       await this.close(tx, attempt.key, 'Rejected');
       await this.showRejected(tx, attempt.key, 'platform-rejected', message);
-      await this.news.note(tx, attempt.key, [{ type: 'session.failed' }]);
+      await this.feedEvents.note(tx, attempt.key, [{ type: 'session.failed' }]);
     });
   }
 
-  /** Stores that nobody knows what an attempt came to. It is settled at once when exactly one session fits it. */
+  /** Stores that the outcome of an attempt is unknown. It is settled at once when exactly one session fits it. */
   async unknown(attempt: Lease): Promise<void> {
     await this.settling(async (tx) => {
       const request = await this.requests.outbox.lock(tx, attempt);
       if (request?.state !== 'Requested') return;
       await this.markUnknown(tx, attempt.key);
-      await this.settleByHeard(tx, request);
+      await this.settleByEvidence(tx, request);
     });
   }
 
   /**
-   * Keeps what an event tells for the one open request that it fits, by appointment id and provider, if the session was
-   * first heard of after the intent and is not another request's. An unknown request is settled by the only session heard
-   * of; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
+   * Keeps what an event says for the one open request that it fits, by appointment id and provider, if the session was
+   * first known after the intent and is not another request's. An unknown request is settled by the only session that
+   * events named; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
    */
-  async heardOf(tx: PoolClient, heard: RecordedSession): Promise<void> {
+  async recordEvidence(tx: PoolClient, seen: RecordedSession): Promise<void> {
     const { rows } = await tx.query<RequestColumns>(
-      `UPDATE session_requests r SET heard = CASE WHEN $4 = ANY(heard) THEN heard ELSE heard || $4::text END
+      `UPDATE session_requests r SET evidence = CASE WHEN $4 = ANY(evidence) THEN evidence ELSE evidence || $4::text END
        WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
          SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
            AND other.session <> r.session))
-       RETURNING r.session, r.state, r.heard, r.earlier_unknown`,
-      [heard.partnerAppointmentId, heard.providerUserId, heard.receivedAt, heard.sessionId, heard.id],
+       RETURNING r.session, r.state, r.evidence, r.earlier_unknown`,
+      [seen.partnerAppointmentId, seen.providerUserId, seen.receivedAt, seen.sessionId, seen.id],
     );
-    if (rows[0] && rows[0].state !== 'Requested') await this.settleByHeard(tx, rows[0]);
+    if (rows[0] && rows[0].state !== 'Requested') await this.settleByEvidence(tx, rows[0]);
   }
 
-  /** Settles an unknown request by a person's word. */
+  /** Settles an unknown request manually. */
   async link(session: string, sessionId: string): Promise<'linked' | 'wrong-state' | 'taken'> {
     return this.settling(async (tx) => {
       const row = await this.merge.lock(tx, sessionId);
@@ -106,7 +106,7 @@ export class RequestOutcomesRepository {
     });
   }
 
-  /** Ends a request by a person's word. @returns false when it is on its way, or has ended */
+  /** Ends a request manually. @returns false when it is on its way, or has ended */
   async abandon(session: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const { rows } = await tx.query(
@@ -121,13 +121,13 @@ export class RequestOutcomesRepository {
     });
   }
 
-  /** Nobody can tell whose the only session is that was heard of when an earlier attempt may have made one, too. */
-  private async settleByHeard(
+  /** The only session that events named may be an earlier attempt's, if one of those may have made one, too. */
+  private async settleByEvidence(
     tx: PoolClient,
-    { session, heard, earlier_unknown: earlierUnknown }: RequestColumns,
+    { session, evidence, earlier_unknown: earlierUnknown }: RequestColumns,
   ): Promise<boolean> {
-    const [sessionId] = heard;
-    if (sessionId === undefined || heard.length > 1 || earlierUnknown) return false;
+    const [sessionId] = evidence;
+    if (sessionId === undefined || evidence.length > 1 || earlierUnknown) return false;
     const row = await this.merge.lock(tx, sessionId);
     if (row?.requested) return false;
     await this.settle(tx, session, sessionId);
@@ -142,14 +142,14 @@ export class RequestOutcomesRepository {
       `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
          due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
        WHERE id = $1`,
-      [session, sessionId, SETTLE_MS],
+      [session, sessionId, DEBOUNCE_MS],
     );
-    await this.news.note(tx, session, [{ type: 'session.created' }]);
+    await this.feedEvents.note(tx, session, [{ type: 'session.created' }]);
   }
 
   /** Plan and text are erased: nothing will be sent any more. */
   private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
-    const set = `body = NULL, heard = '{}', fault = NULL, settled_at = clock_timestamp()`;
+    const set = `body = NULL, evidence = '{}', fault = NULL, settled_at = clock_timestamp()`;
     await this.requests.outbox.settle(tx, session, state, { set });
   }
 

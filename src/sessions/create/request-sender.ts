@@ -14,7 +14,7 @@ import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { OutcomeKeeper } from '../../queue/outbox/outcome-keeper.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { RequestOutcomesRepository } from './request-outcomes.repository.js';
@@ -43,7 +43,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
     private readonly keeper: OutcomeKeeper,
     private readonly platform: SessionsClient,
     private readonly seal: SessionSeal,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
     private readonly refreshes: RefreshNotifier,
     private readonly random: Random,
     private readonly notifier: QueueNotifier,
@@ -86,7 +86,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
     }
     await this.keep(attempt, 'accepted', () => this.outcomes.accepted(attempt.lease, sessionId));
     this.refreshes.notifySoon();
-    await this.news.tell();
+    await this.feedEvents.publish();
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
@@ -116,7 +116,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
       default:
         return this.putOff(attempt, kind, (error as PlatformError).retryAfterMs);
     }
-    await this.news.tell();
+    await this.feedEvents.publish();
   }
 
   /** @param askedMs how long the platform asks to wait */

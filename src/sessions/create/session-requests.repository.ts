@@ -45,15 +45,15 @@ export interface RequestColumns {
   /** Sealed; there while the request is open. */
   body: Buffer;
   failures: number;
-  /** The platform's sessions that events told of and that fit this request alone. */
-  heard: string[];
+  /** The platform's sessions that events named and that fit this request alone. */
+  evidence: string[];
   /** What became of an attempt before this one was never known: it may have made a session, too. */
   earlier_unknown: boolean;
 }
 
 /** How many requests are open, and why. */
 export interface Standing {
-  /** They wait for a person's word. */
+  /** They wait for a manual decision. */
   unknown: number;
   /** The platform refused the key. */
   refused: number;
@@ -144,7 +144,7 @@ export class SessionRequestsRepository {
     });
   }
 
-  /** Makes an unknown request due once more, by a person's word. @returns false when it is not unknown */
+  /** Makes an unknown request due once more, manually. @returns false when it is not unknown */
   async sendAgain(session: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(

@@ -14,7 +14,7 @@ import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { correlationId } from '../model/correlation-id.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { SessionResponse } from '../read/session-view.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
@@ -29,7 +29,7 @@ import { type OpenRequest, SessionRequestsRepository } from './session-requests.
 /** How long a caller waits for a request to be settled. */
 export interface Patience {
   seconds: number;
-  /** Aborted when there is nobody left to wait. */
+  /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export class SessionRequests {
     private readonly outcomes: RequestOutcomesRepository,
     private readonly platform: PlatformSessions,
     private readonly reader: SessionReader,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
     private readonly refreshes: RefreshNotifier,
     private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
@@ -53,7 +53,7 @@ export class SessionRequests {
   ) {}
 
   /**
-   * Keeps the wish for a session and waits for what becomes of it.
+   * Commits the request for a session and waits for what becomes of it.
    *
    * @param id ours, under which it is kept; an earlier run of the same request may have done so
    * @returns the session: `Requested` or `Unknown` while the platform's id is not known
@@ -87,7 +87,7 @@ export class SessionRequests {
   }
 
   /**
-   * Settles a request whose outcome is unknown by a person's word; one that has not been sent can be abandoned.
+   * Settles a request whose outcome is unknown manually; one that has not been sent can be abandoned.
    *
    * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422 `session-id-needed`,
    *   `not-on-platform` or `other-provider`; 503; 504
@@ -137,7 +137,7 @@ export class SessionRequests {
       throw new Problem(409, 'session-taken', detail, { pointer: '/sessionId' });
     }
     this.refreshes.notifySoon();
-    await this.news.tell();
+    await this.feedEvents.publish();
   }
 
   /** Where sessions can be read, a link to one that is not there, or is another provider's, is refused. */

@@ -1,6 +1,6 @@
 /** What decides whether an answer of the platform may be stored in a session's row. */
 export interface Freshness {
-  /** Raised by every event and every wish for a refresh. */
+  /** Raised by every event and every request for a refresh. */
   wanted_generation: number;
   /** The wanted generation that the newest stored answer is known to cover. */
   fetched_generation: number;
@@ -28,7 +28,7 @@ export function takeTicket(row: Freshness): FetchTicket {
 }
 
 /**
- * Judges an answer when it arrives. Of two fetches that overlap nobody can tell which one the platform answered with
+ * Judges an answer when it arrives. Of two fetches that overlap it is unknown which one the platform answered with
  * the newer state, so only an answer whose fetch began after the last stored one is stored; the other is dropped.
  * Nothing is lost by that: whatever changed at the platform since the stored answer raises the wanted generation above
  * the fetched one, and so makes another fetch.

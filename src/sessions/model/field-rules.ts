@@ -29,7 +29,7 @@ export function isMoment(value: unknown): boolean {
 }
 
 /**
- * A text of so many characters at most. Each code point counts, as the length of a text is usually told: class-validator's
+ * A text of so many characters at most. Each code point counts, as usual: class-validator's
  * MaxLength leaves out variation selectors, so that a text without end could pass.
  */
 export function MaxCharacters(max: number): PropertyDecorator {

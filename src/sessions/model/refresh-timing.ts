@@ -2,7 +2,7 @@ import type { SessionState } from '../../platform/contract/wire-types.js';
 import type { SessionRow } from './session-row.js';
 
 /** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
-export const SETTLE_MS = 500;
+export const DEBOUNCE_MS = 500;
 
 /** Milliseconds before the first look-up of a session of which no further event is to be expected. */
 const SOON_MS = 3_000;
@@ -22,7 +22,7 @@ export type LookUpSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'las
 };
 
 /**
- * When a session is looked up although nothing was heard of it; null when it has ended. An unfinished one is left alone
+ * When a session is looked up although no event came; null when it has ended. An unfinished one is left alone
  * until it has the age of the policy, then looked up at its interval, and less and less often as it gets old. One that
  * had ended before and is Processing again is looked up soon: its end is told by no event (spec, Meaning of event types:
  * COMPLETED does not fire on reprocessing).

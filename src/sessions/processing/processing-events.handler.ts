@@ -10,7 +10,7 @@ import {
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { SessionEventsRepository } from '../refresh/session-events.repository.js';
 import { ProcessingRepository } from './processing.repository.js';
@@ -18,25 +18,25 @@ import { ProcessingRepository } from './processing.repository.js';
 /** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
 const FINISHED = { processingId: '/payload/processingId' };
 
-/** Follows the events of the Processing API to the sessions that they are about, and tells the EHR of them. */
+/** Follows the events of the Processing API to the sessions that they are about and publishes them. */
 @Injectable()
 @HandlesEvents('PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED')
 export class ProcessingEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
     private readonly processing: ProcessingRepository,
-    private readonly heard: SessionEventsRepository,
+    private readonly events: SessionEventsRepository,
     private readonly feed: Feed,
     private readonly notifier: RefreshNotifier,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
   ) {}
 
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const isFinished = event.eventType === 'PROCESSING_SESSION_FINISHED';
     const rule = isFinished ? FINISHED : this.contract.events.PROCESSING_SESSION_NOTES_FINISHED;
     const ids = namedIds(event.body, rule);
-    if (ids.sessionId !== null) await this.heard.recordMention(tx, ids.sessionId);
-    if (ids.processingId !== null) await this.processing.hear(tx, ids.processingId);
+    if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId);
+    if (ids.processingId !== null) await this.processing.recordEvent(tx, ids.processingId);
     if (isFinished) await this.tellFinished(tx, ids);
     else await this.tellNotesFinished(tx, event, ids);
     return 'processed';
@@ -44,7 +44,7 @@ export class ProcessingEventsHandler implements EventHandler {
 
   async afterCommit(): Promise<void> {
     this.notifier.notifySoon();
-    await this.news.tell();
+    await this.feedEvents.publish();
   }
 
   private async tellFinished(tx: pg.PoolClient, { processingId }: NamedIds): Promise<void> {

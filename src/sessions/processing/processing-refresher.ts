@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 import { PlatformSessions } from '../refresh/platform-sessions.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
 import { type ProcessingAnswer, type ProcessingColumns, ProcessingRepository } from './processing.repository.js';
@@ -35,7 +35,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingColumns, Processing
         storeNotFound: ({ claimed }, waitMs) => ({
           set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1, due_at =
             clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2 ELSE $3 END * interval '1 millisecond'`,
-          values: [claimed.wanted_generation, SETTLE_MS, waitMs],
+          values: [claimed.wanted_generation, DEBOUNCE_MS, waitMs],
         }),
         notifyAt: (moment) => notifier.notifyAt(moment),
       },

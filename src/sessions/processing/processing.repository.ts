@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import type { ProcessingSessionAnswer } from '../../platform/clients/sessions-client.js';
 import type { FetchColumns, Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import type { FetchTicket } from '../model/apply-fetch.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
 import { RefreshNotifier } from '../refresh/refresh-notifier.js';
@@ -31,14 +31,14 @@ const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
 export class ProcessingRepository {
   constructor(
     private readonly database: Database,
-    private readonly heard: SessionEventsRepository,
+    private readonly events: SessionEventsRepository,
     private readonly refreshes: RefreshRepository,
     private readonly notifier: RefreshNotifier,
     private readonly seal: SessionSeal,
   ) {}
 
   /** Makes a processing session due, which is made when it is not known. */
-  async hear(tx: PoolClient, processingId: string): Promise<void> {
+  async recordEvent(tx: PoolClient, processingId: string): Promise<void> {
     await tx.query(
       `INSERT INTO processing_sessions (processing_id, wanted_generation, due_at)
        VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond')
@@ -46,7 +46,7 @@ export class ProcessingRepository {
          wanted_generation = processing_sessions.wanted_generation + 1, updated_at = clock_timestamp(),
          due_at = CASE WHEN processing_sessions.failures > 0 AND processing_sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(processing_sessions.due_at, excluded.due_at)
                        ELSE least(processing_sessions.due_at, excluded.due_at) END`,
-      [processingId, SETTLE_MS],
+      [processingId, DEBOUNCE_MS],
     );
   }
 
@@ -69,7 +69,7 @@ export class ProcessingRepository {
     { claimed }: Fetched<ProcessingColumns>,
     { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
   ): Promise<Outcome> {
-    const id = sessionId === undefined ? null : await this.heard.recordMention(tx, sessionId);
+    const id = sessionId === undefined ? null : await this.events.recordMention(tx, sessionId);
     if (id !== null && session) await this.refreshes.storeAnswer(tx, id, { ticket, session });
     return {
       set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
@@ -80,7 +80,7 @@ export class ProcessingRepository {
         this.seal.processingAnswer.seal(claimed.processing_id, raw),
         claimed.wanted_generation,
         id === null ? 'names-no-session' : null,
-        SETTLE_MS,
+        DEBOUNCE_MS,
       ],
       afterCommit: () => this.notifier.notifySoon(),
     };

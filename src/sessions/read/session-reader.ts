@@ -16,7 +16,7 @@ export interface InsightsView {
   analyticsSummary: unknown;
 }
 
-/** Sessions with their notes and insights, opened for whoever may read them. */
+/** Sessions with their notes and insights, opened for those who may read them. */
 @Injectable()
 export class SessionReader {
   constructor(

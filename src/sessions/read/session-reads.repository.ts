@@ -29,7 +29,7 @@ type ReadDocument = SessionDocument & Pick<DocumentRevision, 'fetchedAt' | 'note
 
 type Reader = Pick<PoolClient, 'query'>;
 
-/** The external id of whoever a user of the platform is, or was until the EHR had it deleted; null: nobody it named. */
+/** The external id of the person that a user of the platform is, or was until the EHR had it deleted; else null. */
 const nameOf = (user: string): string => `coalesce(
     (SELECT external_id FROM people WHERE platform_user_id = ${user}),
     (SELECT p.external_id FROM people p WHERE p.id = (

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { SESSION_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 
 /** Milliseconds to which notification are rounded up: many sessions that settle at about the same time need one. */
 const ROUNDING_MS = 100;
@@ -17,7 +17,7 @@ export class RefreshNotifier {
 
   /** For rows that are due once they have settled. */
   notifySoon(): void {
-    this.notifyAt(this.clock.now().getTime() + SETTLE_MS);
+    this.notifyAt(this.clock.now().getTime() + DEBOUNCE_MS);
   }
 
   /** @param moment milliseconds since the Unix epoch */

@@ -7,15 +7,15 @@ import type { Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/answer-parts.js';
 import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from '../model/apply-fetch.js';
 import { shownAppointment } from '../model/correlation-id.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
-import { type LookUpSubject, nextLookUp, reopening, SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS, type LookUpSubject, nextLookUp, reopening } from '../model/refresh-timing.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { factsOf, type SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { InsightsRepository } from './insights.repository.js';
 import { NotesRepository } from './notes.repository.js';
 import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './wanted-refreshes.repository.js';
 
-/** What storing an answer changed for whoever reads the session. */
+/** What storing an answer changed for readers of the session. */
 export interface Stored {
   /** False: an answer that arrived meanwhile stands, this one was dropped. */
   kept: boolean;
@@ -52,7 +52,7 @@ export class RefreshRepository {
     private readonly notes: NotesRepository,
     private readonly insights: InsightsRepository,
     private readonly seal: SessionSeal,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
     private readonly env: Env,
   ) {}
 
@@ -64,7 +64,7 @@ export class RefreshRepository {
     return {
       set: 'lane = $1',
       values: [EVENT_LANE],
-      ...(isToTell && { afterCommit: () => this.news.tell() }),
+      ...(isToTell && { afterCommit: () => this.feedEvents.publish() }),
     };
   }
 
@@ -134,7 +134,7 @@ export class RefreshRepository {
         reopenedAt,
       ],
     );
-    await this.news.note(tx, id, [
+    await this.feedEvents.note(tx, id, [
       ...(notesChanged ? [{ type: 'session.notes-ready' } as const] : []),
       ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
     ]);
@@ -177,7 +177,7 @@ function released(now: Date): Outcome {
 }
 
 function soon(now: Date): Date {
-  return new Date(now.getTime() + SETTLE_MS);
+  return new Date(now.getTime() + DEBOUNCE_MS);
 }
 
 /** When the next fetch is due of a session that wants one; one that only a pending update wants waits for its end. */

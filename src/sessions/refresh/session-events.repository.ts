@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { applyEvent, type EventView } from '../model/apply-event.js';
-import { feedEventsOf, SessionFeedEvents } from '../model/feed-news.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
+import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { type SessionRow, shownAfterEvent } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';
 
@@ -26,14 +26,14 @@ const FIND_OR_MAKE = `
 export class SessionEventsRepository {
   constructor(
     private readonly platform: PlatformSessions,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
   ) {}
 
   /** Merges an event into its session's row, which is made when there is none. @returns our id */
   async recordEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
     const row = await this.findOrMake(tx, event.sessionId);
     await this.store(tx, row, applyEvent(row, event), event.eventType);
-    await this.news.note(tx, row.id, feedEventsOf(event, row));
+    await this.feedEvents.note(tx, row.id, feedEventsOf(event, row));
     return row.id;
   }
 
@@ -41,18 +41,18 @@ export class SessionEventsRepository {
   async recordMention(tx: PoolClient, sessionId: string): Promise<string> {
     const row = await this.findOrMake(tx, sessionId);
     await this.store(tx, row, row);
-    if (row.is_new) await this.news.note(tx, row.id, [{ type: 'session.created' }]);
+    if (row.is_new) await this.feedEvents.note(tx, row.id, [{ type: 'session.created' }]);
     return row.id;
   }
 
   private async findOrMake(tx: PoolClient, sessionId: string): Promise<SessionRow & { is_new: boolean }> {
-    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [sessionId, SETTLE_MS]);
+    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [sessionId, DEBOUNCE_MS]);
     const [row] = rows;
     if (!row) throw new Error('A session was neither found nor made.');
     return row;
   }
 
-  /** Each event of its own is a change to whoever reads the session: it is shown when the last one came. */
+  /** Each event of its own is a change to readers of the session: it is shown when the last one came. */
   private async store(tx: PoolClient, row: SessionRow, events: EventView, eventType?: SessionEventType): Promise<void> {
     const shown = shownAfterEvent(row, events, { eventType, canFetch: this.platform.canFetchSession });
     await tx.query(

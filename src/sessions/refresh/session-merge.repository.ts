@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { InsightsRepository } from './insights.repository.js';
 
@@ -15,7 +15,7 @@ export interface KnownSession {
   requested: boolean;
 }
 
-/** One row out of two that turned out to be one session: what was asked for, and what events told of. */
+/** One row out of two that turned out to be one session: what was requested, and what events named. */
 @Injectable()
 export class SessionMerge {
   constructor(
@@ -34,19 +34,19 @@ export class SessionMerge {
   }
 
   /**
-   * The request's row takes over all that the heard one holds, which goes; its id stays known as an alias.
+   * The request's row takes over all that the event's one holds, which goes; its id stays known as an alias.
    *
    * @param requested our id of the row that stays
-   * @param heard our id of the row that goes
+   * @param merged our id of the row that goes
    */
-  async mergeInto(tx: PoolClient, requested: string, heard: string): Promise<void> {
+  async mergeInto(tx: PoolClient, requested: string, merged: string): Promise<void> {
     const { rows } = await tx.query<{ session_id: string; error_message: Buffer | null }>(
       'SELECT session_id, error_message FROM sessions WHERE id = $1',
-      [heard],
+      [merged],
     );
     const [row] = rows;
     if (!row) throw new Error('A session vanished while it was merged.');
-    await tx.query('UPDATE sessions SET session_id = NULL WHERE id = $1', [heard]);
+    await tx.query('UPDATE sessions SET session_id = NULL WHERE id = $1', [merged]);
     await tx.query(
       `UPDATE sessions s SET session_id = $3, state = h.state, error_code = h.error_code, error_message = $4,
          provider_user_id = coalesce(h.provider_user_id, s.provider_user_id),
@@ -59,7 +59,7 @@ export class SessionMerge {
          event_provider_user_id = h.event_provider_user_id, event_appointment_id = h.event_appointment_id,
          ai_notes_enabled = h.ai_notes_enabled, ai_notes_started = h.ai_notes_started,
          ai_notes_final = h.ai_notes_final, state_from_events = h.state_from_events, last_event_at = h.last_event_at,
-         news = h.news, news_at = h.news_at, wanted_generation = h.wanted_generation + 1,
+         pending_events = h.pending_events, pending_events_at = h.pending_events_at, wanted_generation = h.wanted_generation + 1,
          fetched_generation = h.fetched_generation, answers = h.answers, fetched_at = h.fetched_at,
          update_until = h.update_until, not_found_at = h.not_found_at,
          due_at = clock_timestamp() + $5 * interval '1 millisecond',
@@ -67,16 +67,16 @@ export class SessionMerge {
        FROM sessions h WHERE s.id = $1 AND h.id = $2`,
       [
         requested,
-        heard,
+        merged,
         row.session_id,
-        this.seal.errorMessage.sealNullable(requested, this.seal.errorMessage.open(heard, row.error_message)),
-        SETTLE_MS,
+        this.seal.errorMessage.sealNullable(requested, this.seal.errorMessage.open(merged, row.error_message)),
+        DEBOUNCE_MS,
       ],
     );
     for (const table of MOVED)
-      await tx.query(`UPDATE ${table} SET session = $1 WHERE session = $2`, [requested, heard]);
-    await this.insights.move(tx, heard, requested);
-    await tx.query('DELETE FROM sessions WHERE id = $1', [heard]);
-    await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [heard, requested]);
+      await tx.query(`UPDATE ${table} SET session = $1 WHERE session = $2`, [requested, merged]);
+    await this.insights.move(tx, merged, requested);
+    await tx.query('DELETE FROM sessions WHERE id = $1', [merged]);
+    await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [merged, requested]);
   }
 }

@@ -13,7 +13,7 @@ export const FETCHES_AT_ONCE = 4;
 
 /** Sessions that are still to be fetched. */
 export interface PendingRefreshes {
-  /** Whose turn comes. */
+  /** Due, and never failed since. */
   pending: number;
   /** Whose last fetch failed; they are tried again by themselves. */
   failing: number;
@@ -25,7 +25,7 @@ const BATCH = 500;
 /** A fetch of another kind has failed, not this one. */
 const WANTED = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
 
-/** Makes sessions due because somebody asks for it. */
+/** Makes sessions due on request. */
 @Injectable()
 export class WantedRefreshes {
   constructor(private readonly database: Database) {}
@@ -40,7 +40,7 @@ export class WantedRefreshes {
   }
 
   /**
-   * Makes every session due that was heard of or changed since a moment, after those that events make due.
+   * Makes every session due with an event or a change since a moment, after those that events make due.
    *
    * @returns how many
    */
@@ -48,18 +48,18 @@ export class WantedRefreshes {
     // A view of that moment is read to its end while the rows are changed beside it, some at a time.
     return this.database.transaction(async (reader) => {
       await reader.query(
-        `DECLARE heard NO SCROLL CURSOR FOR SELECT id FROM sessions
+        `DECLARE changed NO SCROLL CURSOR FOR SELECT id FROM sessions
          WHERE greatest(created_at, updated_at, last_event_at) >= '${since.toISOString()}' AND session_id IS NOT NULL`,
       );
       for (let count = 0; ; ) {
-        const { rows } = await reader.query<{ id: string }>(`FETCH ${BATCH} FROM heard`);
+        const { rows } = await reader.query<{ id: string }>(`FETCH ${BATCH} FROM changed`);
         if (rows.length === 0) return count;
         count += await this.database.transaction((tx) => wantBatch(tx, rows));
       }
     }, 'bulk');
   }
 
-  /** Counts the sessions that have not been fetched since something was last heard of them. */
+  /** Counts the sessions that have not been fetched since the last event of each. */
   async countWanted(): Promise<PendingRefreshes> {
     const { rows } = await this.database.pool.query<PendingRefreshes>(
       `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions

@@ -10,7 +10,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { platformProblem, platformUnclear } from '../../platform/contract/platform-problem.js';
 import { SessionRequestsRepository } from '../create/session-requests.repository.js';
-import { SessionFeedEvents } from '../model/feed-news.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { SessionResponse } from '../read/session-view.js';
 import { RefreshRepository, type Stored } from '../refresh/refresh.repository.js';
@@ -36,7 +36,7 @@ export class SessionUpdates {
     private readonly wanted: WantedRefreshes,
     private readonly reader: SessionReader,
     private readonly notifier: RefreshNotifier,
-    private readonly news: SessionFeedEvents,
+    private readonly feedEvents: SessionFeedEvents,
   ) {}
 
   /**
@@ -79,9 +79,9 @@ export class SessionUpdates {
     });
     const { notesChanged, view } = await this.store(update, session);
     this.notifier.notifySoon();
-    const isNews = notesChanged || session.state === 'Error';
+    const isPublished = notesChanged || session.state === 'Error';
     return afterCommit(
-      () => (isNews ? this.news.tell() : Promise.resolve()).then(() => view),
+      () => (isPublished ? this.feedEvents.publish() : Promise.resolve()).then(() => view),
       () => view,
     );
   }

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import type { FetchTicket } from '../model/apply-fetch.js';
-import { SETTLE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 
 /** The moment that the fourth parameter is from now, in milliseconds. */
 const SOON = `clock_timestamp() + $4 * interval '1 millisecond'`;
@@ -65,7 +65,7 @@ export class UpdatesRepository {
          due_at = CASE WHEN failures > 0 AND fault IS DISTINCT FROM 'gone' THEN coalesce(due_at, ${SOON})
                        ELSE least(due_at, ${SOON}) END
        WHERE id = $1`,
-      [id, until, before, SETTLE_MS],
+      [id, until, before, DEBOUNCE_MS],
     );
   }
 }

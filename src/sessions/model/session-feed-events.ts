@@ -3,11 +3,9 @@ import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { Feed } from '../../feed/feed.js';
 import type { PendingFeedEvents } from '../../feed/feed-event.js';
+import { PendingEventsPublisher } from '../../feed/pending-events.publisher.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import type { EventView } from './apply-event.js';
-
-/** Sessions of one transaction: their rows stay locked until its commit. */
-const BATCH = 50;
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
 const MAY_BE_REQUESTED = `
@@ -15,7 +13,7 @@ const MAY_BE_REQUESTED = `
   WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
     AND r.state IN ('Requested', 'Unknown') AND r.lease_owner IS NOT NULL`;
 
-interface Untold {
+interface PendingRow {
   id: string;
   session_id: string | null;
   partner_appointment_id: string | null;
@@ -23,68 +21,54 @@ interface Untold {
   error_code: string | null;
   notes_revision: number;
   ai_notes_enabled: boolean | null;
-  news: string[];
+  pending_events: string[];
 }
 
 export type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
-/** News as it is noted on a session's row. */
-export interface NotedNews {
+/** An event as it is pending on a session's row. */
+export interface PendingSessionEvent {
   type: SessionFeedEventType;
-  /** As the event said it; what was not told by an event shows what the session's row says. */
+  /** As the platform's event said it; else what the session's row says. */
   aiNotesEnabled?: boolean | null;
 }
 
-/**
- * Tells the EHR what happened to sessions. What changes a session only notes that there is news, for it may be told
- * later: while a request that the session fits is on its way, nobody knows yet under which id the EHR knows it.
- */
+/** What the EHR is told of sessions. */
 @Injectable()
-export class SessionFeedEvents {
-  constructor(
-    private readonly database: Database,
-    private readonly feed: Feed,
-  ) {}
+export class SessionFeedEvents extends PendingEventsPublisher {
+  constructor(database: Database, feed: Feed) {
+    super(database, feed);
+  }
 
-  /** Notes news on a session's row, which must be locked. @param id ours */
-  async note(tx: PoolClient, id: string, news: readonly NotedNews[]): Promise<void> {
-    if (news.length === 0) return;
+  /** Notes pending events on a session's row, which must be locked. @param id ours */
+  async note(tx: PoolClient, id: string, events: readonly PendingSessionEvent[]): Promise<void> {
+    if (events.length === 0) return;
     await tx.query(
-      `UPDATE sessions SET news = news || $2::text[], news_at = coalesce(news_at, clock_timestamp()) WHERE id = $1`,
-      [id, news.map((noted) => JSON.stringify(noted))],
+      `UPDATE sessions SET pending_events = pending_events || $2::text[],
+         pending_events_at = coalesce(pending_events_at, clock_timestamp()) WHERE id = $1`,
+      [id, events.map((event) => JSON.stringify(event))],
     );
   }
 
-  /** Appends to the feed what was noted, until nothing is left. */
-  async tell(): Promise<void> {
-    while ((await this.database.transaction((tx) => this.tellBatch(tx))) === BATCH);
-  }
-
-  private async tellBatch(tx: PoolClient): Promise<number> {
-    const { rows } = await tx.query<Untold>(
+  protected override async take(tx: PoolClient, limit: number): Promise<PendingFeedEvents[][]> {
+    const { rows } = await tx.query<PendingRow>(
       `SELECT id, session_id, partner_appointment_id, state, error_code, notes_revision,
-         ai_notes_enabled, news FROM sessions
-       WHERE news_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
-       ORDER BY news_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
-      [BATCH],
+         ai_notes_enabled, pending_events FROM sessions
+       WHERE pending_events_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
+       ORDER BY pending_events_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+      [limit],
     );
-    if (rows.length === 0) return 0;
-    await tx.query(`UPDATE sessions SET news = '{}', news_at = NULL WHERE id = ANY($1::uuid[])`, [
+    await tx.query(`UPDATE sessions SET pending_events = '{}', pending_events_at = NULL WHERE id = ANY($1::uuid[])`, [
       rows.map((row) => row.id),
     ]);
-    for (const row of rows) {
-      for (const noted of row.news) await this.feed.append(tx, newsOf(row, readNoted(noted)));
-    }
-    return rows.length;
+    return rows.map((row) => row.pending_events.map((event) => shown(row, JSON.parse(event) as PendingSessionEvent)));
   }
 }
 
-/** A bare type was noted by an earlier version of the service. */
-function readNoted(text: string): NotedNews {
-  return text.startsWith('{') ? (JSON.parse(text) as NotedNews) : { type: text as SessionFeedEventType };
-}
-
-function newsOf(row: Untold, { type, aiNotesEnabled = row.ai_notes_enabled }: NotedNews): PendingFeedEvents {
+function shown(
+  row: PendingRow,
+  { type, aiNotesEnabled = row.ai_notes_enabled }: PendingSessionEvent,
+): PendingFeedEvents {
   const more: Partial<Record<SessionFeedEventType, PendingFeedEvents['data']>> = {
     'session.notes-ready': { notesRevision: row.notes_revision },
     'session.failed': { code: row.error_code },
@@ -113,8 +97,8 @@ const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
 export function feedEventsOf(
   { eventType, aiNotesEnabled }: SessionEvent,
   known: Pick<EventView, 'event_state'> & { is_new: boolean },
-): NotedNews[] {
-  const created: NotedNews[] = known.is_new ? [{ type: 'session.created', aiNotesEnabled }] : [];
+): PendingSessionEvent[] {
+  const created: PendingSessionEvent[] = known.is_new ? [{ type: 'session.created', aiNotesEnabled }] : [];
   const isTold = eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done';
   if (eventType === 'SESSION_CREATED' || isTold) return created;
   return [...created, { type: TYPE_OF[eventType], aiNotesEnabled }];
