@@ -6,7 +6,7 @@ import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
 import { NOW } from '../src/imports/parse/read-all.spec-support.js';
 import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolve-providers.spec-support.js';
-import type { LinkFact, ReferenceFact } from '../src/imports/parse/row/import-row.js';
+import type { LinkReference, ResourceReference } from '../src/imports/parse/row/import-row.js';
 import { knownPersonKeys } from '../src/imports/parse/row/reference-key.js';
 import { HASHES_AT_ONCE, ReferencesRepository } from '../src/imports/plan/references.repository.js';
 import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
@@ -64,13 +64,13 @@ const link = fc
     position: fc.constantFrom(0, 0, 1),
   })
   .map(
-    ({ at, ends, ...rest }): LinkFact => ({
+    ({ at, ends, ...rest }): LinkReference => ({
       ...({ type: 'link', form: 'identifier', ...rest } as const),
       ...(at && { at: new Date(at) }),
       ...(ends && { ends: new Date(ends) }),
     }),
   );
-const facts = fc.array(fc.oneof<fc.Arbitrary<ReferenceFact>[]>(alias, role, link, link), {
+const facts = fc.array(fc.oneof<fc.Arbitrary<ResourceReference>[]>(alias, role, link, link), {
   minLength: 20,
   maxLength: 60,
 });
@@ -158,7 +158,7 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
         );
         const aliases = knownBefore.flatMap((externalId) =>
           knownPersonKeys('provider', externalId).map(
-            (one): ReferenceFact => ({ type: 'alias', kind: 'provider', key: one, externalId }),
+            (one): ResourceReference => ({ type: 'alias', kind: 'provider', key: one, externalId }),
           ),
         );
         const window = { now: NOW, ...(encounterSince && { encounterSince }) };

@@ -12,7 +12,7 @@ export interface RemainingCalls {
 export const COUNT_EVERY_MS = 700;
 
 /**
- * The seconds that an import still takes: expected calls ÷ allowed rate, after the rest of a pause. Only its check tells
+ * The seconds that an import still takes: expected calls ÷ allowed rate, after the rest of a pause. Only its check shows
  * whether a person takes the fewest calls or the most; those checked so far are a fair sample, since rows go in shuffled
  * order, and half a person of each sort stands for those before them. Other load is not known.
  */

@@ -31,7 +31,7 @@ export class ImportFiles {
     return files ? (JSON.parse(this.vault.open(filesOf(id), files)) as ImportFile[]) : [];
   }
 
-  /** @returns none, too, while their key is missing, which health tells */
+  /** @returns none, too, while their key is missing, which health reports */
   ignoredColumns(record: { id: string; files: Buffer | null }): IgnoredColumns[] {
     try {
       return this.open(record).flatMap(({ name, ignored = [] }) =>

@@ -1,4 +1,4 @@
-/** What an import may do in the large only when somebody says so. */
+/** What an import may do in the large only with an override. */
 const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
 export type GuardName = (typeof GUARD_NAMES)[number];
 

@@ -19,7 +19,7 @@ export const ROW_OUTCOMES = [
 ] as const;
 export type RowOutcome = (typeof ROW_OUTCOMES)[number];
 
-/** What the plan says of a row. Only the check can tell a create from a link. */
+/** What the plan says of a row. Only the check decides between create and link. */
 export const PLANNED_OUTCOMES = [
   'create-or-link',
   'provider-change',

@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../people/model/person.js';
 import {
   CSV_COLUMNS,
-  type EndFact,
+  type FileSummary,
   type ReadEvent,
   type ReadLimits,
   type ReadRow,
@@ -16,7 +16,7 @@ import type { WorkMeter } from './text/work-meter.js';
 
 const TEXT_FIELDS = ['externalId', 'email', 'firstName', 'lastName'] as const;
 
-/** A record is no longer than so many of the largest cells: reading one takes less than a turn's time. */
+/** A record is no longer than so many of the largest cells: reading one blocks the event loop briefly. */
 const CELLS_IN_RECORD = 4;
 
 function isTextList(value: unknown): value is string[] {
@@ -65,7 +65,7 @@ const DIGITS = '0123456789';
 /** @param json sound JSON */
 function withNumbersQuoted(json: string): string {
   const parts: string[] = [];
-  let told = 0;
+  let copied = 0;
   for (let at = 0; at < json.length; at++) {
     const character = json[at] ?? '';
     if (character === '"') {
@@ -73,11 +73,11 @@ function withNumbersQuoted(json: string): string {
     } else if (character === '-' || DIGITS.includes(character)) {
       const from = at;
       while (`${DIGITS}.+-eE`.includes(json[at + 1] ?? ' ')) at++;
-      parts.push(json.slice(told, from), `"${json.slice(from, at + 1)}"`);
-      told = at + 1;
+      parts.push(json.slice(copied, from), `"${json.slice(from, at + 1)}"`);
+      copied = at + 1;
     }
   }
-  return parts.join('') + json.slice(told);
+  return parts.join('') + json.slice(copied);
 }
 
 /** The person that a record of the right shape is. */
@@ -104,7 +104,7 @@ export async function* readJsonLinesPeople(
   limits: ReadLimits,
   meter: WorkMeter,
 ): AsyncGenerator<ReadEvent> {
-  const account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
+  const account: FileSummary = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   yield { type: 'columns', columns: [...CSV_COLUMNS] };
   const limit = Math.min(limits.row, CELLS_IN_RECORD * limits.cell);
   for await (const { line, text } of linesOf(source, limit, meter)) {

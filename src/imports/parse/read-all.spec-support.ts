@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { readPeople } from './read-people.js';
-import type { EndFact, ReadEvent, ReadOptions, ReadRow, ReferenceFact } from './row/import-row.js';
+import type { FileSummary, ReadEvent, ReadOptions, ReadRow, ResourceReference } from './row/import-row.js';
 
 /** A whole small file, read at once. */
 export interface ReadFile {
   columns: string[];
   rows: ReadRow[];
-  facts: ReferenceFact[];
-  end: EndFact;
+  facts: ResourceReference[];
+  end: FileSummary;
 }
 
 /** Gives bytes out in chunks, as a socket would. */
@@ -29,8 +29,8 @@ export async function readAll(
 ): Promise<ReadFile> {
   const columns: string[] = [];
   const rows: ReadRow[] = [];
-  const facts: ReferenceFact[] = [];
-  let end: EndFact | undefined;
+  const facts: ResourceReference[] = [];
+  let end: FileSummary | undefined;
   const take = (event: ReadEvent): void => {
     if (event.type === 'columns') columns.push(...event.columns);
     else if (event.type === 'row') rows.push(event);

@@ -7,7 +7,7 @@ import { EVENT_COST, WorkMeter } from './text/work-meter.js';
 
 /**
  * Reads one uploaded file as it comes, in constant memory: first its columns, then a row for each person (accepted, or
- * rejected with its line, field, code and hint) with the facts by which references are resolved once all files of the
+ * rejected with its line, field, code and hint) with the references that are resolved once all files of the
  * import are read, last the account of the whole file. A bad row never stops the file.
  *
  * CSV with the kind `fhir` needs a column `kind`: so a file of rejected FHIR rows can come back. JSON lines with the
@@ -15,7 +15,7 @@ import { EVENT_COST, WorkMeter } from './text/work-meter.js';
  *
  * Every character is looked at a few times at most, and the event loop goes round every few milliseconds meanwhile.
  * @param source the bytes, in chunks of any size; its own errors pass through
- * @throws UnreadableFile when the file as a whole is refused, also after rows were told: those count for nothing
+ * @throws UnreadableFile when the file as a whole is refused, also after rows were read: those count for nothing
  */
 export function readPeople(
   source: AsyncIterable<Buffer>,

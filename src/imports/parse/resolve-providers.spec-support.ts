@@ -1,4 +1,4 @@
-import type { AliasFact, LinkFact, ReferenceFact, RoleFact } from './row/import-row.js';
+import type { AliasReference, LinkReference, ResourceReference, RoleReference } from './row/import-row.js';
 
 /** A client's providers, the first being the primary; `unresolved` counts references that mean nobody known. */
 export interface ResolvedProviders {
@@ -44,19 +44,24 @@ function byBytes(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-function inOrder(a: LinkFact & { externalId: string }, b: LinkFact & { externalId: string }): number {
+function inOrder(a: LinkReference & { externalId: string }, b: LinkReference & { externalId: string }): number {
   const newer = (b.at?.getTime() ?? Number.NEGATIVE_INFINITY) - (a.at?.getTime() ?? Number.NEGATIVE_INFINITY);
   return a.rank - b.rank || newer || a.position - b.position || byBytes(a.externalId, b.externalId);
 }
 
 /** The facts that hold: measured by the newest date of the files that is not to come, since an export may be old. */
-function current<Fact extends RoleFact | LinkFact>(facts: Fact[], all: (RoleFact | LinkFact)[], window: CareWindow) {
+function current<Fact extends RoleReference | LinkReference>(
+  facts: Fact[],
+  all: (RoleReference | LinkReference)[],
+  window: CareWindow,
+) {
   const dates = all.flatMap((fact) => [fact.ends, 'at' in fact ? fact.at : undefined]);
   const past = dates.filter((date): date is Date => date !== undefined && date <= window.now);
   const asOf = past.reduce((newest, date) => Math.max(newest, date.getTime()), Number.NEGATIVE_INFINITY);
   const at = Number.isFinite(asOf) ? asOf : window.now.getTime();
   const since = window.encounterSince?.getTime() ?? at - ENCOUNTER_MS;
-  const isOld = (fact: RoleFact | LinkFact) => fact.type === 'link' && fact.rank === 3 && fact.at && +fact.at < since;
+  const isOld = (fact: RoleReference | LinkReference) =>
+    fact.type === 'link' && fact.rank === 3 && fact.at && +fact.at < since;
   return facts.filter((fact) => !(fact.ends && fact.ends.getTime() <= at) && !isOld(fact));
 }
 
@@ -66,10 +71,13 @@ function current<Fact extends RoleFact | LinkFact>(facts: Fact[], all: (RoleFact
  * Care that has ended names nobody. It holds everything in memory: it is the specification of what the import does in SQL.
  * @returns by the clients' external id; clients without any link are absent
  */
-export function resolveProviders(facts: Iterable<ReferenceFact>, window: CareWindow): Map<string, ResolvedProviders> {
-  const aliases: AliasFact[] = [];
-  const roles: RoleFact[] = [];
-  const links: LinkFact[] = [];
+export function resolveProviders(
+  facts: Iterable<ResourceReference>,
+  window: CareWindow,
+): Map<string, ResolvedProviders> {
+  const aliases: AliasReference[] = [];
+  const roles: RoleReference[] = [];
+  const links: LinkReference[] = [];
   for (const fact of facts) {
     if (fact.type === 'alias') aliases.push(fact);
     else if (fact.type === 'role') roles.push(fact);
@@ -84,7 +92,7 @@ export function resolveProviders(facts: Iterable<ReferenceFact>, window: CareWin
     for (const externalId of people.all(practitionerKey)) providers.add(key, externalId);
   }
 
-  const found = new Map<string, { known: (LinkFact & { externalId: string })[]; unresolved: number }>();
+  const found = new Map<string, { known: (LinkReference & { externalId: string })[]; unresolved: number }>();
   for (const link of current(links, dated, window)) {
     const client = people.one(link.clientKey);
     if (client === undefined) continue;

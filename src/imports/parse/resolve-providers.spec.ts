@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { NOW } from './read-all.spec-support.js';
 import { resolveProviders, upsertedProviders } from './resolve-providers.spec-support.js';
-import type { AliasFact, LinkFact, ReferenceFact } from './row/import-row.js';
+import type { AliasReference, LinkReference, ResourceReference } from './row/import-row.js';
 
 const SEED = Number(process.env.SEED);
 
-const provider = (externalId: string, key = externalId): AliasFact => ({
+const provider = (externalId: string, key = externalId): AliasReference => ({
   type: 'alias',
   kind: 'provider',
   key,
   externalId,
 });
-const client: AliasFact = { type: 'alias', kind: 'client', key: 'client', externalId: 'c-1' };
-const link = (providerKey: string, rank: 1 | 2 | 3, year?: number, position = 0): LinkFact => ({
+const client: AliasReference = { type: 'alias', kind: 'client', key: 'client', externalId: 'c-1' };
+const link = (providerKey: string, rank: 1 | 2 | 3, year?: number, position = 0): LinkReference => ({
   type: 'link',
   clientKey: 'client',
   providerKey,
@@ -55,7 +55,7 @@ describe(`a client's providers (SEED=${SEED})`, () => {
   });
 
   it('are found through roles, also where the role names its practitioner by identifier', () => {
-    const facts: ReferenceFact[] = [
+    const facts: ResourceReference[] = [
       { type: 'role', key: 'role-1', practitionerKey: 'npi|1' },
       provider('a', 'npi|1'),
       provider('a', 'Practitioner/a'),
@@ -87,7 +87,7 @@ describe(`a client's providers (SEED=${SEED})`, () => {
 
   it('are not those whose care has ended, nor of encounters long ago, by the newest date of the files', () => {
     const on = (day: string) => new Date(`${day}T00:00:00Z`);
-    const facts: ReferenceFact[] = [
+    const facts: ResourceReference[] = [
       { ...link('a', 2), at: on('1991-01-01'), ends: on('1995-01-01') },
       { ...link('b', 2), at: on('1991-01-01'), ends: on('2030-01-01') },
       { ...link('c', 3), at: on('2019-05-31') },
@@ -118,9 +118,9 @@ describe(`a client's providers (SEED=${SEED})`, () => {
         .tuple(fc.constantFrom('a', 'b', 'c', 'r', 'x'), fc.constantFrom(1, 2, 3), year, fc.nat(2))
         .map((parts) => link(...parts)),
     );
-    const role: ReferenceFact = { type: 'role', key: 'r', practitionerKey: 'd' };
+    const role: ResourceReference = { type: 'role', key: 'r', practitionerKey: 'd' };
     const facts = links.chain((some) => {
-      const all: ReferenceFact[] = [...some, ...known, client, role];
+      const all: ResourceReference[] = [...some, ...known, client, role];
       return fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }));
     });
     fc.assert(

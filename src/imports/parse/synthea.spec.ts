@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import { resolveProviders } from './resolve-providers.spec-support.js';
-import type { ReadEvent, ReadRow, ReferenceFact } from './row/import-row.js';
+import type { ReadEvent, ReadRow, ResourceReference } from './row/import-row.js';
 
 const DATA = join(process.cwd(), '../shared/data');
 const present = existsSync(DATA);
@@ -11,7 +11,7 @@ if (!present) process.stderr.write('LEFT OUT: reading Synthea data, since ../sha
 
 async function read(set: string, resources: string[], idSystems: string[] = []) {
   const rows: ReadRow[] = [];
-  const facts: ReferenceFact[] = [];
+  const facts: ResourceReference[] = [];
   const ends: ReadEvent[] = [];
   for (const resource of resources) {
     const file = createReadStream(join(DATA, set, `${resource}.000.ndjson`)) as AsyncIterable<Buffer>;

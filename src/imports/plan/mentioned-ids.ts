@@ -11,7 +11,7 @@ const INVISIBLE = /\p{Cf}/gu;
  * Every external id that a row may name, wherever it stands: each cell whole, and each part of it that would be a cell
  * if the quotes or the delimiters were others. Of a row that can't be read nobody knows which cell is which.
  *
- * @param raw see `read/raw-row.ts`
+ * @param raw see `parse/row/import-row.ts`
  */
 export function mentionedIds(raw: string): Set<string> {
   const { cells, text } = parseRaw(raw);

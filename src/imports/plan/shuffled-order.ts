@@ -7,7 +7,7 @@ const RANGE = 2 ** 32;
 
 /**
  * Where a row stands in an order that knows nothing of the file's, in which the people of an import go. Files are sorted,
- * by date of admission, say: whoever goes first must not all be old or all be new, for the rest is estimated by them.
+ * by date of admission, say: those who go first must not all be old or all be new, since the rest is estimated by them.
  *
  * @param rowNo from 1, below 2³²
  */

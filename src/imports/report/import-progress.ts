@@ -17,7 +17,7 @@ const SILENCE_MS = 15_000;
 export class ImportProgress {
   constructor(private readonly imports: ImportsService) {}
 
-  /** Shows an import once it needs nobody or somebody. @param seconds to wait at most @throws {Problem} 404 */
+  /** Shows an import once it has ended, or waits for a decision. @param seconds to wait at most @throws {Problem} 404 */
   async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     // Counting many rows again and again would slow down the work that is waited for.
     if (seconds > 0) await pollUntil(seconds, () => this.imports.find(id), isAtRest, signal);

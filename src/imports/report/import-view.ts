@@ -39,11 +39,11 @@ export class ImportResponse {
   deletes!: Record<string, number>;
 
   calls!: ImportCallsResponse;
-  /** Null while it can not be told, and once it ended */
+  /** Null while the end is unknown, and after it */
   etaSeconds!: number | null;
-  /** Why it can not be told: nothing is sent at present */
+  /** Why the end is unknown: nothing is sent at present */
   etaUnknown!: EtaUnknown | null;
-  /** Rows, and people to delete, that somebody has to see to: rejected, failed, in review */
+  /** Rows, and people to delete, that need attention: rejected, failed, in review */
   needAttention!: number;
   /** What the plan does in the large, and its thresholds */
   guards!: Guard[];
@@ -87,7 +87,7 @@ export function showImport(
   };
 }
 
-/** Outcomes that somebody has to do something about. */
+/** Outcomes that need attention. */
 const ATTENTION: readonly RowOutcome[] = ['rejected', 'failed', 'needsReview'];
 
 function attention(counts: Partial<Record<RowOutcome, number>>): number {

@@ -18,7 +18,7 @@ import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { RetryRepository } from '../run/retry.repository.js';
 import { type EtaUnknown, type ImportResponse, showImport } from './import-view.js';
 
-/** What somebody's word changes of an import. */
+/** What an operator's request changes of an import. */
 type Steering = (tx: PoolClient, record: ImportRecord) => Promise<void>;
 
 /** Imports: showing them, and steering them. */
@@ -51,7 +51,7 @@ export class ImportsService {
    * Applies exactly the plan.
    *
    * @param overrides the guards that may be exceeded, by name
-   * @param by who says so, for the audit trail
+   * @param by for the audit trail
    * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing sent
    */
   async apply(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
@@ -62,7 +62,7 @@ export class ImportsService {
   }
 
   /**
-   * Takes up again what failed, is in review, or was skipped because somebody changed it after the plan.
+   * Takes up again what failed, is in review, or was skipped because it was changed after the plan.
    *
    * @param overrides the guards that what is planned anew may exceed, by name
    * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing taken up
@@ -100,7 +100,7 @@ export class ImportsService {
     });
   }
 
-  /** Goes over exceeded guards on somebody's word, which the audit trail keeps. @throws {Problem} 409 `threshold-exceeded` */
+  /** Lets overridden guards pass, which the audit trail records. @throws {Problem} 409 `threshold-exceeded` */
   private async passGuards(
     tx: PoolClient,
     id: string,

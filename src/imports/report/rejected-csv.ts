@@ -52,7 +52,7 @@ function placesOf({ columns, kinds }: FileWithRejects): Map<string, number> {
   return new Map([...others, ...known]);
 }
 
-/** A rejected row as it was read (`raw`, see `read/raw-row.ts`), and why it was rejected. */
+/** A rejected row as it was read (`raw`, see `parse/row/import-row.ts`), and why it was rejected. */
 export interface RejectedLine {
   raw: string;
   line: number;
@@ -92,7 +92,7 @@ function linesCells({ raw, line, code, hint, providers = [] }: RejectedLine, col
  * and a check of the row. Cells that begin like formulas are guarded, so that it is safe to open in a spreadsheet;
  * corrected, it can be imported as it is, since the reader knows it by its last columns and takes the guards off again.
  * A row that comes back as it was is known by its check.
- * @param columns of the file that the rows come from (`ColumnsFact`)
+ * @param columns of the file that the rows come from (`FileColumns`)
  */
 export async function* rejectedCsv(
   columns: readonly string[],

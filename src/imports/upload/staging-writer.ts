@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../../people/model/person.js';
 import type { ImportRequest } from '../model/import-types.js';
-import type { ImportedPerson, ReadRow, ReferenceFact } from '../parse/row/import-row.js';
+import type { ImportedPerson, ReadRow, ResourceReference } from '../parse/row/import-row.js';
 import type { SealedBlock } from './raw-rows.repository.js';
 import type { StagedReference, StagedRow, StagingRepository } from './staging.repository.js';
 
@@ -51,7 +51,7 @@ export class StagingWriter {
     if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
   }
 
-  async reference(fact: ReferenceFact): Promise<void> {
+  async reference(fact: ResourceReference): Promise<void> {
     const referenceNo = ++this.referenceNo;
     const most = this.mostRows * REFERENCES_A_ROW;
     if (referenceNo > most) throw tooMany(most, 'references');

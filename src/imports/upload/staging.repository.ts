@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../../people/model/person.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { Vault } from '../../vault/vault.js';
-import type { AcceptedRow, ImportedPerson, ReferenceFact, RejectedRow } from '../parse/row/import-row.js';
+import type { AcceptedRow, ImportedPerson, RejectedRow, ResourceReference } from '../parse/row/import-row.js';
 import { type RawBlock, RawRowsRepository, type SealedBlock } from './raw-rows.repository.js';
 
 /** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
@@ -23,7 +23,7 @@ type StagedAccepted = RowPlace & {
 /** A row on its way into the database; a rejected one with the kind that it, or else its file, is of. */
 export type StagedRow = StagedAccepted | (RowPlace & { row: RejectedRow; kind: PersonKind | null });
 
-export type StagedReference = ReferenceFact & { referenceNo: number };
+export type StagedReference = ResourceReference & { referenceNo: number };
 
 /** What stands for a reference's key, which may hold a person's identifier: equal keys have equal fingerprints. */
 export function keyFingerprint(vault: Vault, key: string): string {

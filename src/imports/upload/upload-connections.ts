@@ -9,7 +9,7 @@ const PLACES = 4;
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Seconds after which whoever found no place may try again. */
+/** Seconds after which a refused upload may try again. */
 const TRY_AGAIN_SECONDS = 30;
 
 /**

@@ -71,7 +71,7 @@ function better(a: Candidate, b: Candidate): number {
 }
 
 /**
- * Tells how a file is written from its beginning.
+ * How a file is written, judged by its beginning.
  * @param text `BEGINNING_MAX` characters, or the whole file
  */
 export function detectLayout(text: string, kind: ImportKind): CsvLayout {
@@ -91,8 +91,7 @@ const OF_CLIENTS = /^(?:patient|client|member)|(?:birth|dob)|^mrn$|medicalrecord
 const OF_PROVIDERS = /^npi$|nationalprovideridentifier|licen[cs]e|credential|taxonomy/;
 
 /**
- * Whom a CSV file holds as far as its header tells: nobody where it says nothing, several where it says more than one
- * thing. A column `kind` beside the others is that of the project's own file of rejected rows, which holds both.
+ * The kinds that the header of a CSV file shows: none, one, or several where it is ambiguous. A column `kind` beside the others is that of the project's own file of rejected rows, which holds both.
  *
  * @param beginning of the file
  */

@@ -1,6 +1,6 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import {
-  type EndFact,
+  type FileSummary,
   type ImportKind,
   type ReadEvent,
   type ReadLimits,
@@ -47,7 +47,7 @@ class CsvRows {
     const validated = this.unchanged(record.cells, cells, judged) ?? judged;
     if ('person' in validated) return { type: 'row', line, span, raw, ok: true, person: validated.person };
     const externalId = this.cell(cells, 'externalId');
-    // Where the cells don't fit the header, whatever stands under externalId may be another column's.
+    // Where the cells don't fit the header, the value under externalId may be another column's.
     const shifted = misfit?.code === 'cell-count' || validated.rejection.code === 'cell-count';
     const known = !shifted && isImportableId(externalId) ? { externalId } : {};
     return { type: 'row', line, span, raw, ok: false, ...known, ...validated.rejection };
@@ -131,7 +131,7 @@ async function* fromBeginning(source: AsyncIterable<string>): AsyncGenerator<str
 
 /** One CSV file while it is read. */
 class CsvFile {
-  private readonly account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
+  private readonly account: FileSummary = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
   private readonly records: CsvRecords;
   private readonly layout: CsvLayout;
   private header: { first: string | undefined; cells: string; of: CsvHeader } | undefined;
@@ -160,7 +160,7 @@ class CsvFile {
     }
   }
 
-  end(): EndFact {
+  end(): FileSummary {
     if (!this.header) throw new UnreadableFile('empty-file', 1, EMPTY);
     return this.account;
   }

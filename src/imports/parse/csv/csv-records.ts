@@ -103,7 +103,7 @@ export class CsvRecords {
     }
   }
 
-  /** What begins on the physical line from `at` to `end`; undefined: more text is needed to tell. */
+  /** What begins on the physical line from `at` to `end`; undefined: more text is needed. */
   private read(
     buffer: string,
     at: number,

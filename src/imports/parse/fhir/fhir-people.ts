@@ -1,7 +1,7 @@
 import {
   DEFAULT_LIMITS,
-  type EndFact,
   FHIR_COLUMNS,
+  type FileSummary,
   type ReadEvent,
   type ReadOptions,
   type ReadRow,
@@ -25,7 +25,7 @@ const PARTIAL =
 
 /** Counts what a FHIR file holds while it is turned into events. */
 class FhirRows {
-  readonly account: EndFact = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
+  readonly account: FileSummary = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
 
   private readonly idSystems: readonly string[];
   readonly limit: number;
@@ -62,7 +62,7 @@ class FhirRows {
   }
 }
 
-/** The rows and facts of FHIR R4 bulk data, one resource on each line. */
+/** The rows and references of FHIR R4 bulk data, one resource on each line. */
 export async function* readFhirLines(
   source: AsyncIterable<string>,
   options: FhirOptions,
@@ -80,7 +80,7 @@ export async function* readFhirLines(
 }
 
 /**
- * The rows and facts of a FHIR R4 Bundle; a row's line is the one on which its entry begins.
+ * The rows and references of a FHIR R4 Bundle; a row's line is the one on which its entry begins.
  * @throws UnreadableFile when it is no Bundle or its JSON is broken outside its entries
  */
 export async function* readFhirBundle(

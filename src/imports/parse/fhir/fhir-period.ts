@@ -17,7 +17,7 @@ function moment(value: unknown): { begins: Date; over: Date } | undefined {
   return { begins, over };
 }
 
-/** When the first of these periods that tells begins, or else ended. */
+/** When the first of these periods that says so begins, or else ended. */
 export function sinceOf(...periods: unknown[]): Date | undefined {
   for (const period of periods) {
     if (!isJsonObject(period)) continue;

@@ -35,7 +35,7 @@ const SUFFIXES = [
 /** Characters of a written name that are looked at. */
 const TEXT_MAX = 500;
 
-/** What a HumanName tells; `unsplit`: it has text only, of which first and last name can't be told apart safely. */
+/** What a HumanName holds; `unsplit`: it has text only, of which first and last name can't be told apart safely. */
 interface FhirName {
   firstName?: string;
   lastName?: string;
@@ -61,7 +61,7 @@ function isSuffix(word: string): boolean {
 
 /**
  * First and last name out of a written name, where only one reading is possible: two words (`Dr. Ada Osei`), or one on
- * each side of a comma (`Osei, Ada`). With more words nobody can tell a middle name from a second last name.
+ * each side of a comma (`Osei, Ada`). With more words a middle name can't be told from a second last name.
  */
 function splitText(text: string, known: ReadonlySet<string>): { first: string; last: string } | undefined {
   const parts = text
@@ -95,7 +95,7 @@ function fhirName(resource: JsonObject, now: Date): FhirName {
   return written ? { firstName: written.first, lastName: written.last } : { unsplit: text.slice(0, TEXT_MAX) };
 }
 
-/** The first word before the last name; nothing is told by a text that does not end with it. */
+/** The first word before the last name; undefined for a text that does not end with it. */
 function firstBefore(text: string, lastName: string, known: ReadonlySet<string>): string | undefined {
   return text.endsWith(lastName) ? nameWords(text.slice(0, -lastName.length), known)[0] : undefined;
 }
@@ -111,7 +111,7 @@ function place(use: unknown, order: (string | undefined)[]): number {
   return index < 0 ? order.length : index;
 }
 
-/** The best email that is in use: an old or ended address may be somebody else's by now. */
+/** The best email that is in use: an old or ended address may be another person's by now. */
 function bestEmail(resource: JsonObject, kind: PersonKind, now: Date): string | undefined {
   const rank = (point: JsonObject) => (typeof point.rank === 'number' ? point.rank : Number.POSITIVE_INFINITY);
   const later = (point: JsonObject) => Number(!isCurrent(point.period, now));

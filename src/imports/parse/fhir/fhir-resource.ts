@@ -1,10 +1,10 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import {
-  type AliasFact,
-  type LinkFact,
+  type AliasReference,
+  type LinkReference,
   type ReadRow,
-  type ReferenceFact,
-  type RoleFact,
+  type ResourceReference,
+  type RoleReference,
   rawCells,
 } from '../row/import-row.js';
 import { type JsonObject, objectsIn, textIn } from '../row/json-object.js';
@@ -29,13 +29,15 @@ function ownKeys(kind: PersonKind, type: string, resource: JsonObject, fullUrl: 
 }
 
 /** The keys of a Practitioner or Patient; a rejected row has them, too, as long as its external id is one. */
-function aliasFacts(kind: PersonKind, resource: JsonObject, fullUrl: string | undefined, externalId: string) {
+function aliasReferences(kind: PersonKind, resource: JsonObject, fullUrl: string | undefined, externalId: string) {
   const type = kind === 'provider' ? 'Practitioner' : 'Patient';
-  return ownKeys(kind, type, resource, fullUrl).map((key): AliasFact => ({ type: 'alias', kind, key, externalId }));
+  return ownKeys(kind, type, resource, fullUrl).map(
+    (key): AliasReference => ({ type: 'alias', kind, key, externalId }),
+  );
 }
 
 /** Who fills a PractitionerRole, under each of the role's keys; nobody when it is not active any more. */
-function roleFacts(resource: JsonObject, fullUrl: string | undefined): RoleFact[] {
+function roleReferences(resource: JsonObject, fullUrl: string | undefined): RoleReference[] {
   const practitionerKey = referenceKey('provider', resource.practitioner);
   if (!practitionerKey || resource.active === false) return [];
   const keys = ownKeys('provider', 'PractitionerRole', resource, fullUrl).filter((key) => key !== practitionerKey);
@@ -45,27 +47,27 @@ function roleFacts(resource: JsonObject, fullUrl: string | undefined): RoleFact[
 
 function link(
   clientKey: string,
-  rank: LinkFact['rank'],
+  rank: LinkReference['rank'],
   reference: unknown,
   position: number,
-  when: Pick<LinkFact, 'at' | 'ends'> = {},
-): LinkFact[] {
+  when: Pick<LinkReference, 'at' | 'ends'> = {},
+): LinkReference[] {
   const providerKey = referenceKey('provider', reference);
   if (!providerKey) return [];
   return [{ type: 'link', clientKey, providerKey, form: referenceForm(reference), rank, position, ...when }];
 }
 
 /** A Patient's generalPractitioner, in the order given. */
-function generalPractitionerLinks(patient: JsonObject, clientKey: string): LinkFact[] {
+function generalPractitionerLinks(patient: JsonObject, clientKey: string): LinkReference[] {
   const references = objectsIn(patient.generalPractitioner);
   return references.flatMap((reference, position) => link(clientKey, 1, reference, position));
 }
 
 /**
  * The providers that a CareTeam names for its subject: a team that is active, or says nothing of it. Its members, or
- * itself, may have ended: which date that is measured by only the whole import tells.
+ * itself, may have ended: the date that decides follows from the whole import.
  */
-function careTeamLinks(team: JsonObject): LinkFact[] {
+function careTeamLinks(team: JsonObject): LinkReference[] {
   const clientKey = referenceKey('client', team.subject);
   if (!clientKey || ![undefined, 'active'].includes(textIn(team.status))) return [];
   return objectsIn(team.participant).flatMap(({ period, member }, position) => {
@@ -75,7 +77,7 @@ function careTeamLinks(team: JsonObject): LinkFact[] {
 }
 
 /** The providers that an Encounter names for its subject; relatives are none. */
-function encounterLinks(encounter: JsonObject): LinkFact[] {
+function encounterLinks(encounter: JsonObject): LinkReference[] {
   const clientKey = referenceKey('client', encounter.subject);
   if (!clientKey || VOID.includes(textIn(encounter.status))) return [];
   return objectsIn(encounter.participant).flatMap(({ period, individual }, position) => {
@@ -104,7 +106,7 @@ function rawPerson(kind: PersonKind, fields: (string | undefined)[]): string {
   return rawCells([kind, ...fields.map((field) => field ?? ''), '']);
 }
 
-/** What is wrong with a person's resource that no check of its fields could tell. */
+/** What is wrong with a person's resource that no check of its fields shows. */
 function ownFault(resource: JsonObject, unsplit: string | undefined): Rejection | undefined {
   if (isReplaced(resource)) return rejection('merged-record');
   return unsplit === undefined ? undefined : rejection('unsplit-name', { field: 'firstName' });
@@ -114,7 +116,7 @@ function* personEvents(
   kind: PersonKind,
   resource: JsonObject,
   context: ResourceContext,
-): Generator<ReadRow | ReferenceFact> {
+): Generator<ReadRow | ResourceReference> {
   const { unsplit, ...candidate } = fhirPerson(kind, resource, context.idSystems, context.now);
   const { externalId, email, firstName, lastName = unsplit } = candidate;
   const fault = ownFault(resource, unsplit);
@@ -126,25 +128,25 @@ function* personEvents(
   else yield { ...at, ok: false, kind, ...known, ...validated.rejection };
 
   if (known.externalId === undefined) return;
-  const aliases = aliasFacts(kind, resource, context.fullUrl, known.externalId);
+  const aliases = aliasReferences(kind, resource, context.fullUrl, known.externalId);
   yield* aliases;
   const ownKey = aliases[0]?.key;
   if (kind === 'client' && ownKey) yield* generalPractitionerLinks(resource, ownKey);
 }
 
 /**
- * What one FHIR R4 resource says: a row for a Practitioner or Patient with the keys that mean them, facts for a
+ * What one FHIR R4 resource says: a row for a Practitioner or Patient with the keys that mean them, references for a
  * PractitionerRole, CareTeam or Encounter, nothing for other resources.
  * @returns the events; undefined when a rejected row must stand for it, since it is no resource at all
  */
 export function resourceEvents(
   resource: JsonObject,
   context: ResourceContext,
-): Iterable<ReadRow | ReferenceFact> | undefined {
+): Iterable<ReadRow | ResourceReference> | undefined {
   const type = resource.resourceType;
   const kind = personKindOf(type);
   if (kind) return personEvents(kind, resource, context);
-  if (type === 'PractitionerRole') return roleFacts(resource, context.fullUrl);
+  if (type === 'PractitionerRole') return roleReferences(resource, context.fullUrl);
   if (type === 'CareTeam') return careTeamLinks(resource);
   if (type === 'Encounter') return encounterLinks(resource);
   return isOtherResource(type) ? [] : undefined;

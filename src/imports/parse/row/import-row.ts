@@ -33,8 +33,8 @@ export type AcceptedRow = Row & { ok: true; person: ImportedPerson };
 export type RejectedRow = Row & { ok: false; kind?: PersonKind; externalId?: string } & Rejection;
 export type ReadRow = AcceptedRow | RejectedRow;
 
-/** The file's own columns in their order, told before its first row. */
-export interface ColumnsFact {
+/** The file's own columns in their order, before its first row. */
+export interface FileColumns {
   type: 'columns';
   columns: string[];
   /** Those from which nothing is read, as far as their names may be shown. */
@@ -44,7 +44,7 @@ export interface ColumnsFact {
 }
 
 /** A key (see `reference-key.ts`) under which references may mean this person. */
-export interface AliasFact {
+export interface AliasReference {
   type: 'alias';
   kind: PersonKind;
   key: string;
@@ -52,7 +52,7 @@ export interface AliasFact {
 }
 
 /** A key of a PractitionerRole, and the key of the practitioner who fills it. */
-export interface RoleFact {
+export interface RoleReference {
   type: 'role';
   key: string;
   practitionerKey: string;
@@ -60,11 +60,11 @@ export interface RoleFact {
   ends?: Date;
 }
 
-/** How a reference is written; told where it leads to nobody, since it holds nothing personal. */
+/** How a reference is written: shown where it can't be resolved, since it holds nothing personal. */
 export type ReferenceForm = 'Practitioner/…' | 'PractitionerRole/…' | 'urn:uuid:…' | 'urn:oid:…' | 'identifier';
 
 /** A client's provider, as one resource names them. */
-export interface LinkFact {
+export interface LinkReference {
   type: 'link';
   clientKey: string;
   providerKey: string;
@@ -80,13 +80,13 @@ export interface LinkFact {
   position: number;
 }
 
-export type ReferenceFact = AliasFact | RoleFact | LinkFact;
+export type ResourceReference = AliasReference | RoleReference | LinkReference;
 
 /**
  * The account of a file that was read to its end, in units: physical lines, of a Bundle its entries. Every unit is one
  * of these: `header + blank + supporting + (the sum of all rows' span) = units`.
  */
-export interface EndFact {
+export interface FileSummary {
   type: 'end';
   units: number;
   header: number;
@@ -95,7 +95,7 @@ export interface EndFact {
   supporting: number;
 }
 
-export type ReadEvent = ColumnsFact | ReadRow | ReferenceFact | EndFact;
+export type ReadEvent = FileColumns | ReadRow | ResourceReference | FileSummary;
 
 /** Sizes in characters (UTF-16 units). */
 export interface ReadLimits {

@@ -1,6 +1,6 @@
 import { EMAIL_MAX, EXTERNAL_ID_MAX, NAME_MAX, PROVIDERS_MAX } from '../../../people/model/person-rules.js';
 
-/** What a hint may tell beside the rule itself. None of it is taken from a cell. */
+/** What a hint may say beside the rule itself. None of it is taken from a cell. */
 interface Detail {
   field: string;
   limit: number;
@@ -57,7 +57,7 @@ const OF_THE_PLAN: readonly string[] = [
   'unresolved-provider',
 ] satisfies RejectCode[];
 
-/** Whether a row that was rejected for this stays wrong until somebody changes it. */
+/** Whether a row that was rejected for this stays wrong until it is changed. */
 export function isStuckCode(code: string): code is RejectCode {
   return Object.hasOwn(HINTS, code) && !OF_THE_PLAN.includes(code);
 }

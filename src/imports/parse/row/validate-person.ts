@@ -18,7 +18,7 @@ export interface PersonCandidate {
   email?: string;
   firstName?: string;
   lastName?: string;
-  /** Undefined: this source does not tell (FHIR's links do). */
+  /** Undefined: not part of this source (in FHIR, links name them). */
   providers?: string[];
 }
 

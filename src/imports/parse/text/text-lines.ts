@@ -2,8 +2,8 @@ import { ResourceScan } from './resource-scan.js';
 import { LINE_COST, type WorkMeter } from './work-meter.js';
 
 /**
- * Text that waits for more: whoever could make nothing of it gets it again only once it has doubled, or has come to the
- * most that is waited for. So the text that is looked at in vain is no more than the text that came.
+ * Text that waits for more: it is given out again only once it has doubled, or has come to the most that is waited for.
+ * So the text that is looked at in vain is no more than the text that came.
  */
 export class PiledText {
   private pieces: string[] = [];

@@ -9,7 +9,7 @@ export const EVENT_COST = 64;
 /** What a line costs beside its characters, in characters, also one that is blank. */
 export const LINE_COST = 8;
 
-/** Counts what reading a file costs, in characters that were looked at, and lets others have their turn meanwhile. */
+/** Counts what reading a file costs, in characters that were looked at, and yields to the event loop meanwhile. */
 export class WorkMeter {
   /** Since the beginning. */
   total = 0;
