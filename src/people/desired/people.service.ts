@@ -140,29 +140,28 @@ export class PeopleService {
   }
 
   /** One page of people in the order of their external ids. Deleted ones are left out unless asked for. */
-  async list(
-    kind: PersonKind,
-    state: PersonState | undefined,
-    limit: number,
-    after: string | undefined,
-  ): Promise<PersonResponse[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(
-      `SELECT id FROM people WHERE kind = $1 AND external_id > $2
-         AND ($3::person_state IS NULL AND state <> 'deleted' OR state = $3::person_state)
+  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonResponse[]> {
+    return this.select(
+      `kind = $1 AND external_id > $2 AND ($3::person_state IS NULL AND state <> 'deleted' OR state = $3::person_state)
        ORDER BY external_id LIMIT $4`,
-      [kind, after ?? '', state ?? null, limit],
+      [kind, after, state ?? null, limit],
     );
-    return this.views(rows.map((row) => row.id));
   }
 
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(
-      `SELECT id FROM people WHERE state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1)
-         AND ($2::text IS NULL OR external_id = $2) ORDER BY kind, external_id LIMIT 200`,
+    return this.select(
+      `state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1) AND ($2::text IS NULL OR external_id = $2)
+       ORDER BY kind, external_id LIMIT 200`,
       [this.seal.emailFingerprint(email ?? null), externalId ?? null],
     );
-    return this.views(rows.map((row) => row.id));
+  }
+
+  private async select(condition: string, values: unknown[]): Promise<PersonResponse[]> {
+    const { pool } = this.database;
+    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM people WHERE ${condition}`, values);
+    const ids = rows.map(({ id }) => id);
+    return (await this.people.loadMany(pool, ids)).map((row) => this.view(row));
   }
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */
@@ -200,11 +199,6 @@ export class PeopleService {
     const row = await this.people.find(tx, key, true);
     if (!row) throw notFound(key.kind);
     return row;
-  }
-
-  private async views(ids: string[]): Promise<PersonResponse[]> {
-    const rows = await this.people.loadMany(this.database.pool, ids);
-    return rows.map((row) => this.view(row));
   }
 
   private view(row: PersonRow): PersonResponse {

@@ -3,24 +3,19 @@ import type { Attempt, Person, Refusal, RoleFit } from './person.js';
 
 /** What a user-management call came to. */
 export type Answer =
-  | { kind: 'absent' }
+  | { kind: PlainAnswer }
   | { kind: 'exists'; userId: string; heldByAnother: boolean; role: RoleFit }
-  | { kind: 'created'; userId: string; heldByAnother: boolean }
-  | { kind: 'applied' }
-  | { kind: 'deleted' }
-  /** The user is gone: a 404 that could as well tell of a wrong address is refused for all instead. */
-  | { kind: 'not-found' }
-  | { kind: 'rejected' }
-  /** 409 to a create with an email: somebody has it, whatever the check said. */
-  | { kind: 'conflict' }
-  | { kind: 'forbidden' }
-  | { kind: 'refused-for-all' }
-  | { kind: 'rate-limited' }
-  | { kind: 'not-sent' }
-  | { kind: 'unreachable' }
-  | { kind: 'unknown' };
+  | { kind: 'created'; userId: string; heldByAnother: boolean };
 
-/** A call that is granted: its row in the log, and from when on what it did can no longer be done late. */
+/**
+ * `not-found`: the user is gone; a 404 that may tell of a wrong address is refused for all instead. `conflict`: 409 to a
+ * create with an email, so that somebody has it, whatever the check said.
+ */
+export type PlainAnswer =
+  | ('absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict')
+  | ('forbidden' | 'refused-for-all' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
+
+/** A call that is granted: its row in the log, and the moment from which on it can take no more effect. */
 export interface GrantedCall {
   callId: string;
   now: Date;
@@ -40,9 +35,7 @@ export interface AnsweredCall extends GrantedCall {
 /** Creates without an answer in a row after which a human being must look: the last waits of an hour are over then. */
 export const LOST_CREATES_MAX = 13;
 
-/**
- * What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost.
- */
+/** What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost. */
 export function applyGrant(person: Person, step: CallStep, { callId, now, lookUpAt }: GrantedCall): Person {
   const attempt: Attempt = { callId, operation: step.operation, email: person.email, lookUpAt };
   const earlier = person.attempt?.operation === step.operation ? person.attempt : null;
@@ -53,7 +46,7 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
     case 'createClient':
       return { ...person, attempt, checkedAbsentAt: null, givenPrimary: step.providerUserIds?.[0] ?? null };
     case 'setClientProviders':
-      // An earlier list may still be done after this one: this one's answer will not settle that.
+      // An earlier list may still take effect after this one, whose answer does not settle that.
       return {
         ...person,
         attempt: earlier && now < earlier.lookUpAt ? { ...earlier, lookUpAt } : attempt,
@@ -77,32 +70,31 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
 function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
   const calm: Person = { ...known, failures: 0, retryAt: null };
-  // That the platform answers is all that was asked; whatever it says is no word on this client.
-  if (step.subject === 'primary' && SAYS_SOMETHING.includes(answer.kind)) return calm;
+  // That the platform answers is all that was asked; what it says is not about this client.
+  if (step.subject === 'primary' && READABLE.includes(answer.kind)) return calm;
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
-      // The faults of a create before it are not over yet: else it would be made again without a pause.
+      // The faults of a create before it count on: else it would be made again without a pause.
       const { failures } = person;
       const absent: Person = { ...calm, failures, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
-      return step.subject === 'attempted' && person.wanted ? heldBack(absent, call) : absent;
+      return step.subject === 'attempted' && person.wanted ? backedOff(absent, call) : absent;
     }
     case 'exists':
-      // By an email that may be another's by now, or linked meanwhile: a user of somebody else is neither linked nor
-      // deleted.
+      // The email may be another's by now, or the person linked: another's user is neither linked nor deleted.
       if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
       if (person.platformUserId !== null)
         return isSecondUser(person, answer) ? { ...calm, review: 'second-user' } : calm;
       if (answer.role === 'differs') return { ...calm, attempt: null, review: 'role-mismatch' };
-      // Whoever is found by the email of a lost create is whom it made.
+      // The user found by the email of a lost create is the one it made.
       if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
       return mapped({ ...calm, givenPrimary: null, roleKnown: answer.role === 'fits' }, answer, null);
     case 'created':
-      // The platform told meanwhile of another user with this person's id: which of the two is right, it can't tell.
+      // An event has linked another user with this person's id: which of the two is right can't be told here.
       if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
         return { ...calm, review: 'second-user' };
       }
-      // After a create the platform's list is the primary alone (trap 7).
+      // After a create the platform's list is the primary alone.
       return mapped({ ...calm, roleKnown: true }, answer, step.providerUserIds ?? []);
     case 'applied':
       return { ...calm, appliedProviders: step.providerUserIds ?? [] };
@@ -133,41 +125,41 @@ function isSecondUser({ platformUserId }: Person, found: Answer & { kind: 'exist
   return found.userId !== platformUserId && !found.heldByAnother && found.role !== 'differs';
 }
 
-/** A create that is lost again and again is tried ever more rarely, and in the end it is a human being's. */
-function heldBack(person: Person, { createAgainAt }: AnsweredCall): Person {
+/** A create that is lost again and again is tried ever more rarely, and in the end needs a review. */
+function backedOff(person: Person, { createAgainAt }: AnsweredCall): Person {
   if (person.lostCreates === 0) return person;
   if (person.lostCreates < LOST_CREATES_MAX) return { ...person, retryAt: createAgainAt };
   return { ...person, review: 'create-unanswered' };
 }
 
-/** A fault tells nothing of who may call; any other answer of the operation ends an earlier refusal. */
+/** A transient fault says nothing of who may call; any other answer of the operation ends an earlier refusal. */
 function refusalAfter({ refusal }: Person, { operation }: CallStep, { kind }: Answer, now: Date): Refusal | null {
   if (kind === 'forbidden' || kind === 'refused-for-all') return { operation, at: now };
-  if (TELLS_NOTHING.includes(kind) || refusal?.operation !== operation) return refusal;
+  if (TRANSIENT.includes(kind) || refusal?.operation !== operation) return refusal;
   return null;
 }
 
-const TELLS_NOTHING: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 'unknown'];
+const TRANSIENT: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 'unknown'];
 
-const SAYS_SOMETHING: Answer['kind'][] = ['absent', 'exists', 'rejected', 'forbidden'];
+const READABLE: Answer['kind'][] = ['absent', 'exists', 'rejected', 'forbidden'];
 
 /** The call is known to be done or not done; an earlier one may still be open. */
 function settled(person: Person, callId: string): Person {
   const { attempt } = person;
   if (attempt?.callId !== callId) return person;
-  // A delete stood in for whatever list was open before it; should the client stay, its list is sent once more.
+  // A delete replaced the list that was open before it; should the client stay, its list is sent once more.
   const reopened = attempt.operation === 'deleteUser' && person.kind === 'client';
   return { ...person, attempt: reopened ? { ...attempt, operation: 'setClientProviders' } : null };
 }
 
 function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpAt }: AnsweredCall): Person {
-  const struck: Person = { ...person, failures: person.failures + 1, retryAt };
-  if (!person.attempt || step.operation === 'checkUser') return struck;
+  const failed: Person = { ...person, failures: person.failures + 1, retryAt };
+  if (!person.attempt || step.operation === 'checkUser') return failed;
   if (step.operation === 'setClientProviders' || step.operation === 'deleteUser') {
-    return { ...struck, attempt: { ...person.attempt, lookUpAt } };
+    return { ...failed, attempt: { ...person.attempt, lookUpAt } };
   }
   if (person.attempt.callId !== callId) return person;
-  // Without an email no check can tell: a person decides, and has nothing to wait for.
+  // Without an email no check can tell: a human being decides, and has nothing to wait for.
   const lostCreates = person.lostCreates + 1;
   return {
     ...person,

@@ -13,7 +13,7 @@ export interface CallStep {
   providerUserIds?: string[];
 }
 
-/** Whether a call makes a user: the one kind that must not be made twice. */
+/** Whether a call creates a user: the one kind that must not be made twice. */
 export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
   return operation === 'createProvider' || operation === 'createClient';
 }
@@ -37,10 +37,8 @@ export type Step = CallStep | ClaimStep | RestStep;
 export const CHECK_FRESH_MS = 10 * 60_000;
 
 /**
- * The single step that brings a person from what is known to what is wanted (spec, Sync rules 1 to 4).
- *
- * Pure: the same person and surroundings give the same step. Whoever takes the step merges its outcome with
- * `applyGrant` and `applyAnswer`, and asks again.
+ * The single step that brings a person from what is known to what is wanted (spec, Sync rules 1 to 4). Pure: the same
+ * person and context give the same step. `applyGrant` and `applyAnswer` merge its outcome, and the next one is decided.
  */
 export function nextStep(person: Person, context: DecisionContext): Step {
   if (person.fault) return rest('failed', person.fault);
@@ -58,7 +56,7 @@ function towardsPresence(person: Person, context: DecisionContext): Step {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
-  // A lost create without an email costs a human being's time: first it is asked whether the platform answers at all.
+  // Only a human being can clear up a lost create without an email: first a check shows whether the platform answers.
   if (person.email === null && context.answersMissing) {
     return call(person, 'checkUser', 'pending', { subject: 'primary' });
   }
@@ -66,14 +64,14 @@ function towardsPresence(person: Person, context: DecisionContext): Step {
 }
 
 function mirrored(person: Person, context: DecisionContext): Step {
-  // A delete that may have been done is seen through: only then is it known that the person must be made anew.
+  // A delete that may have been done is completed: only then is it known that the person must be created anew.
   if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
   if (person.kind === 'provider') return rest('synced', null);
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   const wanted = wantedList(context);
   if (person.appliedProviders !== null && sameList(person.appliedProviders, wanted)) {
     if (!person.attempt) return rest('synced', null);
-    // An earlier list without an answer may still be done over this one: this one is sent again when it no longer can.
+    // An earlier list without an answer may still replace this one, which is sent again when it no longer can.
     if (context.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
   }
   return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
@@ -90,7 +88,7 @@ function towardsAbsence(person: Person, context: DecisionContext): Step {
   return rest('deleted', null);
 }
 
-/** Whether a client's user may be anybody's: it was found by an email, and the platform never told its role. */
+/** Whether a client's user may be another's: it was found by an email, and its role is not known. */
 export function isFoundByEmailAlone(person: Person): boolean {
   return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
 }

@@ -50,7 +50,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
   const applied = row.sealed.appliedProfile && seal.open(row, row.sealed.appliedProfile);
   const stuck = !isConfigured && (row.state === 'pending' || row.state === 'deleting');
   const code = stuck ? 'not-configured' : row.state === 'synced' || row.state === 'deleted' ? null : row.errorCode;
-  const text = row.sealed.errorText && !stuck ? seal.openErrorText(row, row.sealed.errorText) : undefined;
+  const text = row.sealed.errorText && !stuck ? seal.openText(row, 'error_text', row.sealed.errorText) : undefined;
   return {
     externalId: row.externalId,
     kind: row.kind,
@@ -58,7 +58,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     ...(row.kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
     platformUserId: row.person.platformUserId,
     origin: row.origin,
-    inviteUrl: row.sealed.inviteUrl && seal.openInviteUrl(row, row.sealed.inviteUrl),
+    inviteUrl: row.sealed.inviteUrl && seal.openText(row, 'invite_url', row.sealed.inviteUrl),
     sync: {
       state: row.state,
       step: row.step,

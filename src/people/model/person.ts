@@ -10,7 +10,7 @@ export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-r
 export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Whether the role that the platform told of a user is the person's; null: it never told. */
+/** Whether a user's role on the platform is the person's; null: it is not known. */
 export type RoleFit = 'fits' | 'differs' | null;
 
 /** The keyed fingerprint of an email address, in hex. */

@@ -16,6 +16,8 @@ export interface PersonKey {
   externalId: string;
 }
 
+type TextColumn = 'invite_url' | 'error_text';
+
 /** The one spelling of an email by which two are the same: composed (NFC), without outer blanks, in lower case. */
 export function normaliseEmail(email: string): string {
   return email.trim().normalize('NFC').toLowerCase();
@@ -50,23 +52,16 @@ export class ProfileSeal {
     return email === null ? null : this.vault.fingerprint('email', normaliseEmail(email));
   }
 
-  sealInviteUrl(key: PersonKey, inviteUrl: string): Buffer {
-    return this.vault.seal(place(key, 'invite_url'), inviteUrl);
+  /** Seals what the platform gave or said of a person. */
+  sealText(key: PersonKey, column: TextColumn, text: string): Buffer {
+    return this.vault.seal(place(key, column), text);
   }
 
-  openInviteUrl(key: PersonKey, sealed: Uint8Array): string {
-    return this.vault.open(place(key, 'invite_url'), sealed);
-  }
-
-  sealErrorText(key: PersonKey, text: string): Buffer {
-    return this.vault.seal(place(key, 'error_text'), text);
-  }
-
-  openErrorText(key: PersonKey, sealed: Uint8Array): string {
-    return this.vault.open(place(key, 'error_text'), sealed);
+  openText(key: PersonKey, column: TextColumn, sealed: Uint8Array): string {
+    return this.vault.open(place(key, column), sealed);
   }
 }
 
-function place(key: PersonKey, column: string): SealedPlace {
+function place(key: PersonKey, column: TextColumn | 'profile'): SealedPlace {
   return { table: 'people', column, row: `${key.kind}/${key.externalId}` };
 }

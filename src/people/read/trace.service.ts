@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
-import { nextStep, type Step } from '../model/next-step.js';
+import { isCreate, nextStep, type Step } from '../model/next-step.js';
 import type { DecisionContext, Person } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import type { PersonKey } from '../model/profile.js';
@@ -35,7 +35,7 @@ export interface Trace {
   history: TracedCall[];
 }
 
-/** Shows for one person what is wanted, what is known, what comes next and why, and the history of its calls. */
+/** Shows of one person what is wanted, what is known, what comes next and why, and the history of its calls. */
 @Injectable()
 export class TraceService {
   constructor(
@@ -43,36 +43,36 @@ export class TraceService {
     private readonly people: PeopleRepository,
   ) {}
 
-  /** @throws {Problem} 404 when nobody ever named this person */
+  /** @throws {Problem} 404 when the EHR never named this person */
   async trace(key: PersonKey): Promise<Trace> {
     const row = await this.people.find(this.database.pool, key);
-    if (!row)
-      throw new Problem(
-        404,
-        `${key.kind}-not-found`,
-        `No ${key.kind} with this external id is known; check the id and the kind.`,
-      );
+    if (!row) {
+      const detail = `No ${key.kind} with this external id is known; check the id and the kind.`;
+      throw new Problem(404, `${key.kind}-not-found`, detail);
+    }
     const { person, context } = row;
+    const { attempt } = person;
     const { rows: history } = await this.database.pool.query<TracedCall>(
       `SELECT granted_at AS at, operation, lane, status, outcome, duration_ms AS "durationMs"
        FROM platform_calls WHERE person_id = $1 ORDER BY id DESC LIMIT 100`,
       [row.id],
     );
+    const providers = context.providers.map(({ externalId, platformUserId }) => ({
+      externalId,
+      mirrored: platformUserId !== null,
+    }));
     return {
       externalId: row.externalId,
       kind: row.kind,
       state: row.state,
-      wanted: {
-        present: person.wanted,
-        hasEmail: person.email !== null,
-        providers: context.providers.map(({ externalId, platformUserId }) => ({
-          externalId,
-          mirrored: platformUserId !== null,
-        })),
-      },
+      wanted: { present: person.wanted, hasEmail: person.email !== null, providers },
       known: {
         platformUserId: person.platformUserId,
-        unsettledCreate: unsettledCreate(person.attempt),
+        // A list or a deletion may be open, too; those are sent again without a check.
+        unsettledCreate:
+          attempt && isCreate(attempt)
+            ? { hasEmail: attempt.email !== null, lookUpAt: attempt.lookUpAt.toISOString() }
+            : null,
         checkedAbsentAt: person.checkedAbsentAt?.toISOString() ?? null,
         appliedProviders: person.appliedProviders,
         emailClaim: person.email === null ? null : context.claim,
@@ -84,11 +84,12 @@ export class TraceService {
   }
 }
 
-/** A list or a deletion may be open, too; those are sent again, and need nobody to look. */
-function unsettledCreate(attempt: Person['attempt']): Trace['known']['unsettledCreate'] {
-  if (attempt?.operation !== 'createProvider' && attempt?.operation !== 'createClient') return null;
-  return { hasEmail: attempt.email !== null, lookUpAt: attempt.lookUpAt.toISOString() };
-}
+const CHECKS = {
+  wanted: 'Nobody is created before a check.',
+  attempted: 'A create got no answer; the email tells whether it was done.',
+  primary:
+    'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.',
+};
 
 function explain(step: Step, person: Person): Trace['nextStep'] {
   if (step.do === 'claim')
@@ -98,12 +99,7 @@ function explain(step: Step, person: Person): Trace['nextStep'] {
     return { what: 'none', why, notBefore: step.until?.toISOString() ?? null };
   }
   const why = {
-    checkUser:
-      step.subject === 'attempted'
-        ? 'A create got no answer; the email tells whether it was done.'
-        : step.subject === 'primary'
-          ? 'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.'
-          : 'Nobody is created before a check.',
+    checkUser: CHECKS[step.subject ?? 'wanted'],
     createProvider: 'The platform does not know this email.',
     createClient:
       person.email === null ? 'Without an email there is nothing to check.' : 'The platform does not know this email.',

@@ -6,7 +6,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CallOptions } from '../../platform/http/platform-http.js';
 import type { CallOutcome } from '../../platform/rate-limit/rate-limiter.repository.js';
-import type { Answer } from '../model/apply-answer.js';
+import type { PlainAnswer } from '../model/apply-answer.js';
 import { type CallStep, isCreate } from '../model/next-step.js';
 import type { PersonRow } from '../model/person-row.js';
 import { type Profile, ProfileSeal } from '../model/profile.js';
@@ -24,11 +24,8 @@ export interface CallResult {
 
 /** An answer as the platform gives it: whose user it is, and whose a refusal is, only the database can tell. */
 export type CallAnswer =
-  | Exclude<Answer, { kind: 'exists' } | { kind: 'created' } | { kind: 'forbidden' } | { kind: 'refused-for-all' }>
-  | { kind: 'exists'; userId: string }
-  | { kind: 'created'; userId: string }
-  | { kind: 'unauthorized' }
-  | { kind: 'wrong-address' };
+  | { kind: Exclude<PlainAnswer, 'forbidden' | 'refused-for-all'> | 'unauthorized' | 'wrong-address' }
+  | { kind: 'exists' | 'created'; userId: string };
 
 const nothingSent = (kind: 'not-sent' | 'unreachable', outcome: string, errorCode: string | null): CallResult => ({
   answer: { kind },

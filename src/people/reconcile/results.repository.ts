@@ -139,8 +139,8 @@ export class CallResultsRepository {
     const isMapped = row.person.platformUserId === null && person.platformUserId !== null;
     const { errorText, inviteUrl } = result;
     return {
-      error_text: errorText === null ? null : this.seal.sealErrorText(row, errorText),
-      ...(inviteUrl !== null && { invite_url: this.seal.sealInviteUrl(row, inviteUrl) }),
+      error_text: errorText === null ? null : this.seal.sealText(row, 'error_text', errorText),
+      ...(inviteUrl !== null && { invite_url: this.seal.sealText(row, 'invite_url', inviteUrl) }),
       ...(person.platformUserId === null && { invite_url: null }),
       ...(isMapped && {
         origin: isAttempted || result.answer.kind === 'created' ? 'created' : 'linked',
