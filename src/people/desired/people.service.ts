@@ -92,7 +92,7 @@ export class PeopleService {
     });
   }
 
-  /** Shows a person, waiting until it is settled or needs somebody. @param seconds to wait at most */
+  /** Shows a person, waiting until it is settled or needs a review. @param seconds to wait at most */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
       const row = await this.people.find(this.database.pool, key);

@@ -18,7 +18,7 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
 /**
  * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
  * side. This settles a client whose create got no answer. A user that names nobody is listed as unknown to the EHR. Of a
- * user that is linked already the role counts: one that was found by an email alone and has another is somebody else's.
+ * user that is linked already the role counts: one that was found by an email alone and has another role is another's.
  */
 @Injectable()
 @HandlesEvents('USER_CREATED')

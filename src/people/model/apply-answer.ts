@@ -8,15 +8,15 @@ export type Answer =
   | { kind: 'created'; userId: string; heldByAnother: boolean };
 
 /**
- * `not-found`: the user is gone; a 404 that may tell of a wrong address is refused for all instead. `conflict`: 409 to a
- * create with an email, so that somebody has it, whatever the check said.
+ * `not-found`: the user is gone; a 404 of what may be a wrong address is refused for all instead. `conflict`: 409 to a
+ * create with an email, which is in use whatever the check said.
  */
 export type PlainAnswer =
   | ('absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict')
   | ('forbidden' | 'refused-for-all' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
 
 /** A call that is granted: its row in the log, and the moment from which on it can take no more effect. */
-export interface GrantedCall {
+interface GrantedCall {
   callId: string;
   now: Date;
   lookUpAt: Date;
@@ -90,7 +90,7 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
       if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
       return mapped({ ...calm, givenPrimary: null, roleKnown: answer.role === 'fits' }, answer, null);
     case 'created':
-      // An event has linked another user with this person's id: which of the two is right can't be told here.
+      // An event has linked another user with this person's id: which of the two is right is not known here.
       if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
         return { ...calm, review: 'second-user' };
       }
@@ -159,7 +159,7 @@ function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpA
     return { ...failed, attempt: { ...person.attempt, lookUpAt } };
   }
   if (person.attempt.callId !== callId) return person;
-  // Without an email no check can tell: a human being decides, and has nothing to wait for.
+  // Without an email no check can find the user: a human being decides, and has nothing to wait for.
   const lostCreates = person.lostCreates + 1;
   return {
     ...person,

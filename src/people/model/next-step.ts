@@ -19,12 +19,12 @@ export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
 }
 
 /** Take the email's claim, then ask again. */
-export interface ClaimStep {
+interface ClaimStep {
   do: 'claim';
 }
 
 /** Nothing to call now; with `until`, look again then. */
-export interface RestStep {
+interface RestStep {
   do: 'rest';
   state: PersonState;
   code: string | null;

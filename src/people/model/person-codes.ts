@@ -28,7 +28,7 @@ const FAULTS = {
 };
 export type Fault = keyof typeof FAULTS;
 
-/** Why an operation is stopped for everybody: 403s, answers that tell of a wrong address, or no readable answers. */
+/** Why an operation is stopped for everybody: 403s, answers of a wrong address, or no readable answers. */
 const STOPS = {
   'platform-unauthorized':
     'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',

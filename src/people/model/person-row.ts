@@ -3,9 +3,8 @@ import { newestOutcomes, UNANSWERED } from '../../platform/rate-limit/rate-limit
 import type { Lease } from '../../queue/due-rows/lease.js';
 import type { DecisionContext, Operation, Person, PersonKind, PersonState, WantedProvider } from './person.js';
 
-/** How a person came by its user: made here, found by the email, told by the platform, or linked by a human being. */
-export const ORIGINS = ['created', 'linked', 'event', 'resolved'] as const;
-export type Origin = (typeof ORIGINS)[number];
+/** How a person came by its user: made here, found by the email, named by an event, or linked manually. */
+export type Origin = 'created' | 'linked' | 'event' | 'resolved';
 
 /** A person's row with everything that its next step depends on. */
 export interface PersonRow {
@@ -39,7 +38,7 @@ export interface PersonRow {
 }
 
 /** The observed side of a person: what the EHR says is never stored with it. */
-export type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
+type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
 
 /** The observed side in its columns. @param listed the list as last known, kept while it is not known */
 export function toColumns({ attempt, refusal, ...known }: Known, listed: string[]) {

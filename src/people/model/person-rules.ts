@@ -31,7 +31,7 @@ export function isPersonName(value: unknown): value is string {
 
 /**
  * An email address that a mail server could know: one @, something before it, a domain behind it, no blanks. Accents
- * (RFC 6531), apostrophes and plus signs are allowed; the platform has the last word.
+ * (RFC 6531), apostrophes and plus signs are allowed; the platform may refuse more.
  */
 export function isEmailAddress(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > EMAIL_MAX) return false;

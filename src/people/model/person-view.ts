@@ -34,7 +34,7 @@ export class PersonResponse {
   /** Clients only; the first is the primary */
   providers?: string[];
   platformUserId!: string | null;
-  /** How the person came by this user: made here, found by its email, told by an event, or linked by hand */
+  /** How the person came by this user: made here, found by its email, named by an event, or linked by hand */
   origin!: Origin | null;
   inviteUrl!: string | null;
   sync!: SyncResponse;
@@ -70,21 +70,21 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
 }
 
 /** A field of a person that the platform takes once, at its creation, and has no operation to change. */
-export type FixedField = keyof Profile | 'primaryProvider';
+type FixedField = keyof Profile | 'primaryProvider';
 
 /** How the platform's copy of a person compares with what is wanted now, as far as this service gave it. */
-export interface PlatformCopy {
+interface PlatformCopy {
   /** Changed since the platform was given them. */
   notPushable: FixedField[];
-  /** What the platform holds there was never seen: somebody else made the user. */
+  /** What the platform holds there was never seen: this service did not make the user. */
   unknownThere: FixedField[];
 }
 
 const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
 
 /**
- * Compares what is wanted with what the platform was given. A user who was found by its email had that email then, and
- * names that nobody told; of a user whom an event or a human being named nothing is known, unless a lost create made it.
+ * Compares what is wanted with what the platform was given. Of a user that was found by its email only that email is
+ * known; of one that an event or a human being named nothing, unless a lost create made it.
  *
  * @param given the profile with which the user was made or found; null: neither
  */

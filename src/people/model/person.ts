@@ -1,6 +1,6 @@
 import type { Fault, Review } from './person-codes.js';
 
-/** A provider (a clinician) or a client (a patient), as the platform tells them apart. */
+/** A provider (a clinician) or a client (a patient), as the platform distinguishes them. */
 export type PersonKind = 'provider' | 'client';
 
 /** What the EHR is shown of a person's way into the platform. */
@@ -14,7 +14,7 @@ export type Operation = (typeof OPERATIONS)[number];
 export type RoleFit = 'fits' | 'differs' | null;
 
 /** The keyed fingerprint of an email address, in hex. */
-export type Fingerprint = string;
+type Fingerprint = string;
 
 /** A create, a delete or a list that may have reached the platform and whose outcome is not settled. */
 export interface Attempt {
@@ -40,14 +40,14 @@ export interface Person {
   wanted: boolean;
   email: Fingerprint | null;
   platformUserId: string | null;
-  /** Whether the user is known to be of this kind: made here, told by the platform, or vouched for by a human being. */
+  /** Whether the user is known to be of this kind: made here, named by an event, or confirmed by a human being. */
   roleKnown: boolean;
   /** The primary provider that the client's create named, as a platform user id; null: not known. */
   givenPrimary: string | null;
   attempt: Attempt | null;
   /** Creates in a row that got no answer; a check that finds nobody does not end the row. */
   lostCreates: number;
-  /** Whether the last create was answered that somebody is there already, and the email was not found since. */
+  /** Whether the last create got a 409, and the email was not found since. */
   conflicted: boolean;
   /** When the platform last said that the wanted email is unknown to it. */
   checkedAbsentAt: Date | null;

@@ -58,7 +58,7 @@ export interface StuckPerson {
 }
 
 /** People of one kind in one state, and how many of them are stuck. */
-export interface PeopleCount {
+interface PeopleCount {
   kind: PersonKind;
   state: PersonState;
   people: number;

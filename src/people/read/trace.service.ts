@@ -8,7 +8,7 @@ import type { PersonKey } from '../model/profile.js';
 import { PeopleRepository } from '../store/people.repository.js';
 
 /** One call in a person's history. */
-export interface TracedCall {
+interface TracedCall {
   at: string;
   operation: string;
   lane: string;

@@ -22,7 +22,7 @@ export interface CallResult {
   inviteUrl: string | null;
 }
 
-/** An answer as the platform gives it: whose user it is, and whose a refusal is, only the database can tell. */
+/** An answer as the platform gives it: whose user it names, and whose a refusal is, only the database knows. */
 export type CallAnswer =
   | { kind: Exclude<PlainAnswer, 'forbidden' | 'refused-for-all'> | 'unauthorized' | 'wrong-address' }
   | { kind: 'exists' | 'created'; userId: string };

@@ -24,7 +24,7 @@ interface Flight {
   grantedAt: number;
   reply: Reply | null;
   address: string;
-  /** The worker hangs and stores the answer whenever it wakes up. */
+  /** The worker hangs and stores the answer late. */
   hangs: boolean;
 }
 
@@ -51,8 +51,8 @@ export class MirrorModel extends ReconcilerChanges {
     this.address = isRight ? RIGHT_ADDRESS : 'wrong';
   }
 
-  /** One worker asks for a turn and gets the `choice`th of the people who are due. */
-  turn(choice: number, weather: Weather, hangs: boolean): void {
+  /** One worker claims the `choice`th of the people who are due. */
+  claim(choice: number, weather: Weather, hangs: boolean): void {
     this.wait(1);
     const due = this.due();
     const row = due[choice % Math.max(1, due.length)];
@@ -81,7 +81,7 @@ export class MirrorModel extends ReconcilerChanges {
   }
 
   /** A worker stores what its call came to. */
-  settle(choice: number): void {
+  record(choice: number): void {
     const flight = this.flights[choice % Math.max(1, this.flights.length)];
     if (flight) this.land(flight);
   }
@@ -111,8 +111,8 @@ export class MirrorModel extends ReconcilerChanges {
     this.moveTo(true);
     for (let rounds = 0; ; rounds++) {
       law(rounds < 3_000, 'the mirror never comes to rest');
-      if (this.flights.length > 0) this.settle(0);
-      else if (this.due().length > 0) this.turn(0, { kind: 'fair' }, false);
+      if (this.flights.length > 0) this.record(0);
+      else if (this.due().length > 0) this.claim(0, { kind: 'fair' }, false);
       else {
         const next = this.nextMoment();
         if (next === null) return;

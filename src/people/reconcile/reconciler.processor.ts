@@ -18,10 +18,10 @@ import { CallResultsRepository } from './results.repository.js';
 /** Calls that one process may have under way: a slow platform must not keep the budget unused. */
 const CONCURRENCY = 24;
 
-/** Milliseconds between two polls for people whom the queue lost. */
+/** Milliseconds between two polls for due people that the queue lost. */
 const POLL_MS = 1_000;
 
-/** Milliseconds between two polls for people whom an overlapping commit left waiting. */
+/** Milliseconds between two polls for people that an overlapping commit left waiting. */
 const OVERLOOKED_MS = 10_000;
 
 /** Activations that BullMQ's own limiter lets through for each call of the limit: the outer guard, never the limit. */
@@ -114,7 +114,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     if (nobody) await this.requeueClients();
     const inMs = await this.claims.nextInMs().catch(() => null);
     if (inMs === null) return;
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-turn', nobody && inMs === 0 ? LOCKED_MS : inMs);
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim', nobody && inMs === 0 ? LOCKED_MS : inMs);
   }
 
   /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */
@@ -124,7 +124,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     try {
       for (let requeued: number | undefined = 0; requeued !== undefined && !this.stopping.begun; ) {
         requeued = await this.dependents.requeueClients();
-        if (requeued) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-woken');
+        if (requeued) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-requeued');
       }
     } finally {
       this.isRequeueing = false;

@@ -60,19 +60,19 @@ const anything = fc.oneof(
     weight: 12,
     arbitrary: happening(
       fc.tuple(choice, weather, fc.oneof({ weight: 8, arbitrary: fc.constant(false) }, fc.boolean())),
-      'turn',
-      (m, [n, w, hangs]) => m.turn(n, w, hangs),
+      'claim',
+      (m, [n, w, hangs]) => m.claim(n, w, hangs),
     ),
   },
   {
     weight: 10,
-    arbitrary: happening(fc.tuple(choice, weather), 'whole turn', (m, [n, w]) => {
-      m.turn(n, w, false);
-      m.settle(m.flights.length - 1);
+    arbitrary: happening(fc.tuple(choice, weather), 'claim and record', (m, [n, w]) => {
+      m.claim(n, w, false);
+      m.record(m.flights.length - 1);
     }),
   },
   { weight: 6, arbitrary: happening(choice, 'arrive', (m, n) => m.arrive(n)) },
-  { weight: 10, arbitrary: happening(choice, 'settle', (m, n) => m.settle(n)) },
+  { weight: 10, arbitrary: happening(choice, 'record', (m, n) => m.record(n)) },
   { weight: 2, arbitrary: happening(choice, 'user created', (m, n) => m.userCreated(n)) },
   { weight: 2, arbitrary: happening(fc.tuple(choice, fc.boolean()), 'crash', (m, [n, a]) => m.crash(n, a)) },
   { weight: 5, arbitrary: happening(fc.constantFrom(1, 1_000, 5_000, 20_000, 70_000), 'wait', (m, ms) => m.wait(ms)) },

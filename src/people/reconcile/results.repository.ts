@@ -72,7 +72,7 @@ export class CallResultsRepository {
     if (rows[0]?.ours) await this.record(claim, result);
   }
 
-  /** What the database alone can tell of an answer: whose user it names, and whether a refusal is the person's own. */
+  /** Adds what the database knows: whose user an answer names, and whether a refusal is the person's own. */
   private async interpret(
     tx: PoolClient,
     { step: { operation }, grant }: Claim,
@@ -99,7 +99,7 @@ export class CallResultsRepository {
     return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, errorCode };
   }
 
-  /** Why an answer stops its operation, when it may: only at a good address does a 404 tell that a user is gone. */
+  /** Why an answer stops its operation, when it may: only at a good address does a 404 mean that a user is gone. */
   private async stopCode(tx: PoolClient, operation: Operation, { kind }: CallAnswer): Promise<StopCode | null> {
     if (kind === 'unauthorized') return 'platform-unauthorized';
     if (kind === 'wrong-address') return 'platform-address';

@@ -38,7 +38,7 @@ export interface OpenCircuits {
 
 /**
  * The circuits: a refusal stops its operation for everybody until a probe succeeds. With them, the addresses where user
- * management was seen to work: only there does a 404 tell that a user is gone.
+ * management was seen to work: only there does a 404 mean that a user is gone.
  */
 @Injectable()
 export class CircuitsRepository {
@@ -83,7 +83,7 @@ export class CircuitsRepository {
     );
     const circuit = rows[0];
     if (circuit?.closed_at && before?.operation === operation && circuit.closed_at > before.at) return 'own';
-    // Calls that were under way when the circuit opened tell nothing new.
+    // Calls that were under way when the circuit opened don't count again.
     if (circuit?.opened_at && grant.grantedAt < circuit.opened_at) return 'everyone';
     const failures = (circuit?.opened_at ? circuit.failures : 0) + 1;
     await tx.query(

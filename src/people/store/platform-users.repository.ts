@@ -22,7 +22,7 @@ export function kindOfRole(role: string): PersonKind | undefined {
 /** Stands in place of a role for a user that was deleted through this service. */
 const DELETED = 'deleted';
 
-/** Users that the platform told of, as events and calls told of them. */
+/** Users of the platform that events and calls named: the EHR does not know them, or they were deleted here. */
 @Injectable()
 export class PlatformUsersRepository {
   constructor(private readonly database: Database) {}

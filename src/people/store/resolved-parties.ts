@@ -4,13 +4,13 @@ import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 
-/** Whom a request names, by the ids of the EHR. */
-export interface PartyNames {
+/** The people that a request names, by the ids of the EHR. */
+interface PartyNames {
   provider: string;
   client?: string | undefined;
 }
 
-/** A person whom the EHR names in a request, as it stands now. */
+/** A person that a request names, as it is now. */
 export interface NamedPerson {
   id: string;
   kind: PersonKind;
@@ -33,8 +33,8 @@ export interface Found {
   treats: boolean;
 }
 
-/** Somebody whom the platform knows. */
-export interface Participant {
+/** A person that the platform knows. */
+interface Participant {
   id: string;
   externalId: string;
   platformUserId: string;
@@ -46,7 +46,7 @@ export interface ResolvedParties {
   client: Participant | null;
 }
 
-/** The people of a request, found and judged. */
+/** The people of a request, found and checked. */
 @Injectable()
 export class ResolvedPartiesRepository {
   constructor(private readonly database: Database) {}
