@@ -5,7 +5,7 @@ import { ConfigModule } from './config/config.module.js';
 import type { Env } from './config/env.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeedModule } from './feed/feed.module.js';
-import { HttpModule } from './http/server/http.module.js';
+import { HttpModule } from './http/server/metrics.js';
 import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';

@@ -7,14 +7,9 @@ import openApiMetadata from './generated/metadata.js';
 import { installArrivingBodies } from './http/body/arriving-bodies.js';
 import { installBodyPolicy } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
-import { answerClientError } from './http/problem/client-error.js';
-import { ProblemFilter } from './http/problem/problem.filter.js';
-import { installWrongMethod } from './http/problem/wrong-method.js';
-import { installRequestGate, RequestGate } from './http/request/request-gate.js';
-import { installRoleGate } from './http/request/role-gate.js';
-import { installAccessLog } from './http/server/access-log.js';
-import { installBrowserHeaders } from './http/server/browser-headers.js';
-import { installClosing } from './http/server/closing.js';
+import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
+import { installRequestGate, installRoleGate, installWrongMethod, RequestGate } from './http/request/request-gate.js';
+import { installAccessLog, installBrowserHeaders, installClosing } from './http/server/edge-hooks.js';
 import { Metrics } from './http/server/metrics.js';
 import { installOpenApi } from './http/server/openapi.js';
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { ProblemDetails } from '../src/http/problem/problem.js';
-import type { HealthReport } from '../src/operations/health-report.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import type { Trace } from '../src/people/read/trace.service.js';
 import type { SessionResponse } from '../src/sessions/read/session-view.js';
 import { usePrograms } from './support/programs.js';

@@ -5,7 +5,7 @@ import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
 import { StagingRepository } from '../src/imports/upload/staging.repository.js';
-import type { HealthReport } from '../src/operations/health-report.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Database } from '../src/database/database.js';
-import { FeedRepository } from '../src/feed/feed.repository.js';
+import { Feed } from '../src/feed/feed.js';
 import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';
 
@@ -39,7 +39,7 @@ describe(`the change feed, while eight writers write (SEED=${SEED})`, () => {
     const mirror = await newMirror();
     const service = await mirror.start();
     const pool = new pg.Pool({ connectionString: mirror.database.url, max: WRITERS });
-    const feed = new FeedRepository({ pool } as unknown as Database);
+    const feed = new Feed({ pool } as unknown as Database);
 
     /** Readers that start slowly do not come when all is written. */
     const someWereKilled = () =>

@@ -1,6 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createConnection } from 'node:net';
+import { type AddressInfo, createConnection } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import {
@@ -26,13 +25,11 @@ import { type DestinationStream, pino } from 'pino';
 import { until } from '../harness/until.js';
 import { Env } from '../src/config/env.js';
 import { Problem } from '../src/http/problem/problem.js';
-import { ClientDisconnect } from '../src/http/request/client-disconnect.js';
 import { PageQuery } from '../src/http/request/page.js';
-import { pollUntil } from '../src/http/request/poll-until.js';
-import { PreferWait } from '../src/http/request/prefer.js';
 import { RequestGate } from '../src/http/request/request-gate.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
-import { HttpModule } from '../src/http/server/http.module.js';
+import { ClientDisconnect, PreferWait, pollUntil } from '../src/http/request/waiting.js';
+import { HttpModule } from '../src/http/server/metrics.js';
 import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 

@@ -1,6 +1,6 @@
 import { Random } from '../src/config/random.js';
 import type { Database } from '../src/database/database.js';
-import { type RowOutcome } from '../src/imports/model/import-types.js';
+import type { RowOutcome } from '../src/imports/model/import-types.js';
 import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
 import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../src/people/model/profile.js';

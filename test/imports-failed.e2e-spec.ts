@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
-import { FeedRepository } from '../src/feed/feed.repository.js';
 import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { importIs, rowsOf } from './support/bulk.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
@@ -19,7 +18,7 @@ describe('an import fails once, and only while it is where the fault found it', 
   beforeAll(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
-    imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
+    imports = new ImportsRepository(database, new Feed(database));
   });
 
   afterAll(async () => {

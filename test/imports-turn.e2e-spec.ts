@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
-import { Feed } from '../src/feed/feed.js';
-import { FeedRepository } from '../src/feed/feed.repository.js';
+import { Feed, FeedRepository } from '../src/feed/feed.js';
 import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 

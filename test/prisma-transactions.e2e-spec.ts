@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
 import { PrismaService, toBytes } from '../src/database/prisma.service.js';
 import type { Prisma } from '../src/generated/prisma/client.js';
-import { codeOf, isDatabaseUnavailable, isRefusedValue } from '../src/http/problem/database-fault.js';
+import { codeOf, isDatabaseUnavailable, isRefusedValue } from '../src/http/problem/fault.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Queue } from 'bullmq';
 import { until } from '../harness/until.js';
 import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend/backend.js';
-import { BoundedWorker } from '../src/queue/backend/bounded-worker.js';
+import { BoundedWorker } from '../src/queue/backend/bounded.js';
 import { type Notification, USER_MANAGEMENT_QUEUE } from '../src/queue/backend/queue-names.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase } from './support/databases.js';

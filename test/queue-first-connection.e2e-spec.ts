@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { until } from '../harness/until.js';
 import { prepareQueueStore, workerOptions } from '../src/queue/backend/backend.js';
-import { BoundedQueue } from '../src/queue/backend/bounded-queue.js';
+import { BoundedQueue } from '../src/queue/backend/bounded.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
 const PREFIX = 'first-connection';

@@ -6,7 +6,7 @@ import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../harness/redis-server.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { HealthReport } from '../src/operations/health-report.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js';
 import { Database } from '../src/database/database.js';
-import type { HealthReport } from '../src/operations/health-report.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
 import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';

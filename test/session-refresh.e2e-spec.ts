@@ -1,6 +1,6 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
-import type { HealthReport } from '../src/operations/health-report.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import { SessionRefresher } from '../src/sessions/refresh/session-refresher.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { describeOnBothBackends } from './support/backends.js';

@@ -1,5 +1,4 @@
-import type { ImportFile } from '../../harness/service.js';
-import { sumOfOutcomes } from '../../harness/service.js';
+import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
 import type { PersonResponse } from '../../src/people/model/person-view.js';
 import { everyItem } from '../ehr.js';

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
-import { codeOf } from '../http/problem/database-fault.js';
+import { codeOf } from '../http/problem/fault.js';
 import { SilenceWatch, WatchedClient } from './silence-watch.js';
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */

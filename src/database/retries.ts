@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../config/clock.js';
-import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 
 /** Milliseconds for which a database that is there, and refuses, is tried. */
 const REFUSED_MS = 120_000;

@@ -18,7 +18,7 @@ export interface ReadUpTo {
  * The cursor behind which a reader goes on: the largest of those that it gives, for a reader that pages or resumes
  * often repeats the `after` with which it began; without any, the beginning.
  *
- * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would tell the reader
+ * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would send the reader
  *   everything once more
  */
 export function startOf({ lastEventId, after, cursor }: ReadUpTo): string {

@@ -1,4 +1,4 @@
-/** What can happen that the EHR is told of. */
+/** What the EHR has to know of. */
 export const FEED_TYPES = [
   'person.synced',
   'person.needs-review',
@@ -22,7 +22,7 @@ export const FEED_TYPES = [
 
 export type FeedType = (typeof FEED_TYPES)[number];
 
-/** News for the EHR: ids and codes, never clinical text or a name. */
+/** An event that a transaction is about to append: ids and codes, never clinical text or a name. */
 export interface PendingFeedEvents {
   type: FeedType;
   /** What it is about, as a path below /v1, e.g. `clients/c-1`. */

@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { KEEP_ALIVE_MS, type ServerSentEvent } from '../access/guard/event-streams.js';
 import type { FeedEventResponse } from './feed.dto.js';
 import { Feed } from './feed.js';
 
-/** Milliseconds between two looks. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /** Events that are read at once. */
-export const FEED_BATCH = 200;
+const BATCH = 200;
 
-/** Somebody who waits for the first event behind a cursor. */
+/** A reader that waits for the first event behind a cursor. */
 interface Waiter {
   after: bigint;
-  tell(events: FeedEventResponse[]): void;
-  fail(error: unknown): void;
+  resolve(events: FeedEventResponse[]): void;
+  reject(error: unknown): void;
 }
 
-/** Looks for news on behalf of everybody in this process who waits for some: one look, however many wait. */
+/** Polls for new events on behalf of all readers in this process that wait: one query, however many wait. */
 @Injectable()
 export class FeedWatch {
   private readonly waiting = new Set<Waiter>();
-  private looking = false;
+  private polling = false;
 
   constructor(private readonly feed: Feed) {}
 
@@ -30,54 +30,81 @@ export class FeedWatch {
    * @param ms milliseconds to wait at most
    * @returns the events; none when the time is over or the signal aborted
    */
-  news(after: string, ms: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
+  next(after: string, ms: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
     if (signal.aborted) return Promise.resolve([]);
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.waiting.delete(waiter);
-        clearTimeout(timer);
-        signal.removeEventListener('abort', giveUp);
-      };
+    return new Promise<FeedEventResponse[]>((resolve, reject) => {
       const waiter: Waiter = {
         after: BigInt(after),
-        tell: (events) => {
-          leave();
-          resolve(events);
-        },
-        fail: (error) => {
-          leave();
-          reject(error);
-        },
+        resolve: (events) => end(() => resolve(events)),
+        reject: (error) => end(() => reject(error)),
       };
-      const giveUp = () => waiter.tell([]);
-      const timer = setTimeout(giveUp, ms);
-      signal.addEventListener('abort', giveUp);
+      const abort = () => waiter.resolve([]);
+      const timer = setTimeout(abort, ms);
+      const end = (settle: () => void) => {
+        this.waiting.delete(waiter);
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        settle();
+      };
+      signal.addEventListener('abort', abort);
       this.waiting.add(waiter);
-      if (!this.looking) void this.lookOn();
+      if (!this.polling) void this.pollWhileNeeded();
     });
   }
 
-  private async lookOn(): Promise<void> {
-    this.looking = true;
+  private async pollWhileNeeded(): Promise<void> {
+    this.polling = true;
     while (this.waiting.size > 0) {
-      await delay(LOOK_MS);
-      await this.look([...this.waiting]);
+      await delay(POLL_MS);
+      await this.poll([...this.waiting]);
     }
-    this.looking = false;
+    this.polling = false;
   }
 
-  /** Reads behind whoever is furthest behind, and tells each what is news to it. */
-  private async look(waiting: readonly Waiter[]): Promise<void> {
+  /** Reads behind the smallest cursor, and gives each reader what is behind its own. */
+  private async poll(waiting: readonly Waiter[]): Promise<void> {
     const [least] = waiting.map(({ after }) => after).sort((a, b) => Number(a - b));
     if (least === undefined) return;
     try {
-      const events = await this.feed.read(String(least), FEED_BATCH);
+      const events = await this.feed.read(String(least), BATCH);
       for (const waiter of waiting) {
         const fresh = events.filter(({ cursor }) => BigInt(cursor) > waiter.after);
-        if (fresh.length > 0) waiter.tell(fresh);
+        if (fresh.length > 0) waiter.resolve(fresh);
       }
     } catch (error) {
-      for (const waiter of waiting) waiter.fail(error);
+      for (const waiter of waiting) waiter.reject(error);
+    }
+  }
+}
+
+/** Waiting for events: by long polling and by a stream. */
+@Injectable()
+export class FeedStream {
+  constructor(
+    private readonly feed: Feed,
+    private readonly watch: FeedWatch,
+  ) {}
+
+  /** Reads the events behind a cursor, waiting for the first of them. @param seconds to wait at most */
+  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
+    const events = await this.feed.read(after, limit);
+    if (events.length > 0 || seconds === 0) return events;
+    return (await this.watch.next(after, seconds * 1000, signal)).slice(0, limit);
+  }
+
+  /** Each event once, in order, with its cursor as the event's id, until the signal aborts. */
+  async *stream(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    let cursor = after;
+    yield undefined;
+    let events = await this.feed.read(cursor, BATCH);
+    while (!signal.aborted) {
+      for (const event of events) yield { id: event.cursor, event: event.type, data: event };
+      cursor = events.at(-1)?.cursor ?? cursor;
+      if (events.length === BATCH) events = await this.feed.read(cursor, BATCH);
+      else {
+        events = await this.watch.next(cursor, KEEP_ALIVE_MS, signal);
+        if (events.length === 0 && !signal.aborted) yield undefined;
+      }
     }
   }
 }

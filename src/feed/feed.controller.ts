@@ -2,14 +2,12 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { EventStreams } from '../access/guard/event-streams.js';
-import { Caller, type Principal } from '../access/identity/caller.js';
-import { Scopes } from '../access/identity/scopes.js';
-import { ClientDisconnect } from '../http/request/client-disconnect.js';
+import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import type { Page } from '../http/request/page.js';
-import { PreferWait } from '../http/request/prefer.js';
+import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
-import { FeedStream } from './feed-stream.js';
+import { FeedStream } from './feed-watch.js';
 
 /** The change feed. */
 @ApiTags('events')

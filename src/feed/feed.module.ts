@@ -1,11 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { FeedController } from './feed.controller.js';
 import { Feed } from './feed.js';
-import { FeedRepository } from './feed.repository.js';
-import { FeedStream } from './feed-stream.js';
-import { FeedWatch } from './feed-watch.js';
+import { FeedStream, FeedWatch } from './feed-watch.js';
 
-/** What the EHR is told. */
+/** What the EHR has to know. */
 @Global()
-@Module({ controllers: [FeedController], providers: [Feed, FeedStream, FeedWatch, FeedRepository], exports: [Feed] })
+@Module({ controllers: [FeedController], providers: [Feed, FeedStream, FeedWatch], exports: [Feed] })
 export class FeedModule {}

@@ -1,17 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Database } from '../database/database.js';
 import type { FeedEventResponse } from './feed.dto.js';
-import { FeedRepository } from './feed.repository.js';
 import type { PendingFeedEvents } from './feed-event.js';
 
-/** The change feed: what the EHR is told, in the order in which it became true. */
+/** Any fixed number: the transaction that assigns cursors holds this lock. */
+const CURSOR_LOCK = 727_003;
+
+/** More than any page holds: a reader at the end finds a whole page of what comes next. */
+const CURSORS_AT_ONCE = 1_000;
+
+/**
+ * The change feed: what the EHR has to know, in the order in which it became true. Writers take no lock: a row gets its
+ * cursor from the first reader after its commit. A number drawn by the writers would pass readers by, since
+ * transactions commit in another order than they write.
+ */
 @Injectable()
 export class Feed {
-  constructor(private readonly repository: FeedRepository) {}
+  constructor(private readonly database: Database) {}
 
-  /** Adds news, which stands or falls with the transaction. */
-  async append(tx: PoolClient, news: PendingFeedEvents): Promise<void> {
-    await this.repository.append(tx, news);
+  /** Adds an event, which stands or falls with the transaction. */
+  async append(tx: PoolClient, { type, subject, data }: PendingFeedEvents): Promise<void> {
+    await tx.query('INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)', [
+      type,
+      subject,
+      JSON.stringify(data),
+    ]);
   }
 
   /**
@@ -20,7 +34,40 @@ export class Feed {
    * @param after `0` for the first
    */
   async read(after: string, limit: number): Promise<FeedEventResponse[]> {
-    if (await this.repository.hasNew()) await this.repository.giveCursors();
-    return this.repository.read(after, limit);
+    if (await this.hasNew()) await this.assignCursors();
+    const { rows } = await this.database.pool.query<FeedEventResponse>(
+      'SELECT cursor, type, at, subject, data FROM feed_events WHERE cursor > $1 ORDER BY cursor LIMIT $2',
+      [after, limit],
+    );
+    return rows;
+  }
+
+  /**
+   * Whether there are committed events without a cursor. The order names the index that holds just those: after a time
+   * without a reader the planner believes that every event is one.
+   */
+  private async hasNew(): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(
+      'SELECT 1 FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1',
+    );
+    return rowCount !== 0;
+  }
+
+  /**
+   * Assigns the next cursors to the oldest committed events without one: a page's worth and more, so that the first
+   * reader of a long feed does not pay for all of it.
+   */
+  private async assignCursors(): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [CURSOR_LOCK]);
+      await tx.query(
+        `UPDATE feed_events f SET cursor = last.cursor + fresh.place
+         FROM (SELECT coalesce(max(cursor), 0) AS cursor FROM feed_events) AS last,
+           (SELECT id, row_number() OVER (ORDER BY id) AS place FROM
+             (SELECT id FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT $1) AS oldest) AS fresh
+         WHERE f.id = fresh.id`,
+        [CURSORS_AT_ONCE],
+      );
+    });
   }
 }

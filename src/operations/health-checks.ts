@@ -1,10 +1,9 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { within } from '../config/within.js';
-import { isDatabaseUnavailable } from '../http/problem/database-fault.js';
 import { errorTrace } from '../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/server/health-indicator.js';
-import { type HealthAnswer, type HealthReport, reportOf } from './health-report.js';
 
 /** Milliseconds after which a part that has not said how it is counts as down. */
 const PATIENCE_MS = 2_000;
@@ -84,4 +83,28 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
       return place ? [{ ...place, ask: () => (methods[method] as Indicator['ask']).call(instance) }] : [];
     });
   }
+}
+
+/** What `/health/ready` answers. */
+export interface HealthReport {
+  /** `down` and `stopping` mean: send no requests. */
+  status: 'ok' | 'degraded' | 'down' | 'stopping';
+  checks: Record<string, Health>;
+}
+
+/** What one part answered. */
+export interface HealthAnswer {
+  name: string;
+  vital: boolean;
+  health: Health;
+}
+
+/** The service is down when a vital part is, degraded when anything else is not well. */
+export function reportOf(answers: readonly HealthAnswer[]): HealthReport {
+  const isDown = answers.some(({ vital, health }) => vital && health.status === 'down');
+  const isWell = answers.every(({ health }) => health.status === 'ok');
+  return {
+    status: isDown ? 'down' : isWell ? 'ok' : 'degraded',
+    checks: Object.fromEntries(answers.map(({ name, health }) => [name, health])),
+  };
 }

@@ -3,8 +3,7 @@ import { ApiOkResponse, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/s
 import type { FastifyReply } from 'fastify';
 import { Public } from '../access/identity/scopes.js';
 import { RouteOptions } from '../http/request/route-options.js';
-import { HealthChecks } from './health-checks.js';
-import type { HealthReport } from './health-report.js';
+import { HealthChecks, type HealthReport } from './health-checks.js';
 import { Liveness } from './liveness.js';
 
 @ApiTags('operations')

@@ -2,14 +2,13 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { CapabilitiesController } from './capabilities.controller.js';
-import { DatabaseHealth } from './database-health.js';
 import { HealthController } from './health.controller.js';
 import { HealthChecks } from './health-checks.js';
 import { Liveness } from './liveness.js';
 import { MetricsController } from './metrics.controller.js';
+import { DatabaseHealth, WorkersHealth } from './part-health.js';
 import { Retention } from './retention.js';
 import { RetentionRepository } from './retention.repository.js';
-import { WorkersHealth } from './workers-health.js';
 
 /** What an operator and a load balancer look at. */
 @Module({

@@ -4,8 +4,7 @@ import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { producerOptions, workerOptions } from './backend/backend.js';
-import { BoundedQueue } from './backend/bounded-queue.js';
-import { BoundedWorker } from './backend/bounded-worker.js';
+import { BoundedQueue, BoundedWorker } from './backend/bounded.js';
 import { type Notification, QUEUE_NAMES, type QueueName } from './backend/queue-names.js';
 import { FetchParts } from './due-rows/fetch-loop.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
@@ -21,8 +20,8 @@ BullModule.queueClass = BoundedQueue;
 BullModule.workerClass = BoundedWorker;
 
 /**
- * BullMQ on Redis or PostgreSQL: the notifier that wakes workers, the poller that does not need it, and the workers' sign
- * of life that their leases stand on.
+ * BullMQ on Redis or PostgreSQL: the notifier that activates workers, the poller that does not need it, and the workers'
+ * heartbeat that their leases stand on.
  */
 @Global()
 @Module({

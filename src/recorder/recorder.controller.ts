@@ -1,8 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
-import { Caller, type Principal } from '../access/identity/caller.js';
-import { Scopes } from '../access/identity/scopes.js';
-import { ClientDisconnect } from '../http/request/client-disconnect.js';
+import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { ClientDisconnect } from '../http/request/waiting.js';
 import { LaunchRequest, RecorderResponse, RecoveryRequest } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
 

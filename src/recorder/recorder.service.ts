@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
-import type { Principal } from '../access/identity/caller.js';
+import type { Principal } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';
@@ -9,8 +9,7 @@ import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-problem.js';
 import type { RecorderVariant } from '../platform/contract/wire-types.js';
-import { recorderUrl, recoveryUrl } from './recorder-url.js';
-import { redirectFault } from './redirect-url.js';
+import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
 
 /** What a launch is asked with, by the ids of the EHR. */
 export interface LaunchOptions {

@@ -4,9 +4,9 @@ import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagg
 import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
-import { ClientDisconnect } from '../http/request/client-disconnect.js';
 import { RawContent, RouteOptions } from '../http/request/route-options.js';
-import { recordingBody } from './recording-body.js';
+import { ClientDisconnect } from '../http/request/waiting.js';
+import { recordingBody } from './recording-file.js';
 import { RecordingResponse, RecordingUploadRequest, RecordingUploadResponse } from './recordings.dto.js';
 import { RecordingsService } from './recordings.service.js';
 

@@ -9,8 +9,7 @@ import { Contract } from '../platform/contract/contract.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js';
 import type { UploadTarget } from '../platform/upload/upload-target.js';
-import type { RecordingBody } from './recording-body.js';
-import { recordingFile } from './recording-file.js';
+import { type RecordingBody, recordingFile } from './recording-file.js';
 import type { RecordingResponse, RecordingUploadResponse } from './recordings.dto.js';
 
 /** Brings recordings to the platform's store; nothing of them is kept here. */

@@ -5,7 +5,6 @@ import { PrismaService } from '../database/prisma.service.js';
 import { parseDataKeys } from './data-keys.js';
 import { FingerprintKeyRepository } from './fingerprint-key.repository.js';
 import { Vault } from './vault.js';
-import { VaultHealth } from './vault-health.js';
 
 const PURPOSE = 'fingerprint';
 
@@ -27,7 +26,7 @@ export async function openVault(env: Env, random: Random, prisma: PrismaService)
 
 @Global()
 @Module({
-  providers: [{ provide: Vault, inject: [Env, Random, PrismaService], useFactory: openVault }, VaultHealth],
+  providers: [{ provide: Vault, inject: [Env, Random, PrismaService], useFactory: openVault }],
   exports: [Vault],
 })
 export class VaultModule {}

@@ -1,12 +1,27 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
-import { MissingDataKey } from './missing-data-key.js';
+import { Problem } from '../http/problem/problem.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { type DataKey, NONCE_BYTES, openBytes, type SealedPlace, sealBytes, sealedBy } from './sealed-text.js';
 
 export type { SealedPlace } from './sealed-text.js';
 
 /** Nonces drawn at once: a system call for twelve bytes costs as much as sealing a short text. */
 const NONCES_DRAWN = 512;
+
+/**
+ * A sealed value was made with a key that DATA_KEYS lacks. Its message names the key and the column, never the content.
+ * It is a 503: the request is in order, and an operator has to act.
+ */
+export class MissingDataKey extends Problem {
+  override readonly name = 'MissingDataKey';
+
+  /** @param place table and column, e.g. `people.profile` */
+  constructor(keyId: string, place: string) {
+    const detail = `DATA_KEYS lacks the key ${keyId}, which sealed ${place}; add it behind the first.`;
+    super(503, 'data-key-missing', detail, { extensions: { missing: [keyId] } });
+  }
+}
 
 /** Seals personal data for storage and makes keyed fingerprints of it for equality. */
 export class Vault {
@@ -32,9 +47,13 @@ export class Vault {
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  /** The names of keys that values were sealed with which could not be opened, since the start of this process. */
-  get missingKeys(): string[] {
-    return [...this.missing].sort();
+  /** A key that was dropped from DATA_KEYS too early: what it had sealed can't be read. */
+  @HealthIndicator('vault')
+  health(): Health {
+    const missing = [...this.missing].sort().join(', ');
+    if (missing === '') return { status: 'ok' };
+    const reason = `DATA_KEYS lacks ${missing}, which sealed data that is in use: add what is missing behind the first key and restart; nothing is lost.`;
+    return { status: 'degraded', reason, facts: { missing } };
   }
 
   /** Seals a text or bytes for one place in the database. */

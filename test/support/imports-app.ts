@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { ImportFile } from '../../harness/service.js';
-import type { Principal } from '../../src/access/identity/caller.js';
+import type { Principal } from '../../src/access/identity/scopes.js';
 import { AppModule } from '../../src/app.module.js';
 import { validateEnv } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';

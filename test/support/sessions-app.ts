@@ -12,7 +12,7 @@ import { ConfigModule } from '../../src/config/config.module.js';
 import { validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { FeedModule } from '../../src/feed/feed.module.js';
-import { HttpModule } from '../../src/http/server/http.module.js';
+import { HttpModule } from '../../src/http/server/metrics.js';
 import { OperationsModule } from '../../src/operations/operations.module.js';
 import { PeopleModule } from '../../src/people/people.module.js';
 import { PlatformModule } from '../../src/platform/platform.module.js';

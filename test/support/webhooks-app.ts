@@ -8,7 +8,7 @@ import { AccessModule } from '../../src/access/access.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { type Env, validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
-import { HttpModule } from '../../src/http/server/http.module.js';
+import { HttpModule } from '../../src/http/server/metrics.js';
 import { EVENT_TYPES } from '../../src/platform/contract/wire-types.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { prepareQueueStore } from '../../src/queue/backend/backend.js';

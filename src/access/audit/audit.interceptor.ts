@@ -10,16 +10,15 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, from, map, mergeMap, type Observable } from 'rxjs';
 import { problemOf } from '../../http/problem/fault.js';
-import type { Principal } from '../identity/caller.js';
-import { Audit } from './audit.js';
-import { routeOf, subjectsOf } from './audited-call.js';
+import type { Principal } from '../identity/scopes.js';
+import { Audit, routeOf, subjectsOf } from './audit.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What stood in the path is the id of nobody: it may be anything that was taken for one, such as an email. */
+/** No id: what stood in the path may be anything that was taken for one, such as an email. */
 const NOT_FOUND = 404;
 const AUDITED_READ = Symbol('notebridge:audited-read');
 
-/** Records reads of this route too, for what they show is worth knowing who saw it. */
+/** Records reads of this route too: who saw what they show is worth knowing. */
 export function AuditedRead(): CustomDecorator<symbol> {
   return SetMetadata(AUDITED_READ, true);
 }

@@ -1,16 +1,14 @@
-import { Injectable, RequestMethod } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/request/request-gate.js';
-import { Audit } from '../audit/audit.js';
-import { routeOf, subjectsOf } from '../audit/audited-call.js';
+import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
 import { neededScopes, type Scope } from '../identity/scopes.js';
-import { bearerToken } from '../keys/api-key.js';
-import { ApiKeys } from '../keys/api-keys.js';
+import { ApiKeys, bearerToken } from '../keys/api-keys.js';
 
-/** Knows whom a request comes from and what the key may do, before its body is read. */
+/** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
 export class Admission extends RequestGate {
   private routes: ReadonlyMap<string, readonly Scope[] | 'public'> | undefined;
@@ -61,12 +59,9 @@ export class Admission extends RequestGate {
         const handler = prototype[name];
         const method: RequestMethod | undefined = Reflect.getMetadata(METHOD_METADATA, handler);
         if (method === undefined) continue;
-        for (const path of pathsOf(
-          Reflect.getMetadata(PATH_METADATA, metatype),
-          Reflect.getMetadata(PATH_METADATA, handler),
-        )) {
-          routes.set(`${RequestMethod[method]} ${path}`, neededScopes(this.reflector, handler, metatype));
-        }
+        const needed = neededScopes(this.reflector, handler, metatype);
+        const paths = [metatype, handler].map((each) => Reflect.getMetadata(PATH_METADATA, each));
+        for (const path of pathsOf(paths[0], paths[1])) routes.set(`${RequestMethod[method]} ${path}`, needed);
       }
     }
     return routes;
@@ -91,4 +86,22 @@ function unauthenticated(shown: boolean): Problem {
   return new Problem(401, 'unauthenticated', detail, {
     headers: { 'www-authenticate': `Bearer realm="notebridge"${shown ? ', error="invalid_token"' : ''}` },
   });
+}
+
+/**
+ * Requires the key and its scopes at the handler, too: the gate at the headers has decided already, but a route that it
+ * does not know stays shut by the handler's own decorators.
+ */
+@Injectable()
+export class AccessGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly admission: Admission,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const needed = neededScopes(this.reflector, context.getHandler(), context.getClass());
+    if (needed !== 'public') await this.admission.check(context.switchToHttp().getRequest<FastifyRequest>(), needed);
+    return true;
+  }
 }

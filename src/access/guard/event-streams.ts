@@ -1,9 +1,15 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Env } from '../../config/env.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { Principal } from '../identity/caller.js';
+import type { Principal } from '../identity/scopes.js';
+
+/** An event of a stream; `undefined` in its place is a comment, which keeps an idle connection open. */
+export type ServerSentEvent = { id?: string; event: string; data: object } | undefined;
+
+/** Milliseconds after which an idle stream sends a comment, so that no proxy closes it. */
+export const KEEP_ALIVE_MS = 15_000;
 
 /** Seconds after which a reader that was refused may try again. */
 const RETRY_SECONDS = 5;
@@ -16,28 +22,40 @@ export class EventStreams {
   constructor(private readonly env: Env) {}
 
   /**
-   * Sends a stream of events; its place is free again when the connection closes.
+   * Sends a stream of events, which ends with the connection.
    *
-   * @throws {Problem} 429 `too-many-streams`, before `stream` is called
+   * @throws {Problem} 429 `too-many-streams`, before `events` is called
    */
-  async send(reply: FastifyReply, caller: Principal, stream: () => Readable | Promise<Readable>): Promise<void> {
-    const taken = this.open.get(caller.id) ?? 0;
-    if (taken >= this.env.EVENT_STREAMS_PER_KEY) throw tooManyStreams(taken);
+  async send(
+    reply: FastifyReply,
+    { id }: Principal,
+    events: () => AsyncIterable<ServerSentEvent> | Promise<AsyncIterable<ServerSentEvent>>,
+  ): Promise<void> {
+    const open = this.open.get(id) ?? 0;
+    if (open >= this.env.EVENT_STREAMS_PER_KEY) throw tooManyStreams(open);
     if (reply.raw.closed) return;
-    this.open.set(caller.id, taken + 1);
-    reply.raw.once('close', () => this.leave(caller.id));
-    const events = await stream();
-    await reply.header('content-type', 'text/event-stream').header('x-accel-buffering', 'no').send(events);
+    this.open.set(id, open + 1);
+    reply.raw.once('close', () => this.release(id));
+    const stream = Readable.from(textOf(await events()), { objectMode: false });
+    await reply.header('content-type', 'text/event-stream').header('x-accel-buffering', 'no').send(stream);
   }
 
-  private leave(id: string): void {
+  private release(id: string): void {
     const left = (this.open.get(id) ?? 1) - 1;
     if (left > 0) this.open.set(id, left);
     else this.open.delete(id);
   }
 }
 
-function tooManyStreams(taken: number): Problem {
-  const detail = `This key has ${taken} streams of events open, and may have no more; close one, or share it among its readers.`;
+async function* textOf(events: AsyncIterable<ServerSentEvent>): AsyncGenerator<string> {
+  for await (const sent of events) {
+    if (sent === undefined) yield ': still here\n\n';
+    else
+      yield `${sent.id === undefined ? '' : `id: ${sent.id}\n`}event: ${sent.event}\ndata: ${JSON.stringify(sent.data)}\n\n`;
+  }
+}
+
+function tooManyStreams(open: number): Problem {
+  const detail = `This key has ${open} streams of events open, and may have no more; close one, or share it among its readers.`;
   return new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
 }

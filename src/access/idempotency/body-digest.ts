@@ -39,7 +39,7 @@ export class BodyDigest {
 }
 
 /**
- * Digests a request's body while somebody else reads it, however that one reads it and at its pace.
+ * Digests a request's body alongside its reader, at the reader's pace.
  *
  * @returns answers the digest once the body was read to its end, undefined before
  */

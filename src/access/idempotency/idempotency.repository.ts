@@ -25,10 +25,9 @@ export class IdempotencyRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Claims the right to run a request: when nobody had this key before, when its record expired, or when whoever ran
-   * the same request died (its id stays the same then).
+   * Claims the right to run a request: when the key is new, its record expired, or the process that ran the same request
+   * died (its id stays the same then).
    *
-   * @param leaseSeconds for which others keep away
    * @returns the record's id, or undefined when the key is taken
    */
   async claim(claim: IdempotencyClaim, leaseSeconds: number, keepHours: number): Promise<string | undefined> {
@@ -57,7 +56,7 @@ export class IdempotencyRepository {
     return rows[0];
   }
 
-  /** Keeps others away for longer, as long as the lease was not lost. */
+  /** Extends the lease, unless it was lost. */
   async renew(id: string, leaseToken: string, leaseSeconds: number): Promise<void> {
     await this.database.pool.query(
       `UPDATE idempotency_records SET lease_until = now() + make_interval(secs => $3)
@@ -66,7 +65,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /** Keeps the answer, as long as the lease was not lost. @param body sealed */
+  /** Stores the answer, unless the lease was lost. @param body sealed */
   async keep(leaseToken: string, row: IdempotencyRow): Promise<void> {
     await this.database.pool.query(
       `UPDATE idempotency_records SET status = $3, headers = $4, body = $5, request_hash = $6

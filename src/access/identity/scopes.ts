@@ -1,5 +1,6 @@
-import { type CustomDecorator, SetMetadata } from '@nestjs/common';
+import { type CustomDecorator, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
 
 /** What a key may be allowed to do. `admin` covers keys and the audit trail; no scope contains another. */
 export const SCOPES = [
@@ -51,3 +52,25 @@ export function neededScopes(
   if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
   return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];
 }
+
+/** Who is calling. */
+export interface Principal {
+  /** Id of the API key, or `admin` for ADMIN_API_KEY. */
+  id: string;
+  name: string;
+  scopes: ReadonlySet<Scope>;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the guard on every route that is not public. */
+    principal?: Principal;
+  }
+}
+
+/** Injects who is calling; the route must not be public. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
+  const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
+  if (!principal) throw new TypeError('@Caller() was used on a public route');
+  return principal;
+});

@@ -2,8 +2,7 @@ import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/co
 import { ApiTags } from '@nestjs/swagger';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
-import { Caller, type Principal } from '../identity/caller.js';
-import { Scopes } from '../identity/scopes.js';
+import { Caller, type Principal, Scopes } from '../identity/scopes.js';
 import { ApiKeyPageResponse, ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
 import { ApiKeys } from './api-keys.js';
 

@@ -11,10 +11,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { ClientDisconnect } from '../../http/request/client-disconnect.js';
-import { PreferWait } from '../../http/request/prefer.js';
 import { dropRest } from '../../http/request/request-source.js';
 import { RouteOptions } from '../../http/request/route-options.js';
+import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
 import { ComplianceJobPageResponse, ComplianceJobResponse } from '../model/job-view.js';
 import { readComplianceForm } from '../model/pdf-parts.js';
 import {

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { pollUntil } from '../../http/request/poll-until.js';
+import { pollUntil } from '../../http/request/waiting.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { ComplianceClient } from '../../platform/clients/compliance-client.js';
 import { type CapabilityName, requireCapability } from '../../platform/contract/capabilities.js';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
-import { shapeProblem } from './body-shape.js';
+import { shapeProblem } from './validation.js';
 
 /**
  * Stands in for the caller's Content-Type until the handler streams the body, so that neither a known type (JSON would

@@ -1,7 +1,7 @@
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, IsEmail, IsString, MinLength, ValidateNested } from 'class-validator';
 import { Problem } from '../problem/problem.js';
-import { validationPipe } from './validation.js';
+import { DEEPEST, MOST_ITEMS, MOST_MEMBERS, shapeProblem, validationPipe } from './validation.js';
 
 class Item {
   @IsString()
@@ -65,4 +65,29 @@ test('a hostile body gets a short answer', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`${'f'.repeat(500)}${i}`, 1]));
   const text = JSON.stringify((await faultsOf(body)).details());
   expect(text.length).toBeLessThan(10_000);
+});
+
+const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
+const object = (members: number) => Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, at]));
+
+it.each<[string, unknown]>([
+  ['no value', undefined],
+  ['null', null],
+  ['a text', 'x'.repeat(1_000_000)],
+  ['as many levels as are allowed', nested(DEEPEST)],
+  ['as many members as are allowed', object(MOST_MEMBERS)],
+  ['as many items as are allowed', { list: Array(MOST_ITEMS).fill(1) }],
+])('%s is fit to be validated', (_, value) => {
+  expect(shapeProblem(value)).toBeUndefined();
+});
+
+it.each<[string, unknown, string, string | undefined]>([
+  ['one level too many', nested(DEEPEST + 1), 'levels', undefined],
+  ['one member too many', object(MOST_MEMBERS + 1), 'members', ''],
+  ['one item too many', { 'a/b': { '~': Array(MOST_ITEMS + 1).fill(1) } }, 'items', '/a~1b/~0'],
+  ['one member too many in a list', [1, object(MOST_MEMBERS + 1)], 'members', '/1'],
+])('%s is not', (_, value, what, pointer) => {
+  const problem = shapeProblem(value);
+  expect(problem?.detail).toContain(what);
+  expect(problem?.more.pointer).toBe(pointer);
 });

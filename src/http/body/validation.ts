@@ -1,7 +1,6 @@
 import { ValidationPipe } from '@nestjs/common';
 import type { ValidationError } from 'class-validator';
 import { Problem } from '../problem/problem.js';
-import { pointerStep } from './body-shape.js';
 
 /** One fault of a request: where, and what is expected there. Never the value. */
 export interface FieldFault {
@@ -30,13 +29,13 @@ export function fieldFaults(errors: readonly ValidationError[], parent = ''): Fi
 
 /** The problem that names the first faulty field and lists all of them. */
 export function validationProblem(errors: readonly ValidationError[]): Problem {
-  const faults = fieldFaults(errors);
-  const first = faults[0] ?? { pointer: '', detail: 'is not valid' };
-  const where = first.pointer === '' ? 'The body' : `The field ${first.pointer}`;
-  return new Problem(400, 'validation', `${where} is not acceptable: ${first.detail}.`, {
-    pointer: first.pointer,
-    extensions: { errors: faults },
-  });
+  return faultsProblem('The body', fieldFaults(errors));
+}
+
+function faultsProblem(whole: string, errors: readonly FieldFault[]): Problem {
+  const { pointer, detail } = errors[0] ?? { pointer: '', detail: 'is not valid' };
+  const where = pointer === '' ? whole : `The field ${pointer}`;
+  return new Problem(400, 'validation', `${where} is not acceptable: ${detail}.`, { pointer, extensions: { errors } });
 }
 
 /** The pipe of every route: DTOs are instances of their classes, unknown fields are refused. */
@@ -48,4 +47,41 @@ export function validationPipe(): ValidationPipe {
     validationError: { target: false, value: false },
     exceptionFactory: validationProblem,
   });
+}
+
+/** Levels of a JSON body; validation recurses over them. No request of this API has more than five. */
+export const DEEPEST = 50;
+
+/** Members of one object, and items of one list: validation compares them with each other. */
+export const MOST_MEMBERS = 100;
+export const MOST_ITEMS = 1_000;
+
+/** Characters of a name that a pointer repeats. */
+const LONGEST_NAME = 64;
+
+/**
+ * Refuses what would make validation costly, in time linear in the value's size: too many levels, members of an object,
+ * or items of a list.
+ *
+ * @param value as JSON gives it
+ */
+export function shapeProblem(value: unknown, pointer = '', levels = DEEPEST): Problem | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (levels === 0) return new Problem(400, 'too-deep', `The body nests more than ${DEEPEST} levels; flatten it.`);
+  const names = Object.keys(value);
+  const [most, what] = Array.isArray(value) ? [MOST_ITEMS, 'items'] : [MOST_MEMBERS, 'members'];
+  if (names.length > most)
+    return faultsProblem('The request', [{ pointer, detail: `must hold no more than ${most} ${what}` }]);
+  for (const name of names) {
+    const member = (value as Record<string, unknown>)[name];
+    if (typeof member !== 'object') continue;
+    const problem = shapeProblem(member, pointer + pointerStep(name), levels - 1);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+/** One step of a JSON Pointer, escaped as RFC 6901 §3 says. */
+export function pointerStep(name: string): string {
+  return `/${name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

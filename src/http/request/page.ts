@@ -2,6 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
 import { Problem } from '../problem/problem.js';
+import { isUuid } from './uuid-param.js';
 
 /** One page of a list. */
 export interface Page<T> {
@@ -48,7 +49,7 @@ const PARTS = {
   /** ISO 8601 in UTC, of a moment that there is. */
   time: (part: unknown) =>
     typeof part === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(part) && isMoment(part),
-  uuid: (part: unknown) => typeof part === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(part),
+  uuid: isUuid,
   /** A bigint as a decimal text. */
   bigint: (part: unknown) => typeof part === 'string' && /^\d{1,18}$/.test(part),
 };
@@ -95,12 +96,19 @@ function parsed(cursor: string): unknown {
  * @param keyOf the sort key of a row
  * @param show turns a row into an item
  */
+export function pageOf<R>(rows: readonly R[], limit: number, keyOf: (row: R) => CursorKey): Page<R>;
 export function pageOf<R, T>(
   rows: readonly R[],
   limit: number,
   keyOf: (row: R) => CursorKey,
   show: (row: R) => T,
-): Page<T> {
+): Page<T>;
+export function pageOf<R>(
+  rows: readonly R[],
+  limit: number,
+  keyOf: (row: R) => CursorKey,
+  show: (row: R) => unknown = (row) => row,
+): Page<unknown> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const nextCursor = rows.length > limit && last !== undefined ? encodeCursor(keyOf(last)) : null;

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Every metric of the service begins with this. */
@@ -52,3 +52,8 @@ export class Metrics {
     return new Histogram({ name: PREFIX + name, help, labelNames, buckets: [...buckets], registers: [this.registry] });
   }
 }
+
+/** What other modules inject of the HTTP edge; the rest is installed by `setup.ts`. */
+@Global()
+@Module({ providers: [Metrics], exports: [Metrics] })
+export class HttpModule {}

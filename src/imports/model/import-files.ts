@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { MissingDataKey } from '../../vault/missing-data-key.js';
-import { type SealedPlace, Vault } from '../../vault/vault.js';
+import { MissingDataKey, type SealedPlace, Vault } from '../../vault/vault.js';
 
 /** A file of an import. Its name and its header are the sender's words and may hold personal data. */
 export interface ImportFile {

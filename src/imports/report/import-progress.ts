@@ -1,16 +1,13 @@
-import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { pollUntil } from '../../http/request/poll-until.js';
+import { KEEP_ALIVE_MS, type ServerSentEvent } from '../../access/guard/event-streams.js';
+import { pollUntil } from '../../http/request/waiting.js';
 import type { ImportResponse } from './import-view.js';
 import { ImportsService } from './imports.service.js';
 
 /** Milliseconds between two looks for a watcher; and the least rest after one, in times of what it took. */
 const LOOK_MS = 500;
 const LOOK_REST = 10;
-
-/** Milliseconds after which a silent stream sends a comment, so that nothing between closes it. */
-const SILENCE_MS = 15_000;
 
 /** Live progress of imports, by waiting and by server-sent events (WHATWG HTML §9.2). */
 @Injectable()
@@ -24,23 +21,23 @@ export class ImportProgress {
     return this.imports.show(id);
   }
 
-  /** A stream of `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
-  async stream(id: string, signal: AbortSignal): Promise<Readable> {
-    const first = await this.imports.show(id);
-    return Readable.from(this.events(first, signal), { objectMode: false });
+  /** `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
+  async stream(id: string, signal: AbortSignal): Promise<AsyncGenerator<ServerSentEvent>> {
+    return this.events(await this.imports.show(id), signal);
   }
 
-  private async *events(first: ImportResponse, signal: AbortSignal): AsyncGenerator<string> {
+  private async *events(first: ImportResponse, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     let view = first;
     let tookMs = 0;
     let sent = '';
     let sentAt = performance.now();
     for (;;) {
-      const data = JSON.stringify(view);
-      if (data !== sent) yield `event: progress\ndata: ${data}\n\n`;
-      else if (performance.now() - sentAt > SILENCE_MS) yield ': still here\n\n';
-      if (data !== sent || performance.now() - sentAt > SILENCE_MS) sentAt = performance.now();
-      sent = data;
+      const shown = JSON.stringify(view);
+      if (shown !== sent || performance.now() - sentAt > KEEP_ALIVE_MS) {
+        yield shown === sent ? undefined : { event: 'progress', data: view };
+        sentAt = performance.now();
+      }
+      sent = shown;
       if (signal.aborted || ['completed', 'cancelled', 'failed'].includes(view.state)) return;
       await delay(Math.max(LOOK_MS, tookMs * LOOK_REST), undefined, { signal }).catch(() => undefined);
       const begunAt = performance.now();

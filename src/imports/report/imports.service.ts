@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
-import type { Principal } from '../../access/identity/caller.js';
+import type { Principal } from '../../access/identity/scopes.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';

@@ -2,7 +2,7 @@ import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { IMPORT_QUEUE, type Notification } from '../../queue/backend/queue-names.js';
-import { releaseDeduplicationKey } from '../../queue/notifier/deduplication-key.js';
+import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
 import { ImportRunner } from './import-runner.service.js';
 
 /** Runs the import runner when its queue is notified. */

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { SealedPlace } from '../../vault/vault.js';
-import { Vault } from '../../vault/vault.js';
+import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { PersonKind } from './person.js';
 
 /** What the EHR says of a person: personal data, sealed wherever it is stored. */

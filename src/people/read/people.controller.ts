@@ -2,10 +2,9 @@ import { Body, Controller, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/
 import { ApiAcceptedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Scopes } from '../../access/identity/scopes.js';
-import { ClientDisconnect } from '../../http/request/client-disconnect.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
-import { PreferWait } from '../../http/request/prefer.js';
 import { RouteOptions } from '../../http/request/route-options.js';
+import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
 import { PeopleService } from '../desired/people.service.js';
 import { PersonResponse } from '../model/person-view.js';
 import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';

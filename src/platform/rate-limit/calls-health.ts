@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { codeOf } from '../../http/problem/database-fault.js';
+import { codeOf } from '../../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { RateLimiterRepository } from './rate-limiter.repository.js';

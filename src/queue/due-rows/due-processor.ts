@@ -2,8 +2,8 @@ import { WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import type { Notification } from '../backend/queue-names.js';
-import { releaseDeduplicationKey } from '../notifier/deduplication-key.js';
 import type { Poller } from '../notifier/poller.js';
+import { releaseDeduplicationKey } from '../notifier/queue-notifier.js';
 import type { DueLoop } from './due-loop.js';
 
 /** Triggers loops when their queue is notified, and at intervals, for a notification may be lost. */

@@ -4,7 +4,7 @@ import { Random } from '../../config/random.js';
 import { Stopping } from '../../config/stopping.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
-interface Round {
+interface Poll {
   name: string;
   everyMs: number;
   work: () => Promise<void>;
@@ -13,17 +13,17 @@ interface Round {
   running?: Promise<void>;
 }
 
-/** Milliseconds between two log lines about the same round: the database may be away for long. */
+/** Milliseconds between two log lines about the same poll: the database may be away for long. */
 const QUIET_MS = 30_000;
 
 /**
- * Runs a look-around at intervals in every worker process, without the queue: what the queue lost is found here.
- * Rounds of one name never overlap within a process; a round that fails is tried again at the next interval.
+ * Polls at intervals in every worker process, without the queue: what the queue lost is found here. Runs of one poll
+ * never overlap within a process; one that fails is tried again at the next interval.
  */
 @Injectable()
 export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger(Poller.name);
-  private readonly rounds: Round[] = [];
+  private readonly polls: Poll[] = [];
   private stopped = false;
 
   constructor(
@@ -32,37 +32,37 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly stopping: Stopping,
   ) {}
 
-  /** Declares a round; call it from a feature's `onModuleInit`. @param everyMs milliseconds between two rounds */
+  /** Declares a poll; call it from a feature's `onModuleInit`. @param everyMs milliseconds between two runs */
   every(everyMs: number, name: string, work: () => Promise<void>): void {
-    this.rounds.push({ name, everyMs, work, quietUntil: 0 });
+    this.polls.push({ name, everyMs, work, quietUntil: 0 });
   }
 
   onApplicationBootstrap(): void {
     if (!this.env.hasRole('worker')) return;
-    for (const round of this.rounds) this.plan(round);
+    for (const poll of this.polls) this.plan(poll);
   }
 
   async onModuleDestroy(): Promise<void> {
     this.stopped = true;
-    for (const round of this.rounds) clearTimeout(round.timer);
-    await Promise.all(this.rounds.map((round) => round.running));
+    for (const poll of this.polls) clearTimeout(poll.timer);
+    await Promise.all(this.polls.map((poll) => poll.running));
   }
 
-  private plan(round: Round): void {
+  private plan(poll: Poll): void {
     if (this.stopped) return;
-    const delay = round.everyMs * (0.9 + 0.2 * this.random.fraction());
-    round.timer = setTimeout(() => {
+    const delay = poll.everyMs * (0.9 + 0.2 * this.random.fraction());
+    poll.timer = setTimeout(() => {
       if (this.stopping.begun) return;
-      round.running = round
+      poll.running = poll
         .work()
-        .catch((error: unknown) => this.complain(round, error))
-        .finally(() => this.plan(round));
+        .catch((error: unknown) => this.warn(poll, error))
+        .finally(() => this.plan(poll));
     }, delay);
   }
 
-  private complain(round: Round, error: unknown): void {
-    if (performance.now() < round.quietUntil) return;
-    round.quietUntil = performance.now() + QUIET_MS;
-    this.log.warn({ msg: 'a poll failed; it comes again', poll: round.name, ...errorTrace(error) });
+  private warn(poll: Poll, error: unknown): void {
+    if (performance.now() < poll.quietUntil) return;
+    poll.quietUntil = performance.now() + QUIET_MS;
+    this.log.warn({ msg: 'a poll failed; it comes again', poll: poll.name, ...errorTrace(error) });
   }
 }

@@ -3,9 +3,8 @@ import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTag
 import type { FastifyReply } from 'fastify';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { ClientDisconnect } from '../../http/request/client-disconnect.js';
-import { PreferWait } from '../../http/request/prefer.js';
 import { RouteOptions } from '../../http/request/route-options.js';
+import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
 import { SessionResponse } from '../read/session-view.js';
 import { CREATE_EXAMPLES } from './create-examples.js';
 import { CreateSessionRequest, ResolveSessionRequest, SESSION_BODY_LIMIT } from './create-session.dto.js';

@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { afterCommit } from '../../http/body/after-commit.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
+import { afterCommit } from '../../http/request/waiting.js';
 import { type SessionAnswer, SessionsClient } from '../../platform/clients/sessions-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';

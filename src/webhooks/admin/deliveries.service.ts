@@ -27,12 +27,7 @@ export class DeliveriesService {
   async list(state: DeliveryState | undefined, limit: number, cursor: string | undefined): Promise<Page<DeliveryRow>> {
     const [before] = decodeCursor<[string]>(cursor, 'bigint') ?? [];
     const rows = await this.repository.list(state, limit + 1, before);
-    return pageOf(
-      rows,
-      limit,
-      (row) => [row.id],
-      (row) => row,
-    );
+    return pageOf(rows, limit, (row) => [row.id]);
   }
 
   /** @throws {Problem} 404 `unknown-delivery` */

@@ -65,12 +65,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   /** The ledger, the newest minute first. */
   async list(limit: number, cursor: string | undefined): Promise<Page<RejectionCount>> {
     const rows = await this.repository.list(limit + 1, decodeCursor<[string, string]>(cursor, 'time', 'string'));
-    return pageOf(
-      rows,
-      limit,
-      (row) => [row.minute.toISOString(), row.cause],
-      (row) => row,
-    );
+    return pageOf(rows, limit, (row) => [row.minute.toISOString(), row.cause]);
   }
 
   /** A webhook secret that was rotated at one side only shows here: all that comes is signed with another one. */

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
 import { WorkersRepository } from '../queue/due-rows/workers.repository.js';
@@ -14,7 +16,7 @@ const NO_WORKER: Health = {
   reason: `No worker was alive within ${SILENT_SECONDS} seconds: what is asked for is kept and waits; start a process with the role worker.`,
 };
 
-/** Whether any worker is alive, as a process that is none says it. */
+/** Whether any worker is alive, as a process without that role reports it. */
 @Injectable()
 export class WorkersHealth {
   constructor(
@@ -35,5 +37,36 @@ export class WorkersHealth {
     if (this.env.hasRole('worker')) return { status: 'ok' };
     const age = await this.workers.secondsSinceAny();
     return age !== null && age < SILENT_SECONDS ? { status: 'ok' } : NO_WORKER;
+  }
+}
+
+const READ_ONLY: Health = {
+  status: 'down',
+  reason: 'PostgreSQL takes no writes: default_transaction_read_only is on for the role or database of DATABASE_URL.',
+};
+
+/**
+ * Whether the database answers and takes writes. It is not vital: while every connection of the API waits, the inbox,
+ * which has connections of its own and is vital, may still commit.
+ */
+@Injectable()
+export class DatabaseHealth {
+  constructor(private readonly database: Database) {}
+
+  @HealthIndicator('database')
+  async health(): Promise<Health> {
+    try {
+      const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
+        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
+      );
+      return rows[0]?.readOnly ? READ_ONLY : { status: 'ok' };
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) throw error;
+      return {
+        status: 'down',
+        reason:
+          'PostgreSQL can not be reached, or gives no free connection; check DATABASE_URL and what keeps it busy.',
+      };
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { reportOf } from './health-report.js';
+import { reportOf } from './health-checks.js';
 
 const answer = (vital: boolean, status: 'ok' | 'degraded' | 'down', name = 'part') => ({
   name,

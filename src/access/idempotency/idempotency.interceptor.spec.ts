@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Problem } from '../../http/problem/problem.js';
-import { canonicalJson, idempotencyKeyOf } from './idempotency-key.js';
+import { canonicalJson, idempotencyKeyOf } from './idempotency.interceptor.js';
 
 const seed = Number(process.env.SEED);
 

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createParamDecorator, type ExecutionContext, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorTrace } from '../problem/error-trace.js';
+import { Problem } from '../problem/problem.js';
+
+/** Seconds; a longer wait is shortened to this. */
+export const LONGEST_WAIT_SECONDS = 60;
+
+/**
+ * Reads the `wait` preference of RFC 7240 §4.3; one that can't be read is ignored, as the RFC says.
+ *
+ * @param header one or several Prefer headers
+ * @returns whole seconds, 0..60, or undefined when none was asked for
+ */
+export function preferredWait(header: string | string[] | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const joined = Array.isArray(header) ? header.join(',') : header;
+  for (const preference of joined.split(',')) {
+    const [first = ''] = preference.split(';', 1);
+    const [name = '', value = ''] = first.split('=', 2);
+    const seconds = value.trim().replace(/^"|"$/g, '').trim();
+    if (name.trim().toLowerCase() === 'wait' && /^\d{1,9}$/.test(seconds)) {
+      return Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
+    }
+  }
+  return undefined;
+}
+
+/** Injects the seconds that the caller is willing to wait, by default its argument, and answers Preference-Applied. */
+export const PreferWait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number => {
+  const http = context.switchToHttp();
+  const wait = preferredWait(http.getRequest<FastifyRequest>().headers.prefer);
+  if (wait === undefined) return byDefault ?? 0;
+  http.getResponse<FastifyReply>().header('preference-applied', `wait=${wait}`);
+  return wait;
+});
+
+/**
+ * A signal that is aborted when the connection closes before the answer was sent, or the service begins to stop. It
+ * leaves nothing behind on the server's signal, as `AbortSignal.any` does, which keeps a reference for each request.
+ */
+export function disconnectSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'server'>): AbortSignal {
+  const { closing } = server;
+  const gone = new AbortController();
+  const abort = () => gone.abort();
+  if (closing.aborted || raw.closed) {
+    abort();
+    return gone.signal;
+  }
+  closing.addEventListener('abort', abort);
+  raw.once('close', () => {
+    closing.removeEventListener('abort', abort);
+    if (!raw.writableFinished) abort();
+  });
+  return gone.signal;
+}
+
+/** Injects `disconnectSignal` of the request. */
+export const ClientDisconnect = createParamDecorator(
+  (_: unknown, context: ExecutionContext): AbortSignal =>
+    disconnectSignal(context.switchToHttp().getResponse<FastifyReply>()),
+);
+
+/** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
+const SHORTEST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 250;
+
+/** The clock of a wait, and its pauses; another one in tests. */
+export interface WaitTime {
+  /** Milliseconds that never go back. */
+  nowMs(): number;
+  /** Rejects when the signal is aborted. */
+  pause(ms: number, signal?: AbortSignal): Promise<unknown>;
+}
+
+const REAL_TIME: WaitTime = {
+  nowMs: () => performance.now(),
+  pause: (ms, signal) => delay(ms, undefined, { signal }),
+};
+
+/**
+ * Reads a state again and again until it is settled, the time is over or the caller is gone. It always reads once,
+ * and once more when the time is over.
+ *
+ * @param seconds to wait at most; 0 reads once
+ * @param read its errors pass through
+ * @param signal of `@ClientDisconnect()`
+ * @returns what was read last, settled or not
+ */
+export async function pollUntil<T>(
+  seconds: number,
+  read: () => Promise<T>,
+  done: (state: T) => boolean,
+  signal?: AbortSignal,
+  time: WaitTime = REAL_TIME,
+): Promise<T> {
+  const begun = time.nowMs();
+  const end = begun + seconds * 1000;
+  for (;;) {
+    const state = await read();
+    const now = time.nowMs();
+    if (now >= end || done(state) || signal?.aborted) return state;
+    const pause = Math.min(Math.max((now - begun) / 20, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    await time.pause(Math.min(pause, end - now), signal).catch(() => undefined);
+  }
+}
+
+const log = new Logger('AfterCommit');
+
+/**
+ * Reads what became of an intent that is committed. When that fails, the caller gets the intent as it was committed,
+ * with its id: after an error it would send the request again and have it done twice.
+ *
+ * @param outcome resolves to a Problem, which is thrown, when the intent has certainly come to nothing
+ */
+export async function afterCommit<T extends object>(outcome: () => Promise<T | Problem>, known: () => T): Promise<T> {
+  const found = await outcome().catch((error: unknown) => {
+    log.warn({ msg: 'what became of a request could not be read; it is answered as kept', ...errorTrace(error) });
+    return known();
+  });
+  if (found instanceof Problem) throw found;
+  return found;
+}
