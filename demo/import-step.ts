@@ -4,7 +4,7 @@ import { withQuery } from '../src/cli/api/api.js';
 import { formOf, lookAtFiles } from '../src/cli/import/import-files.js';
 import { watchImport } from '../src/cli/import/import-watch.js';
 import { counted, duration } from '../src/cli/output/duration.js';
-import { LiveLine } from '../src/cli/output/live-line.js';
+import { LiveLine } from '../src/cli/output/progress.js';
 import type { ImportRowView } from '../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
 import type { PersonResponse } from '../src/people/model/person-view.js';

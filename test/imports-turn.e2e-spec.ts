@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
-import { Feed, FeedRepository } from '../src/feed/feed.js';
+import { Feed } from '../src/feed/feed.js';
 import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
@@ -13,7 +13,7 @@ describe('an import whose turn it is, and which is being steered at that moment'
   beforeEach(async () => {
     home = await freshDatabase();
     database = openDatabase(home);
-    imports = new ImportsRepository(database, new Feed(new FeedRepository(database)));
+    imports = new ImportsRepository(database, new Feed(database));
   });
 
   afterEach(async () => {

@@ -1,4 +1,4 @@
-import { sentenceOf } from './cli-fault.js';
+import { fileFault, sentenceOf } from './cli-fault.js';
 
 const problem = (more: object) => JSON.stringify({ type: 'urn:notebridge:problem:x', detail: 'It is wrong.', ...more });
 
@@ -26,4 +26,20 @@ test('a refused key says where it came from', () => {
 
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
   expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
+});
+
+const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
+
+test.each([
+  ['ENOENT', '/x/clients.csv: there is no such file or folder; check the path.'],
+  ['EISDIR', '/x/clients.csv is a folder: name the files in it, one by one or as /x/clients.csv/*.csv.'],
+  ['EACCES', '/x/clients.csv: this user may not open it (EACCES); change its rights, or choose another place.'],
+  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC); free some space, or choose another place.'],
+  ['EMFILE', '/x/clients.csv can not be opened (EMFILE).'],
+])('%s becomes one sentence that says what to do', (code, sentence) => {
+  expect(fileFault('/x/clients.csv', failing(code)).message).toBe(sentence);
+});
+
+test('what carries no code is still one sentence about the file', () => {
+  expect(fileFault('a.csv', 'broken').message).toBe('a.csv can not be opened (no reason given).');
 });

@@ -5,9 +5,9 @@ import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Trace } from '../../people/read/trace.service.js';
 import { type Api, type Page, segment } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
+import { waitSeconds } from '../output/duration.js';
 import { personLines, personRow, traceLines } from '../output/person-lines.js';
-import { printTable } from '../output/table-stream.js';
-import { waitSeconds } from '../output/wait-seconds.js';
+import { printTable } from '../output/table.js';
 
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 

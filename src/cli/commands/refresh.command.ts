@@ -4,11 +4,9 @@ import type { PendingRefreshes } from '../../sessions/refresh/wanted-refreshes.r
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/duration.js';
-import { LiveLine } from '../output/live-line.js';
-import { RefreshPace } from '../output/refresh-pace.js';
+import { LiveLine, refreshProgress } from '../output/progress.js';
 
-/** Milliseconds between two looks. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 interface RefreshOptions {
   since?: string;
@@ -38,16 +36,16 @@ async function refresh(api: Api, { since, session, wait }: RefreshOptions): Prom
   process.exitCode = 2;
 }
 
-/** Shows the progress until every session had its turn. @returns how many could not be fetched */
+/** Shows the progress until every session was fetched or failed. @returns how many could not be fetched */
 async function watch(api: Api, total: number): Promise<number> {
   const live = new LiveLine(process.stdout);
-  const pace = new RefreshPace(total, performance.now());
+  const begunAt = performance.now();
   try {
     for (;;) {
       const { pending, failing } = await api.get<PendingRefreshes>('/v1/sessions/refreshes');
-      live.show(pace.progress(pending, performance.now()));
+      live.show(refreshProgress(total, pending, performance.now() - begunAt));
       if (pending === 0) return failing;
-      await delay(LOOK_MS);
+      await delay(POLL_MS);
     }
   } finally {
     live.end();

@@ -3,13 +3,16 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import type { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationsFolder } from '../../database/migrations.js';
 import { commitFault } from '../../database/runtime-role.js';
 import { prepareQueueStore } from '../../queue/backend/backend.js';
+import { parseDataKeys } from '../../vault/data-keys.js';
+import { Vault } from '../../vault/vault.js';
+import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
 import type { Check, Finding } from './finding.js';
-import { keysFinding } from './keys-finding.js';
 
 /** Milliseconds that the database has to take a connection: a machine that is busy is not called ill. */
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -103,4 +106,31 @@ async function queueFinding(env: Env): Promise<Finding> {
   const warning = await prepareQueueStore(env, '');
   if (!warning) return { state: 'ok', what: 'on Redis, which drops nothing (noeviction)' };
   return { state: 'faulty', what: warning, advice: ['Check REDIS_URL.'] };
+}
+
+/**
+ * Whether DATA_KEYS opens what no start does without: the key of the fingerprints, sealed at the first start.
+ *
+ * @throws {Error} the vault's, when it does not open; pg's, when the database can't be read
+ */
+export async function keysFinding(url: string, dataKeys: string[]): Promise<Finding> {
+  const wrapped = await readWrapped(url);
+  if (!wrapped) return { state: 'ok', what: `${dataKeys.length} given; nothing is sealed yet` };
+  new Vault(parseDataKeys(dataKeys), Buffer.alloc(0), new Random()).openBytes(FINGERPRINT_PLACE, wrapped);
+  return { state: 'ok', what: `${dataKeys.length} given; they open what was sealed at the first start` };
+}
+
+async function readWrapped(url: string): Promise<Buffer | undefined> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, options: SESSION_OPTIONS });
+  try {
+    await client.connect();
+    const { rows: tables } = await client.query<{ name: string | null }>(
+      `SELECT to_regclass('vault_keys')::text AS name`,
+    );
+    if (!tables[0]?.name) return undefined;
+    const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
+    return (await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row])).rows[0]?.wrapped;
+  } finally {
+    await client.end();
+  }
 }

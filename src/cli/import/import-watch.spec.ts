@@ -1,7 +1,7 @@
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import type { Api } from '../api/api.js';
 import { CliFault, Unreachable } from '../api/cli-fault.js';
-import { LiveLine } from '../output/live-line.js';
+import { LiveLine } from '../output/progress.js';
 import { watchImport } from './import-watch.js';
 
 const view = (state: string, more = {}) =>

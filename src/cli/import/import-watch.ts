@@ -3,20 +3,18 @@ import type { ImportResponse } from '../../imports/report/import-view.js';
 import type { Api } from '../api/api.js';
 import { Unreachable } from '../api/cli-fault.js';
 import { counted } from '../output/duration.js';
-import type { LiveLine } from '../output/live-line.js';
-import type { Progress } from '../output/progress-bar.js';
+import type { LiveLine, Progress } from '../output/progress.js';
 
-/** Milliseconds between two looks. */
-const LOOK_MS = 300;
+const POLL_MS = 300;
 
-/** Milliseconds between two looks while the service does not answer, and after which it is believed to stay away. */
-const AWAY_LOOK_MS = 2_000;
+/** Milliseconds between two requests while the service does not answer, and after which it counts as gone. */
+const AWAY_POLL_MS = 2_000;
 const AWAY_MOST_MS = 300_000;
 
 /** How an import is watched. */
 export interface WatchOptions {
   signal?: AbortSignal;
-  /** Somebody said that the plan is to be done. */
+  /** The plan was applied. */
   applied?: boolean;
   /** Lets time pass. @param ms milliseconds */
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>;
@@ -47,8 +45,8 @@ export function importProgress(view: ImportResponse): Progress {
 }
 
 /**
- * Shows an import's progress until it needs nobody or somebody; whoever stops watching does not stop the import. A
- * service that is started again meanwhile is waited for.
+ * Shows an import's progress until it is at rest; to stop watching does not stop the import. A service that is started
+ * again meanwhile is waited for.
  *
  * @returns the import at rest
  * @throws the signal's reason when it is aborted
@@ -68,7 +66,7 @@ export async function watchImport(
         return view;
       }
       if (view.state === 'running') live.show(importProgress(view));
-      await pause(LOOK_MS, signal);
+      await pause(POLL_MS, signal);
     }
   } finally {
     live.end();
@@ -83,18 +81,18 @@ async function look(
   pause: typeof pauseFor,
   signal?: AbortSignal,
 ): Promise<ImportResponse> {
-  for (let awayMs = 0; ; awayMs += AWAY_LOOK_MS) {
+  for (let awayMs = 0; ; awayMs += AWAY_POLL_MS) {
     try {
       return await api.get<ImportResponse>(`/v1/imports/${id}`, { signal });
     } catch (error) {
       if (!(error instanceof Unreachable) || awayMs >= AWAY_MOST_MS) throw error;
       if (awayMs === 0) live.say('The service does not answer at present; the import goes on with it. Waiting …');
-      await pause(AWAY_LOOK_MS, signal);
+      await pause(AWAY_POLL_MS, signal);
     }
   }
 }
 
-/** A plan waits for somebody's word; one that was told to be done passes through that state. */
+/** A plan waits to be applied; one that was applied passes through that state. */
 function isAtRest(view: ImportResponse, applied: boolean): boolean {
   if (view.state === 'planned') return !applied;
   return view.state !== 'staging' && view.state !== 'running';

@@ -3,7 +3,7 @@ import type { ImportKind } from '../../imports/parse/row/import-row.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import { type Api, withQuery } from '../api/api.js';
 import { byteSize } from '../output/duration.js';
-import { LiveLine } from '../output/live-line.js';
+import { LiveLine } from '../output/progress.js';
 import { formOf, lookAtFiles } from './import-files.js';
 import { exitCodeOf, importSummary } from './import-summary.js';
 import { type WatchOptions, watchImport } from './import-watch.js';

@@ -6,9 +6,8 @@ import { ROW_OUTCOMES } from '../../imports/model/import-types.js';
 import type { ImportRowView } from '../../imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import { type Api, type Page, withQuery } from '../api/api.js';
-import { fileFault } from '../api/file-fault.js';
-import { table } from '../output/table.js';
-import { printTable } from '../output/table-stream.js';
+import { fileFault } from '../api/cli-fault.js';
+import { printTable, table } from '../output/table.js';
 import { stopOnInterrupt, watchToEnd } from './import.command.js';
 import { importSummary } from './import-summary.js';
 

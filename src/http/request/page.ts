@@ -2,7 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
 import { Problem } from '../problem/problem.js';
-import { isUuid } from './uuid-param.js';
+import { UUID } from './uuid-param.js';
 
 /** One page of a list. */
 export interface Page<T> {
@@ -49,7 +49,7 @@ const PARTS = {
   /** ISO 8601 in UTC, of a moment that there is. */
   time: (part: unknown) =>
     typeof part === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(part) && isMoment(part),
-  uuid: isUuid,
+  uuid: (part: unknown) => typeof part === 'string' && UUID.test(part),
   /** A bigint as a decimal text. */
   bigint: (part: unknown) => typeof part === 'string' && /^\d{1,18}$/.test(part),
 };

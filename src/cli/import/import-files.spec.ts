@@ -1,4 +1,4 @@
-import { kindOf } from './import-kind.js';
+import { kindOf } from './import-files.js';
 
 const HEADER = 'externalId,email,firstName,lastName';
 

@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { LiveLine, type Progress, progressLine, progressWords, refreshProgress } from './progress.js';
+
+const halfway: Progress = { done: 21, total: 42, noun: 'rows', note: '40 calls', etaSeconds: 8 };
+
+test('the words name what is done, and what is left while something is', () => {
+  expect(progressWords(halfway)).toBe('21 of 42 rows · 40 calls · about 8 s left');
+  expect(progressWords({ ...halfway, done: 42 })).toBe('42 of 42 rows · 40 calls');
+  expect(progressWords({ ...halfway, etaSeconds: null })).toBe('21 of 42 rows · 40 calls');
+});
+
+test('the bar is filled by the share that is done', () => {
+  const line = progressLine(halfway, 100);
+  expect(line).toMatch(/^█{16}░{16} {2}50% {2}21 of 42/);
+});
+
+test('nothing to do is all done', () => {
+  expect(progressLine({ done: 0, total: 0, noun: 'rows', etaSeconds: null }, 80)).toMatch(/^█+ 100%/);
+});
+
+test('a line never wraps, whatever the counts and the width of the terminal', () => {
+  const counts = { done: fc.nat(1e9), total: fc.nat(1e9), etaSeconds: fc.option(fc.nat(1e6)) };
+  fc.assert(
+    fc.property(fc.record(counts), fc.integer({ min: 2, max: 300 }), (progress, columns) => {
+      expect(progressLine({ ...progress, noun: 'rows', note: '7 calls' }, columns).length).toBeLessThan(columns);
+    }),
+  );
+});
+
+const progress = (done: number) => ({ done, total: 10, noun: 'rows', etaSeconds: null });
+
+function record(isTTY: boolean) {
+  const written: string[] = [];
+  const clock = { nowMs: 0 };
+  const live = new LiveLine({ isTTY, columns: 60, write: (text) => written.push(text) }, () => clock.nowMs);
+  return { written, clock, live };
+}
+
+test('on a terminal one line is rewritten, and left standing at the end', () => {
+  const { written, live } = record(true);
+  live.show(progress(1));
+  live.show(progress(1));
+  live.show(progress(2));
+  live.end();
+  expect(written).toHaveLength(3);
+  expect(written[1]?.startsWith('\r\u001b[2K')).toBe(true);
+  expect(written[1]).toMatch(/2 of 10 rows$/);
+  expect(written[2]).toBe('\n');
+});
+
+test('elsewhere plain lines come now and then, and none twice', () => {
+  const { written, clock, live } = record(false);
+  for (const [nowMs, done] of [
+    [0, 1],
+    [1_000, 2],
+    [6_000, 3],
+    [12_000, 3],
+  ] as const) {
+    clock.nowMs = nowMs;
+    live.show(progress(done));
+  }
+  live.end();
+  expect(written).toEqual(['1 of 10 rows\n', '3 of 10 rows\n']);
+});
+
+test('nothing shown leaves nothing', () => {
+  const { written, live } = record(true);
+  live.end();
+  expect(written).toEqual([]);
+});
+
+describe('the pace of a refresh', () => {
+  test('nothing is foretold before the first session is done', () => {
+    expect(refreshProgress(10, 10, 2_000)).toMatchObject({ done: 0, total: 10, etaSeconds: null });
+  });
+
+  test('the rest takes as long as what is done did', () => {
+    expect(refreshProgress(10, 5, 5_000)).toMatchObject({ done: 5, etaSeconds: 5 });
+  });
+
+  test('sessions that are added meanwhile never make it less than nothing', () => {
+    expect(refreshProgress(10, 12, 5_000)).toMatchObject({ done: 0 });
+  });
+});
