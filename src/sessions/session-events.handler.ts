@@ -35,7 +35,7 @@ export class SessionEventsHandler implements EventHandler {
 }
 
 /** Reads the fields of a session event (spec, Session events); what is optional and of another type counts as absent. */
-export function readSessionEvent(eventType: SessionEventType, body: Record<string, unknown>): SessionEvent {
+function readSessionEvent(eventType: SessionEventType, body: Record<string, unknown>): SessionEvent {
   const { sessionId, providerUserId, partnerAppointmentId, aiNotesEnabled } = body;
   return {
     eventType,

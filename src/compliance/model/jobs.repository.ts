@@ -26,7 +26,7 @@ const UNSETTLED = `(state = 'Unknown'
 export type JobCursor = [createdAt: string, id: string];
 
 /** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
-export type Linked = 'linked' | 'taken' | 'settled';
+type Linked = 'linked' | 'taken' | 'settled';
 
 /** Jobs that were submitted here, and what became of their submissions. */
 @Injectable()

@@ -16,7 +16,7 @@ const LISTS = ['criteria', 'criteriaGroups'] as const;
 export type FormPart = MultipartFile | MultipartValue;
 
 /** A form as the JSON body that asks for the same. */
-export interface ComplianceForm {
+interface ComplianceForm {
   files: ComplianceFile[];
   criteria?: string[];
   criteriaGroups?: string[];
@@ -90,7 +90,7 @@ function badPart(type: string, detail: string): Problem {
 }
 
 /** Bytes at the start of a file within which its mark has to stand: readers of PDF accept a preamble so long. */
-export const PDF_HEAD_BYTES = 1024;
+const PDF_HEAD_BYTES = 1024;
 
 const MARK = Buffer.from('%PDF-', 'latin1');
 

@@ -11,7 +11,7 @@ import type { WorkerProcess } from '../due-rows/worker-process.js';
  * - `Unknown`: an attempt may have taken effect. It is never sent again by itself: evidence or a person resolves it.
  * - Whatever else the feature has: the request has ended.
  */
-export interface OutboxTable {
+interface OutboxTable {
   readonly name: string;
   /** Its primary key, one column. */
   readonly key: string;

@@ -13,7 +13,7 @@ const TAKEN = '23505';
 const TRIES = 3;
 
 /** What an event says of a session that may have been requested here. */
-export interface RecordedSession {
+interface RecordedSession {
   /** Our id of the row that the event was stored in. */
   id: string;
   sessionId: string;

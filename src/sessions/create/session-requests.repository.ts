@@ -25,7 +25,7 @@ const ATTEMPT_MARGIN_MS = 10_000;
 export type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
 
 /** A request as it is to be kept. */
-export interface NewRequest {
+interface NewRequest {
   /** Our id of the session. */
   id: string;
   body: CreateTherapySessionRequest;
@@ -52,7 +52,7 @@ export interface RequestColumns {
 }
 
 /** How many requests are open, and why. */
-export interface Standing {
+interface Standing {
   /** They wait for a manual decision. */
   unknown: number;
   /** The platform refused the key. */

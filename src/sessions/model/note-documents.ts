@@ -40,7 +40,7 @@ export interface DocumentChanges {
 }
 
 /** Reads a note of the wire (spec, Notes item). */
-export function noteLine(note: Note): NoteLine {
+function noteLine(note: Note): NoteLine {
   return {
     category: note.category,
     categoryName: note.categoryName ?? null,

@@ -11,7 +11,7 @@ const SOON_MS = 3_000;
 const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 /** From which age and how often something that should have ended by itself is looked up, in milliseconds. */
-export interface LookUpPolicy {
+interface LookUpPolicy {
   afterMs: number;
   everyMs: number;
 }

@@ -24,10 +24,10 @@ interface PendingRow {
   pending_events: string[];
 }
 
-export type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
+type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
 /** An event as it is pending on a session's row. */
-export interface PendingSessionEvent {
+interface PendingSessionEvent {
   type: SessionFeedEventType;
   /** As the platform's event said it; else what the session's row says. */
   aiNotesEnabled?: boolean | null;

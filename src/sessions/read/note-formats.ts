@@ -1,6 +1,6 @@
 /** The forms in which notes are given out; the first is the usual one. */
 export const NOTE_FORMATS = ['application/json', 'text/markdown', 'application/fhir+json'] as const;
-export type NoteFormat = (typeof NOTE_FORMATS)[number];
+type NoteFormat = (typeof NOTE_FORMATS)[number];
 
 interface Range {
   type: string;

@@ -73,7 +73,7 @@ function escaped(line: string): string {
 const DEEPEST = 8;
 
 /** The notes of one category, in their order. */
-export interface NoteSection {
+interface NoteSection {
   category: string;
   /** What a reader sees: the platform's name of the category, or its word taken apart. */
   title: string;
