@@ -536,7 +536,7 @@ CREATE TABLE "session_requests" (
     CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
 );
 CREATE INDEX "session_requests_due_idx" ON "session_requests"("lane", "due_at", "session") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "session_requests_lease_owner_idx" ON "session_requests"("lease_owner") WHERE "lease_owner" IS NOT NULL;
+CREATE INDEX "session_requests_lease_safe_at_idx" ON "session_requests"("lease_safe_at") WHERE "lease_owner" IS NOT NULL;
 CREATE INDEX "session_requests_correlation_id_provider_user_id_idx" ON "session_requests"("correlation_id", "provider_user_id");
 CREATE INDEX "session_requests_open_idx" ON "session_requests"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
 -- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.

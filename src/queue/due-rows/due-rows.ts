@@ -64,7 +64,8 @@ export class DueRows<Row extends object> {
     const { name, key } = this.table;
     const { rows } = await this.database.pool.query<Lease>(
       `SELECT ${key}::text AS key, lease_owner AS owner, lease_no AS no FROM ${name}
-       WHERE ${condition} AND lease_owner IS NOT NULL AND ${isFree(key, '$1', '$2')} LIMIT 100`,
+       WHERE ${condition} AND lease_owner IS NOT NULL AND lease_safe_at <= now() AND ${isFree(key, '$1', '$2')}
+       ORDER BY lease_safe_at LIMIT 100`,
       [this.worker.id, [...this.held.keys()]],
     );
     return rows;
