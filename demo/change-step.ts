@@ -11,7 +11,7 @@ export async function changeProviders({ ehr, platform, signal }: Stage): Promise
   const providers = ['P-104', 'P-112'];
   title(`The providers of C-1002 change from ${list(before.providers)} to ${list(providers)}.`);
   const begun = performance.now();
-  await ehr.put(`${path}/providers`, { providers }, { ...WAIT, signal });
+  await ehr.send('PUT', `${path}/providers`, { providers }, { ...WAIT, signal });
   const took = ((performance.now() - begun) / 1_000).toFixed(1);
   const after = await ehr.get<PersonResponse>(path);
   tell(`EHR       GET ${path}: ${after.sync.state} after ${took} s, providers ${list(after.providers)}`);
@@ -25,7 +25,7 @@ export async function deleteClient({ ehr, platform, signal }: Stage): Promise<vo
   const path = '/v1/clients/C-1029';
   title('C-1029 is deleted.');
   const { platformUserId } = await ehr.get<PersonResponse>(path);
-  await ehr.delete(path, { ...WAIT, signal });
+  await ehr.send('DELETE', path, undefined, { ...WAIT, signal });
   const after = await ehr.get<PersonResponse>(path);
   tell(`EHR       GET ${path}: ${after.sync.state}`);
   const [user, users] = await Promise.all([platform.user(platformUserId), platform.users()]);

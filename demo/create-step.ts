@@ -15,8 +15,8 @@ export async function createSessions(stage: Stage): Promise<void> {
   const { ehr } = stage;
   const [provider = ''] = (await ehr.get<PersonResponse>(`/v1/clients/${CLIENT}`)).providers ?? [];
   await create(stage, provider, 'demo-text', { text: { text: TEXT } });
-  const bytes = toneRecording(RECORDING_SECONDS);
-  const recording = await ehr.uploadBytes<{ url: string; bytes: number }>('/v1/recordings', bytes, 'audio/wav');
+  const tone = new Blob([toneRecording(RECORDING_SECONDS)], { type: 'audio/wav' });
+  const recording = await ehr.post<{ url: string; bytes: number }>('/v1/recordings', tone);
   tell(`EHR       POST /v1/recordings: ${recording.bytes} bytes went through to the platform's store`);
   const input = { recording: { recordingUrls: [recording.url], recordingContent: 'Recording' } };
   await create(stage, provider, 'demo-recording', input);

@@ -57,7 +57,7 @@ export async function secondImport(stage: Stage): Promise<void> {
 
 async function importOnce({ ehr, signal }: Stage): Promise<ImportResponse> {
   const files = await lookAtFiles(FILES);
-  const { id } = await ehr.upload<ImportResponse>('/v1/imports?kind=clients', await formOf(files), { signal });
+  const { id } = await ehr.post<ImportResponse>('/v1/imports?kind=clients', await formOf(files), { signal });
   return watchImport(ehr, id, new LiveLine(process.stdout), { signal });
 }
 

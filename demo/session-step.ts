@@ -24,8 +24,8 @@ export async function readNotes(stage: Stage): Promise<void> {
   tell(`webhooks  ${(await eventTypes(stage)).join(', ')}`);
   tell(`EHR       GET /v1/sessions?appointment=${APPOINTMENT}: ${session.state}, provider ${session.provider}`);
   tell(`EHR       GET /v1/sessions/${session.id}/notes, as Markdown:`);
-  const notes = await ehr.text(`/v1/sessions/${session.id}/notes`, { accept: 'text/markdown' });
-  const lines = notes.split('\n').filter((line) => line.trim() !== '');
+  const notes = await ehr.send('GET', `/v1/sessions/${session.id}/notes`, undefined, { accept: 'text/markdown' });
+  const lines = (await notes.text()).split('\n').filter((line) => line.trim() !== '');
   tell(...lines.slice(0, NOTE_LINES).map((line) => `          ${line}`));
 }
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { Command } from 'commander';
 import { readClientEnv } from '../config/client-env.js';
 import { Api } from './api/api.js';
@@ -7,15 +9,21 @@ import { addDeliveriesCommands } from './commands/deliveries.command.js';
 import { addPeopleCommands } from './commands/people.command.js';
 import { addRefreshCommand } from './commands/refresh.command.js';
 import { addRequestCommands } from './commands/requests.command.js';
-import { addCapabilitiesCommand, addKeysCommands } from './commands/service.command.js';
+import { addServiceCommands } from './commands/service.command.js';
 import { addImportCommand } from './import/import.command.js';
 import { addImportsCommands } from './import/imports.command.js';
-import { version } from './version.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
 NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
 NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo`;
+
+/** The version of this notebridge, seen from the compiled file and from the source alike. */
+function version(): string {
+  const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
+  const text = readFileSync(path.resolve(__dirname, root, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
 
 /** Whoever reads the output may have had enough of it, such as `head`. */
 function endWithReader(): void {
@@ -39,8 +47,7 @@ async function main(): Promise<void> {
   addRefreshCommand(program, api);
   addRequestCommands(program, api);
   addDeliveriesCommands(program, api);
-  addCapabilitiesCommand(program, api);
-  addKeysCommands(program, api);
+  addServiceCommands(program, api);
   program.command('doctor', 'check the settings and everything that the service needs', {
     executableFile: 'commands/doctor.js',
   });

@@ -1,8 +1,8 @@
+import type { Page } from '../../http/request/page.js';
 import { CliFault, sentenceOf, Unreachable } from './cli-fault.js';
 import type { Connection } from './connection.js';
 
-/** How a request is sent. */
-export interface RequestOptions {
+interface RequestOptions {
   /** Seconds for which the service may keep the answer back until the work is settled; 60 at most (Prefer: wait). */
   wait?: number;
   signal?: AbortSignal;
@@ -10,70 +10,21 @@ export interface RequestOptions {
   accept?: string;
 }
 
-/** A page of a list. */
-export interface Page<T> {
-  items: T[];
-  nextCursor: string | null;
-}
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** The service's HTTP API. Every method throws {@link CliFault} with the service's own words for an error answer. */
+/** The service's HTTP API. Every method throws {@link CliFault} with the service's own sentence for an error answer. */
 export class Api {
-  private known: Connection | undefined;
+  private connection: Connection | undefined;
 
-  /** @param connect asked once, at the first request, so that help needs no key */
+  /** @param connect called once, at the first request, so that help needs no key */
   constructor(private readonly connect: () => Connection) {}
 
-  /** Where the service is and the key for it. @throws {CliFault} when no key is to be found */
-  get connection(): Connection {
-    this.known ??= this.connect();
-    return this.known;
-  }
-
   async get<T>(path: string, options?: RequestOptions): Promise<T> {
-    return this.json('GET', path, undefined, options);
+    return (await (await this.send('GET', path, undefined, options)).json()) as T;
   }
 
-  async post<T>(path: string, body: unknown = {}, options?: RequestOptions): Promise<T> {
-    return this.json('POST', path, body, options);
-  }
-
-  async put<T>(path: string, body: unknown, options?: RequestOptions): Promise<T> {
-    return this.json('PUT', path, body, options);
-  }
-
-  /** Deletes; undefined where the service answers without a body. */
-  async delete<T>(path: string, options?: RequestOptions): Promise<T> {
-    return this.json('DELETE', path, undefined, options);
-  }
-
-  /** Sends a form with files, which are read from disk as they are sent. */
-  async upload<T>(path: string, form: FormData, options?: RequestOptions): Promise<T> {
-    return (await (await this.send('POST', path, { body: form }, options)).json()) as T;
-  }
-
-  /** Sends bytes as they are. @param mediaType of the bytes */
-  async uploadBytes<T>(
-    path: string,
-    bytes: Uint8Array<ArrayBuffer>,
-    mediaType: string,
-    options?: RequestOptions,
-  ): Promise<T> {
-    const content = { body: bytes, headers: { 'content-type': mediaType } };
-    return (await (await this.send('POST', path, content, options)).json()) as T;
-  }
-
-  /** The answer as text. */
-  async text(path: string, options?: RequestOptions): Promise<string> {
-    return (await this.send('GET', path, {}, options)).text();
-  }
-
-  /** The answer's bytes as they come. */
-  async stream(path: string, options?: RequestOptions): Promise<ReadableStream<Uint8Array>> {
-    const { body } = await this.send('GET', path, {}, options);
-    if (!body) throw new CliFault('The service answered without a body.');
-    return body;
+  /** @param body as in `send` */
+  async post<T>(path: string, body: object = {}, options?: RequestOptions): Promise<T> {
+    const text = await (await this.send('POST', path, body, options)).text();
+    return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
   /** All items of a list, page by page. @param path without a query */
@@ -86,36 +37,29 @@ export class Api {
     } while (cursor !== null);
   }
 
-  private async json<T>(method: Method, path: string, body: unknown, options?: RequestOptions): Promise<T> {
-    const content =
-      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-    const answer = await this.send(method, path, content, options);
-    const text = await answer.text();
-    return (text === '' ? undefined : JSON.parse(text)) as T;
-  }
-
-  private async send(
-    method: Method,
+  /** @param body a form or a blob with its media type, which are read as they are sent; anything else becomes JSON */
+  async send(
+    method: string,
     path: string,
-    content: { body?: string | FormData | Uint8Array<ArrayBuffer>; headers?: Record<string, string> },
+    body?: object,
     { wait, signal, accept }: RequestOptions = {},
   ): Promise<Response> {
+    this.connection ??= this.connect();
     const { url, key } = this.connection;
+    const isRaw = body === undefined || body instanceof FormData || body instanceof Blob;
     const headers = {
       authorization: `Bearer ${key}`,
-      ...(accept && { accept }),
       ...(wait !== undefined && { prefer: `wait=${wait}` }),
-      ...content.headers,
+      ...(accept && { accept }),
+      ...(!isRaw && { 'content-type': 'application/json' }),
     };
-    let answer: Response;
-    try {
-      answer = await fetch(url + path, { method, ...content, headers, signal, redirect: 'error' });
-    } catch (error) {
+    const request = { method, headers, body: isRaw ? body : JSON.stringify(body), signal, redirect: 'error' } as const;
+    const answer = await fetch(url + path, request).catch((error: unknown) => {
       if (signal?.aborted) throw error;
       throw new Unreachable(
         `notebridge does not answer at ${url} (${causeOf(error)}): is it running, and is NOTEBRIDGE_URL right?`,
       );
-    }
+    });
     if (answer.ok) return answer;
     const sentence = sentenceOf(answer.status, await answer.text());
     throw answer.status >= 502 && answer.status <= 504 ? new Unreachable(sentence) : new CliFault(sentence);
@@ -128,14 +72,9 @@ export function withQuery(path: string, query: Record<string, string | undefined
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** One segment of a path: an id of the EHR may hold anything. */
-export function segment(id: string): string {
-  return encodeURIComponent(id);
-}
-
 /** What went wrong below fetch, by its code where it has one, such as ECONNREFUSED. */
-function causeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : undefined;
-  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message;
-  return 'no reason given';
+  if (!(cause instanceof Error)) return 'no reason given';
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
 }

@@ -27,7 +27,6 @@ test('a refused key says where it came from', () => {
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
   expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
 });
-
 const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
 
 test.each([

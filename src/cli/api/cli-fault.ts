@@ -19,33 +19,26 @@ interface Problem {
   file?: unknown;
 }
 
-/** Whether a value is what an error answer of the service holds (RFC 9457). */
-function isProblem(value: unknown): value is Problem {
-  return typeof value === 'object' && value !== null && 'detail' in value && typeof value.detail === 'string';
-}
-
 /**
- * Says an error answer in one sentence, with further faults of the same request behind it.
+ * An error answer in one sentence, with further faults of the same request behind it.
  *
  * @param body the answer's text, problem+json as a rule
  */
 export function sentenceOf(status: number, body: string): string {
-  const problem = parsed(body);
-  if (!isProblem(problem)) return `The service answered ${status}, without saying why; its log may.`;
-  const others = (problem.errors ?? []).slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
+  const problem = problemOf(body);
+  if (!problem) return `The service answered ${status}, without saying why; its log may.`;
+  const { detail, errors = [], file } = problem;
+  // The service counts files; the user knows them by name.
+  const named = typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
+  const others = errors.slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
   const more = others.length > 0 ? ` Also: ${others.join('; ')}.` : '';
-  const advice = status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '';
-  return inFile(problem) + more + advice;
+  return named + more + (status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '');
 }
 
-/** The service counts files; whoever sent them knows them by name. */
-function inFile({ detail, file }: Problem): string {
-  return typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
-}
-
-function parsed(text: string): unknown {
+function problemOf(text: string): Problem | undefined {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text) as Partial<Problem> | null;
+    return typeof value?.detail === 'string' ? (value as Problem) : undefined;
   } catch {
     return undefined;
   }
@@ -62,7 +55,7 @@ const BY_CODE: Record<string, (file: string) => string> = {
 };
 
 /**
- * Says in one sentence why a file of the user's can be neither read nor written.
+ * Why a file of the user's can be neither read nor written.
  *
  * @param file as the user named it
  * @param error what the file system threw

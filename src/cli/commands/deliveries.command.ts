@@ -1,10 +1,13 @@
 import { type Command, Option } from 'commander';
+import type { Page } from '../../http/request/page.js';
 import type { DeliveryResponse, ReplayResponse } from '../../webhooks/admin/deliveries.dto.js';
-import { type Api, type Page, withQuery } from '../api/api.js';
+import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
-import { table } from '../output/table.js';
+import { counted } from '../output/duration.js';
+import { printAnswer, table } from '../output/print.js';
 
 const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
+const NONE = 'There are no such deliveries.';
 const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
 
 /** `notebridge deliveries …` */
@@ -16,12 +19,13 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
     .description('list the latest 50')
     .addOption(stateOption())
     .option('--json', 'print what the service answers')
-    .action(async ({ state, json }: { state?: string; json?: boolean }) => {
-      const page = await api.get<Page<DeliveryResponse>>(withQuery('/v1/webhook-deliveries', { state }));
-      if (json) return console.log(JSON.stringify(page, null, 2));
-      if (page.items.length === 0) return console.log('There are no such deliveries.');
-      console.log(table(['id', 'received', 'event', 'state', 'attempts', 'why'], page.items.map(deliveryRow)));
-    });
+    .action(async ({ state, json }: { state?: string; json?: boolean }) =>
+      printAnswer(
+        await api.get<Page<DeliveryResponse>>(withQuery('/v1/webhook-deliveries', { state })),
+        json,
+        ({ items }) => (items.length > 0 ? table(items.map(deliveryRow)) : NONE),
+      ),
+    );
 
   deliveries
     .command('replay')
@@ -30,12 +34,9 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
     .addOption(stateOption())
     .option('--yes', 'do it; without this the selection is only counted')
     .action(async (id: string | undefined, { state, yes }: { state?: string; yes?: boolean }) => {
-      if (id) {
-        await api.post(`/v1/webhook-deliveries/${id}/replay`);
-        return console.log(`Delivery ${id} is processed again.`);
-      }
-      if (!state) throw new CliFault('Say which: an id, or --state dead.');
-      await replayAll(api, state, yes ?? false);
+      if (!id) return replayAll(api, state, yes);
+      await api.post(`/v1/webhook-deliveries/${encodeURIComponent(id)}/replay`);
+      console.log(`Delivery ${id} is processed again.`);
     });
 
   deliveries
@@ -48,15 +49,16 @@ export function addDeliveriesCommands(program: Command, api: Api): void {
     });
 }
 
-function deliveryRow({ id, receivedAt, eventType, state, attempts, error }: DeliveryResponse): unknown[] {
-  return [id, receivedAt, eventType, state, attempts, error?.message];
+function deliveryRow({ id, receivedAt, eventType, state, attempts, error }: DeliveryResponse) {
+  return { id, received: receivedAt, event: eventType, state, attempts, why: error?.message };
 }
 
-async function replayAll(api: Api, state: string, sure: boolean): Promise<void> {
-  const counts = await api.post<ReplayResponse>('/v1/webhook-deliveries/replay', { state, dryRun: true });
-  const what = counts.count === 1 ? '1 delivery' : `${counts.count} deliveries`;
-  if (counts.count === 0) return console.log('There are no such deliveries.');
+async function replayAll(api: Api, state: string | undefined, sure = false): Promise<void> {
+  if (!state) throw new CliFault('Say which: an id, or --state dead.');
+  const { count, plan } = await api.post<ReplayResponse>('/v1/webhook-deliveries/replay', { state, dryRun: true });
+  if (count === 0) return console.log(NONE);
+  const what = counted(count, 'delivery', 'deliveries');
   if (!sure) return console.log(`${what} would be processed again; to do it, add --yes.`);
-  await api.post('/v1/webhook-deliveries/replay', { state, plan: counts.plan });
+  await api.post('/v1/webhook-deliveries/replay', { state, plan });
   console.log(`${what} processed again.`);
 }

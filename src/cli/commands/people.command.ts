@@ -1,15 +1,19 @@
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import type { Page } from '../../http/request/page.js';
 import type { PersonKind } from '../../people/model/person.js';
 import type { PersonResponse } from '../../people/model/person-view.js';
 import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Trace } from '../../people/read/trace.service.js';
-import { type Api, type Page, segment } from '../api/api.js';
+import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
-import { waitSeconds } from '../output/duration.js';
-import { personLines, personRow, traceLines } from '../output/person-lines.js';
-import { printTable } from '../output/table.js';
+import { printAnswer, printList } from '../output/print.js';
+import { personLines, traceLines } from './person-lines.js';
 
+const KINDS: PersonKind[] = ['provider', 'client'];
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
+
+/** Seconds that the service waits at most (`Prefer: wait`). */
+const LONGEST_WAIT = 60;
 
 interface PeopleOptions {
   kind?: PersonKind;
@@ -25,19 +29,21 @@ interface ResolveOptions {
   json?: boolean;
 }
 
-const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(['provider', 'client']);
+const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(KINDS);
 
 /** `notebridge people`, `trace` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {
   program
     .command('people')
     .description('list providers and clients with how they stand; names are shown with --json only')
-    .addOption(new Option('--kind <kind>', 'only these').choices(['provider', 'client']))
+    .addOption(new Option('--kind <kind>', 'only these').choices(KINDS))
     .addOption(new Option('--state <state>', 'only these').choices(STATES))
     .option('--email <email>', 'find by email')
     .option('--external-id <id>', "find by the EHR's id")
     .option('--json', 'print one JSON object a line')
-    .action((options: PeopleOptions) => listPeople(api, options));
+    .action((options: PeopleOptions) =>
+      printList(peopleOf(api, options), { row: personRow, none: 'There is nobody like that.', json: options.json }),
+    );
 
   program
     .command('trace')
@@ -45,67 +51,54 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .addArgument(kindArgument())
     .argument('<externalId>')
     .option('--json', 'print what the service answers')
-    .action(async (kind: PersonKind, externalId: string, options: { json?: boolean }) => {
-      const trace = await api.post<Trace>('/v1/people/trace', { kind, externalId });
-      console.log(options.json ? JSON.stringify(trace, null, 2) : traceLines(trace));
-    });
+    .action(async (kind: PersonKind, externalId: string, { json }: { json?: boolean }) =>
+      printAnswer(await api.post<Trace>('/v1/people/trace', { kind, externalId }), json, traceLines),
+    );
 
+  const action = new Argument('<action>', 'link to a user of the platform, create, retry, ignore, or delete');
   program
     .command('resolve')
     .description('settle by your word what the service could not')
     .addArgument(kindArgument())
     .argument('<externalId>')
-    .addArgument(
-      new Argument('<action>', 'link to a user of the platform, create, retry, ignore, or delete').choices(
-        RESOLVE_ACTIONS,
-      ),
-    )
+    .addArgument(action.choices(RESOLVE_ACTIONS))
     .option('--user <platformUserId>', 'the user to link to')
     .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
     .option('--json', 'print what the service answers')
-    .action((kind: PersonKind, externalId: string, action: string, options: ResolveOptions) =>
-      resolve(api, kind, externalId, action, options),
-    );
+    .action(async (kind: PersonKind, id: string, action: string, { user, wait, json }: ResolveOptions) => {
+      if (action === 'link' && user === undefined) {
+        throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
+      }
+      const path = `/v1/${kind}s/${encodeURIComponent(id)}/resolve`;
+      printAnswer(await api.post<PersonResponse>(path, { action, platformUserId: user }, { wait }), json, personLines);
+    });
 }
 
-async function listPeople(api: Api, options: PeopleOptions): Promise<void> {
-  const people = peopleOf(api, options);
-  if (options.json) {
-    for await (const person of people) console.log(JSON.stringify(person));
-    return;
-  }
-  const header = ['kind', 'external id', 'state', 'reason', 'platform user', 'providers'];
-  if ((await printTable(header, rowsOf(people))) === 0) console.log('There is nobody like that.');
-}
-
-async function* rowsOf(people: AsyncIterable<PersonResponse>): AsyncGenerator<readonly unknown[]> {
-  for await (const person of people) yield personRow(person);
+/** Reads how long a command waits. @throws {InvalidArgumentError} when that is no number of seconds up to 60 */
+export function waitSeconds(text: string): number {
+  const seconds = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds <= LONGEST_WAIT)) throw new InvalidArgumentError(`Say whole seconds, 0 to ${LONGEST_WAIT}.`);
+  return seconds;
 }
 
 async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonResponse> {
+  if (email !== undefined && externalId !== undefined) throw new CliFault('Say --email or --external-id, not both.');
   if (email !== undefined || externalId !== undefined) {
-    if (email !== undefined && externalId !== undefined) throw new CliFault('Say --email or --external-id, not both.');
-    const wanted = email === undefined ? { externalId } : { email };
-    const found = await api.post<Page<PersonResponse>>('/v1/people/search', wanted);
+    const found = await api.post<Page<PersonResponse>>('/v1/people/search', { email, externalId });
     yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
     return;
   }
-  for (const each of kind ? [kind] : (['provider', 'client'] as const)) {
-    yield* api.all<PersonResponse>(`/v1/${each}s`, { state });
-  }
+  for (const each of kind ? [kind] : KINDS) yield* api.all<PersonResponse>(`/v1/${each}s`, { state });
 }
 
-async function resolve(
-  api: Api,
-  kind: PersonKind,
-  externalId: string,
-  action: string,
-  { user, wait, json }: ResolveOptions,
-): Promise<void> {
-  if (action === 'link' && user === undefined) {
-    throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
-  }
-  const body = { action, ...(user !== undefined && { platformUserId: user }) };
-  const person = await api.post<PersonResponse>(`/v1/${kind}s/${segment(externalId)}/resolve`, body, { wait });
-  console.log(json ? JSON.stringify(person, null, 2) : personLines(person));
+/** Without names. */
+function personRow({ kind, externalId, sync: { state, error }, platformUserId, providers }: PersonResponse) {
+  return {
+    kind,
+    'external id': externalId,
+    state,
+    reason: error?.code,
+    'platform user': platformUserId,
+    providers: providers?.join('|'),
+  };
 }

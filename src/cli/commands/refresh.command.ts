@@ -4,7 +4,7 @@ import type { PendingRefreshes } from '../../sessions/refresh/wanted-refreshes.r
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/duration.js';
-import { LiveLine, refreshProgress } from '../output/progress.js';
+import { LiveLine, type Progress } from '../output/progress.js';
 
 const POLL_MS = 500;
 
@@ -36,18 +36,29 @@ async function refresh(api: Api, { since, session, wait }: RefreshOptions): Prom
   process.exitCode = 2;
 }
 
-/** Shows the progress until every session was fetched or failed. @returns how many could not be fetched */
+/** Shows the progress until each session was tried. @returns how many could not be fetched */
 async function watch(api: Api, total: number): Promise<number> {
   const live = new LiveLine(process.stdout);
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   try {
     for (;;) {
       const { pending, failing } = await api.get<PendingRefreshes>('/v1/sessions/refreshes');
-      live.show(refreshProgress(total, pending, performance.now() - begunAt));
+      live.show(refreshProgress(total, pending, (performance.now() - startedAt) / 1000));
       if (pending === 0) return failing;
       await delay(POLL_MS);
     }
   } finally {
     live.end();
   }
+}
+
+/**
+ * How far a refresh is, and how long the rest takes at the pace so far.
+ *
+ * @param pending sessions that are still to be fetched; events that arrive meanwhile add to them
+ * @param seconds since it began
+ */
+export function refreshProgress(total: number, pending: number, seconds: number): Progress {
+  const done = Math.min(total, Math.max(0, total - pending));
+  return { done, total, noun: 'sessions', etaSeconds: done === 0 ? null : (seconds / done) * (total - done) };
 }

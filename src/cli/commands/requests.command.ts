@@ -1,27 +1,19 @@
 import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/model/job-view.js';
 import type { SessionResponse } from '../../sessions/read/session-view.js';
-import { type Api, segment } from '../api/api.js';
-import { table } from '../output/table.js';
+import type { Api } from '../api/api.js';
+import { printList } from '../output/print.js';
 
-/** Something that is asked of the platform, and waits for a person's word when its answer was lost. */
+/** What is requested of the platform, and waits for a user's decision when the answer was lost. */
 interface RequestKind<View> {
   command: string;
   description: string;
-  /** Of the list. */
   path: string;
   states: string[];
-  header: string[];
-  /** A row of the table, without names and without what the platform said: both may be personal. */
-  row(view: View): unknown[];
+  /** Without names and without what the platform said: both may be personal. */
+  row(view: View): Record<string, unknown>;
   /** The field that names the platform's id of what is linked to. */
   linkedBy: 'sessionId' | 'jobId';
-}
-
-interface Requested {
-  id: string;
-  state: string;
-  error: { code: string } | null;
 }
 
 const SESSIONS: RequestKind<SessionResponse> = {
@@ -29,16 +21,9 @@ const SESSIONS: RequestKind<SessionResponse> = {
   description: 'sessions, and requests for some; Unknown ones wait for your word',
   path: '/v1/sessions',
   states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
-  header: ['id', 'changed', 'state', 'reason', 'provider', 'appointment', 'session on the platform'],
-  row: ({ id, updatedAt, state, error, provider, partnerAppointmentId, sessionId }) => [
-    id,
-    updatedAt,
-    state,
-    error?.code,
-    provider,
-    partnerAppointmentId,
-    sessionId,
-  ],
+  row: ({ id, updatedAt: changed, state, error, provider, partnerAppointmentId: appointment, sessionId }) => {
+    return { id, changed, state, reason: error?.code, provider, appointment, 'session on the platform': sessionId };
+  },
   linkedBy: 'sessionId',
 };
 
@@ -47,8 +32,9 @@ const JOBS: RequestKind<ListedJobResponse> = {
   description: 'compliance jobs; Unknown ones wait for your word',
   path: '/v1/compliance/jobs',
   states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
-  header: ['id', 'changed', 'state', 'reason', 'files', 'job on the platform'],
-  row: ({ id, updatedAt, state, error, files, jobId }) => [id, updatedAt, state, error?.code, files.length, jobId],
+  row: ({ id, updatedAt: changed, state, error, files, jobId }) => {
+    return { id, changed, state, reason: error?.code, files: files.length, 'job on the platform': jobId };
+  },
   linkedBy: 'jobId',
 };
 
@@ -58,45 +44,34 @@ export function addRequestCommands(program: Command, api: Api): void {
   addCommands(program, api, JOBS);
 }
 
-function addCommands<View extends Requested>(program: Command, api: Api, kind: RequestKind<View>): void {
-  const group = program.command(kind.command).description(kind.description);
+function addCommands<View extends SessionResponse | ListedJobResponse>(
+  program: Command,
+  api: Api,
+  { command, description, path, states, row, linkedBy }: RequestKind<View>,
+): void {
+  const group = program.command(command).description(description);
 
   group
     .command('list', { isDefault: true })
     .description('list them')
-    .addOption(new Option('--state <state>', 'only these').choices(kind.states))
+    .addOption(new Option('--state <state>', 'only these').choices(states))
     .option('--json', 'print one JSON object a line')
-    .action((options: { state?: string; json?: boolean }) => list(api, kind, options));
+    .action(({ state, json }: { state?: string; json?: boolean }) =>
+      printList(api.all<View>(path, { state }), { row, none: 'There are none like that.', json }),
+    );
 
+  const actions = ['link', 'create', 'abandon'];
   group
     .command('resolve')
     .description('say what became of one whose answer was lost; look on the platform first')
     .argument('<id>')
     .addArgument(
-      new Argument('<action>', 'link to what the platform has, create it again, or abandon it').choices([
-        'link',
-        'create',
-        'abandon',
-      ]),
+      new Argument('<action>', 'link to what the platform has, create it again, or abandon it').choices(actions),
     )
     .option('--to <platformId>', "the platform's id of what to link to")
     .action(async (id: string, action: string, { to }: { to?: string }) => {
-      const body = { action, ...(to !== undefined && { [kind.linkedBy]: to }) };
-      const { state, error } = await api.post<View>(`${kind.path}/${segment(id)}/resolve`, body);
+      const body = { action, [linkedBy]: to };
+      const { state, error } = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
       console.log(`${id}: ${state}${error ? `, ${error.code}` : ''}`);
     });
-}
-
-async function list<View extends Requested>(
-  api: Api,
-  { path, header, row }: RequestKind<View>,
-  { state, json }: { state?: string; json?: boolean },
-): Promise<void> {
-  const rows: unknown[][] = [];
-  for await (const view of api.all<View>(path, { state })) {
-    if (json) console.log(JSON.stringify(view));
-    else rows.push(row(view));
-  }
-  if (json) return;
-  console.log(rows.length === 0 ? 'There are none like that.' : table(header, rows));
 }

@@ -1,42 +1,35 @@
 import { type Command, Option } from 'commander';
 import { SCOPES } from '../../access/identity/scopes.js';
 import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-keys.dto.js';
-import type { Capability } from '../../platform/contract/capabilities.js';
-import type { Api, Page } from '../api/api.js';
-import { table } from '../output/table.js';
+import type { CapabilityPageResponse } from '../../operations/capabilities.dto.js';
+import type { Api } from '../api/api.js';
+import { printAnswer, printList } from '../output/print.js';
 
-/** `notebridge capabilities` */
-export function addCapabilitiesCommand(program: Command, api: Api): void {
+/** `notebridge capabilities` and `notebridge keys …` */
+export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('capabilities')
     .description('say what the service can do, and which settings the rest lacks')
     .option('--json', 'print what the service answers')
-    .action(async ({ json }: { json?: boolean }) => {
-      const page = await api.get<Page<Capability>>('/v1/capabilities');
-      console.log(json ? JSON.stringify(page, null, 2) : page.items.map(capabilityLine).join('\n'));
-    });
-}
+    .action(async ({ json }: { json?: boolean }) =>
+      printAnswer(await api.get<CapabilityPageResponse>('/v1/capabilities'), json, ({ items }) =>
+        items.map(({ name, on, missing }) => (on ? `✓ ${name}` : `✗ ${name}: set ${missing.join(', ')}`)).join('\n'),
+      ),
+    );
 
-/** One capability with what it lacks. */
-export function capabilityLine({ name, on, missing }: Capability): string {
-  return on ? `✓ ${name}` : `✗ ${name}: set ${missing.join(', ')}`;
-}
-
-/** `notebridge keys …` */
-export function addKeysCommands(program: Command, api: Api): void {
   const keys = program.command('keys').description('API keys of this service');
 
   keys
     .command('list', { isDefault: true })
     .description('list them, revoked ones too; a key itself is shown only once, when it is made')
-    .action(async () => {
-      const rows: unknown[][] = [];
-      for await (const key of api.all<ApiKeyResponse>('/v1/api-keys')) {
-        rows.push([key.id, key.name, `${key.prefix}…`, key.createdAt, key.revokedAt, key.scopes.join(' ')]);
-      }
-      if (rows.length === 0) return console.log('No key was made yet; ADMIN_API_KEY is not in this list.');
-      console.log(table(['id', 'name', 'key', 'made', 'revoked', 'scopes'], rows));
-    });
+    .action(() =>
+      printList(api.all<ApiKeyResponse>('/v1/api-keys'), {
+        row: ({ id, name, prefix, createdAt: made, revokedAt: revoked, scopes }) => {
+          return { id, name, key: `${prefix}…`, made, revoked, scopes: scopes.join(' ') };
+        },
+        none: 'No key was made yet; ADMIN_API_KEY is not in this list.',
+      }),
+    );
 
   keys
     .command('create')
@@ -53,7 +46,7 @@ export function addKeysCommands(program: Command, api: Api): void {
     .description('revoke a key, at once')
     .argument('<id>')
     .action(async (id: string) => {
-      await api.delete(`/v1/api-keys/${id}`);
+      await api.send('DELETE', `/v1/api-keys/${encodeURIComponent(id)}`);
       console.log('Revoked.');
     });
 }

@@ -13,8 +13,10 @@ export interface ImportFile {
   bytes: number;
 }
 
-/** Bytes of a file's beginning that are looked at. */
-const LOOK = 64 * 1024;
+type People = 'providers' | 'clients';
+
+/** Bytes of a file's beginning from which its kind is read. */
+const BEGINNING = 64 * 1024;
 
 /**
  * Looks at files and says what each holds.
@@ -31,38 +33,6 @@ export async function lookAtFiles(paths: readonly string[], kind?: ImportKind): 
   return files;
 }
 
-async function lookAt(file: string, kind: ImportKind | undefined): Promise<ImportFile> {
-  const { beginning, bytes } = await beginningOf(file);
-  const guess = kind ? { kind } : kindOf(path.basename(file), beginning);
-  if ('kind' in guess)
-    return { path: file, kind: guess.kind, mediaType: mediaTypeOf(file, beginning, guess.kind), bytes };
-  const why = guess.contradiction
-    ? `The name of ${file} speaks of ${guess.contradiction.name}, its header of ${guess.contradiction.header}. Which does it hold?`
-    : `It is not clear whom ${file} holds.`;
-  throw new CliFault(`${why} Say --kind providers, clients or fhir.`);
-}
-
-async function beginningOf(file: string): Promise<{ beginning: string; bytes: number }> {
-  try {
-    const { size } = await stat(file);
-    let beginning = '';
-    for await (const chunk of createReadStream(file, { encoding: 'utf8', end: LOOK })) beginning += chunk;
-    return { beginning: beginning.replace(/^\ufeff/, '').trimStart(), bytes: size };
-  } catch (error) {
-    throw fileFault(file, error);
-  }
-}
-
-function isJson(beginning: string): boolean {
-  return /^[{[]/.test(beginning);
-}
-
-function mediaTypeOf(file: string, beginning: string, kind: ImportKind): string {
-  if (!isJson(beginning)) return 'text/csv';
-  if (kind !== 'fhir') return 'application/x-ndjson';
-  return /\.json$/i.test(file) ? 'application/fhir+json' : 'application/fhir+ndjson';
-}
-
 /** The files as one form; each is read from disk only while it is being sent. */
 export async function formOf(files: readonly ImportFile[]): Promise<FormData> {
   const form = new FormData();
@@ -72,37 +42,63 @@ export async function formOf(files: readonly ImportFile[]): Promise<FormData> {
   return form;
 }
 
-type People = 'providers' | 'clients';
-
-/** Whom a file holds, or why that is not clear. */
-export type KindGuess = { kind: ImportKind } | { contradiction?: { name: People; header: People } };
-
 /**
- * Whom a file holds. Its header decides; the name only where the header says nothing, and never against it.
+ * What a file holds. Its header decides; the name only where the header says nothing, and never against it.
  *
  * @param name without folders
  * @param beginning of the file, from its first line that is not blank
+ * @returns without `kind` where it is not clear
  */
-export function kindOf(name: string, beginning: string): KindGuess {
-  const named = kindsOfName(name);
-  const said = kindsOfBeginning(name, beginning);
-  if (said.includes('fhir')) return { kind: 'fhir' };
-  const [header, another] = said as People[];
-  const [byName, moreNames] = named;
-  if (!header || another) return byName && !moreNames ? { kind: byName } : {};
-  return byName && !moreNames && byName !== header ? { contradiction: { name: byName, header } } : { kind: header };
-}
-
-/** A name may speak of both: `patients_by_provider.csv`. */
-function kindsOfName(name: string): People[] {
-  const providers = /provider|practitioner|clinician|therapist/i.test(name);
-  const clients = /client|patient/i.test(name);
-  return [...(providers ? ['providers' as const] : []), ...(clients ? ['clients' as const] : [])];
+export function kindOf(
+  name: string,
+  beginning: string,
+): { kind?: ImportKind; contradiction?: { name: People; header: People } } {
+  const inHeader = kindsOfBeginning(name, beginning);
+  if (inHeader.includes('fhir')) return { kind: 'fhir' };
+  // A name may speak of both: `patients_by_provider.csv`.
+  const inName: People[] = [];
+  if (/provider|practitioner|clinician|therapist/i.test(name)) inName.push('providers');
+  if (/client|patient/i.test(name)) inName.push('clients');
+  const byName = inName.length === 1 ? inName[0] : undefined;
+  const [header] = inHeader as People[];
+  if (!header || inHeader.length > 1) return byName ? { kind: byName } : {};
+  return byName && byName !== header ? { contradiction: { name: byName, header } } : { kind: header };
 }
 
 function kindsOfBeginning(name: string, beginning: string): ImportKind[] {
+  if (!isJson(beginning)) return kindsOfHeader(beginning);
   const [firstLine = ''] = /^[^\r\n]*/.exec(beginning) ?? [];
-  if (!/^[{[]/.test(firstLine)) return kindsOfHeader(beginning);
-  if (firstLine.includes('"resourceType"') || name.toLowerCase().endsWith('.json')) return ['fhir'];
+  if (firstLine.includes('"resourceType"') || /\.json$/i.test(name)) return ['fhir'];
   return /"providers" ?:/.test(firstLine) ? ['clients'] : [];
+}
+
+function isJson(beginning: string): boolean {
+  return /^[{[]/.test(beginning);
+}
+
+async function lookAt(file: string, wanted: ImportKind | undefined): Promise<ImportFile> {
+  const { beginning, bytes } = await beginningOf(file);
+  const { kind, contradiction } = wanted ? { kind: wanted } : kindOf(path.basename(file), beginning);
+  if (kind) return { path: file, kind, mediaType: mediaTypeOf(file, beginning, kind), bytes };
+  const why = contradiction
+    ? `The name of ${file} speaks of ${contradiction.name}, its header of ${contradiction.header}. Which does it hold?`
+    : `It is not clear whom ${file} holds.`;
+  throw new CliFault(`${why} Say --kind providers, clients or fhir.`);
+}
+
+async function beginningOf(file: string): Promise<{ beginning: string; bytes: number }> {
+  try {
+    const { size } = await stat(file);
+    let beginning = '';
+    for await (const chunk of createReadStream(file, { encoding: 'utf8', end: BEGINNING })) beginning += chunk;
+    return { beginning: beginning.replace(/^\ufeff/, '').trimStart(), bytes: size };
+  } catch (error) {
+    throw fileFault(file, error);
+  }
+}
+
+function mediaTypeOf(file: string, beginning: string, kind: ImportKind): string {
+  if (!isJson(beginning)) return 'text/csv';
+  if (kind !== 'fhir') return 'application/x-ndjson';
+  return /\.json$/i.test(file) ? 'application/fhir+json' : 'application/fhir+ndjson';
 }

@@ -38,7 +38,7 @@ function view(counts: Partial<ImportResponse['counts']>, more: Partial<ImportRes
 }
 
 test('only outcomes that occurred are listed', () => {
-  const text = importSummary(view({ total: 40, created: 38, linked: 2 }), 'nb');
+  const text = importSummary(view({ total: 40, created: 38, linked: 2 }));
   expect(text.split('\n')).toEqual([
     'Import i1 completed in 15 s: 40 rows, 76 calls to the platform',
     '      38  created on the platform',
@@ -48,32 +48,29 @@ test('only outcomes that occurred are listed', () => {
 
 test('columns from which nothing was read are named', () => {
   const ignoredColumns = [{ file: 'clients.csv', columns: ['emial', 'Room'] }];
-  const text = importSummary(view({ total: 1, created: 1 }, { ignoredColumns }), 'nb');
+  const text = importSummary(view({ total: 1, created: 1 }, { ignoredColumns }));
   expect(text).toContain('Nothing was read from the columns emial, Room of clients.csv.');
 });
 
 test('rows that need somebody come with the command that shows them', () => {
-  const text = importSummary(view({ total: 3, rejected: 1, needsReview: 1, failed: 1 }), 'nb');
-  expect(text).toContain('nb import-rows i1 --rejected-csv rejected.csv');
-  expect(text).toContain('nb import-rows i1 --outcome needsReview');
-  expect(text).toContain('nb retry i1');
+  const text = importSummary(view({ total: 3, rejected: 1, needsReview: 1, failed: 1 }));
+  expect(text).toContain('npx notebridge import-rows i1 --rejected-csv rejected.csv');
+  expect(text).toContain('npx notebridge import-rows i1 --outcome needsReview');
+  expect(text).toContain('npx notebridge retry i1');
 });
 
 test('a plan says what it would need and how to do it', () => {
   const calls = { made: 0, remaining: { min: 3, max: 4 } };
   const planned = { 'create-or-link': 2, unchanged: 5 };
-  const text = importSummary(
-    view({ total: 7 }, { state: 'planned', planned, calls, etaSeconds: 1, finishedAt: null }),
-    'nb',
-  );
+  const text = importSummary(view({ total: 7 }, { state: 'planned', planned, calls, etaSeconds: 1, finishedAt: null }));
   expect(text).toContain('3 to 4 calls, about 1 s');
-  expect(text).toContain('nb apply i1');
+  expect(text).toContain('npx notebridge apply i1');
 });
 
 const NOTHING_TO_DO: ImportResponse['planned'][] = [{}, { unchanged: 5 }, { rejected: 4 }];
 
 test.each(NOTHING_TO_DO)('a plan of %j has nothing that could be applied', (planned) => {
-  const text = importSummary(view({ total: 5 }, { state: 'planned', planned, etaSeconds: 0, finishedAt: null }), 'nb');
+  const text = importSummary(view({ total: 5 }, { state: 'planned', planned, etaSeconds: 0, finishedAt: null }));
   expect(text).toContain('there is nothing to do');
   expect(text).not.toContain('apply');
   expect(text).not.toContain('about 0 s');
@@ -81,7 +78,7 @@ test.each(NOTHING_TO_DO)('a plan of %j has nothing that could be applied', (plan
 
 test('a failed import says why', () => {
   const error = { code: 'unreadable-file', message: 'clients.csv, line 3: it ends in the middle.' };
-  expect(importSummary(view({}, { state: 'failed', error }), 'nb')).toContain(error.message);
+  expect(importSummary(view({}, { state: 'failed', error }))).toContain(error.message);
 });
 
 test.each([
@@ -97,8 +94,8 @@ test.each([
 
 test('a deletion that failed is told and fails the command, and so does what is paused or was skipped', () => {
   const failed = view({ total: 1, unchanged: 1 }, { deletes: { failed: 2 }, needAttention: 2 });
-  expect(importSummary(failed, 'nb')).toContain('2  whose deletion failed');
-  expect(importSummary(failed, 'nb')).toContain('nb retry i1');
+  expect(importSummary(failed)).toContain('2  whose deletion failed');
+  expect(importSummary(failed)).toContain('npx notebridge retry i1');
   expect(exitCodeOf(failed)).toBe(2);
   expect(exitCodeOf(view({ total: 1, pending: 1 }, { state: 'paused' }))).toBe(2);
   expect(exitCodeOf(view({ total: 1, skipped: 1 }))).toBe(2);
@@ -108,9 +105,7 @@ test('a deletion that failed is told and fails the command, and so does what is 
 test('a plan that a threshold holds back says which, what it counts, and how to go over it', () => {
   const guards = [{ name: 'deletes', count: 7, of: 20, threshold: { percent: 10, people: 5 }, exceeded: true }];
   const held = view({ total: 13 }, { state: 'planned', planned: { delete: 7 }, guards } as Partial<ImportResponse>);
-  expect(importSummary(held, 'nb')).toContain(
-    'threshold deletes: 7 of 20 people would be deleted; more than 10% and 5',
-  );
-  expect(importSummary(held, 'nb')).toContain('nb apply i1 --override deletes');
+  expect(importSummary(held)).toContain('threshold deletes: 7 of 20 people would be deleted; more than 10% and 5');
+  expect(importSummary(held)).toContain('npx notebridge apply i1 --override deletes');
   expect(exitCodeOf(held)).toBe(2);
 });

@@ -15,17 +15,15 @@ const OUTCOMES = {
   rejected: 'rejected',
   failed: 'failed',
   pending: 'not done yet',
-} as const;
-
-type Outcome = keyof typeof OUTCOMES;
+};
 
 /** What became of people whom a snapshot was to delete, where they were not; they are no rows of the files. */
-const DELETES = [
-  ['pending', 'to be deleted, not done yet'],
-  ['failed', 'whose deletion failed'],
-  ['needsReview', 'whose deletion is left for your review'],
-  ['skipped', 'kept, though the files do not name them'],
-] as const;
+const DELETES = {
+  pending: 'to be deleted, not done yet',
+  failed: 'whose deletion failed',
+  needsReview: 'whose deletion is left for your review',
+  skipped: 'kept, though the files do not name them',
+};
 
 const GUARDS: Record<GuardName, string> = {
   deletes: 'people would be deleted',
@@ -43,10 +41,10 @@ const PLANNED: Record<PlannedOutcome, string> = {
   rejected: 'rejected',
 };
 
-/** What a plan may hold that somebody can have done. */
+/** What there is to do in a plan. */
 const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
 
-/** How an import that came to rest ends the command: 0 well, 2 with something that needs somebody, 1 not at all. */
+/** How an import that came to rest ends the command: 0 well, 2 when something needs a user's attention, 1 not at all. */
 export function exitCodeOf(view: ImportResponse): 0 | 1 | 2 {
   if (view.state === 'failed' || view.state === 'cancelled') return 1;
   const skipped = view.counts.skipped + (view.deletes.skipped ?? 0);
@@ -55,61 +53,45 @@ export function exitCodeOf(view: ImportResponse): 0 | 1 | 2 {
 }
 
 /** The thresholds that hold a plan back. */
-function exceeded({ state, guards }: ImportResponse): ImportResponse['guards'] {
+function exceeded({ state, guards }: ImportResponse): Guard[] {
   return state === 'planned' ? guards.filter((guard) => guard.exceeded) : [];
 }
 
-/**
- * What became of an import, and where to look next.
- *
- * @param command how the command line is called, for the lines that say what to type
- */
-export function importSummary(view: ImportResponse, command: string): string {
+/** What became of an import, and which commands come next. */
+export function importSummary(view: ImportResponse): string {
+  const isPlan = view.state === 'planned';
   return [
     headline(view),
-    ...(view.state === 'planned' ? planLines(view) : outcomeLines(view)),
+    ...(isPlan ? planLines(view) : [...countLines(view.counts, OUTCOMES), ...countLines(view.deletes, DELETES)]),
     ...exceeded(view).map(guardLine),
     ...view.ignoredColumns.map(ignoredLine),
-    ...advice(view, command),
+    ...advice(view),
   ].join('\n');
 }
 
-function headline(view: ImportResponse): string {
-  const rows = counted(view.counts.total, 'row');
-  if (view.error) return `Import ${view.id} ${view.state}: ${view.error.message}`;
-  const took =
-    view.finishedAt === null
-      ? ''
-      : ` in ${duration((Number(new Date(view.finishedAt)) - Number(new Date(view.createdAt))) / 1_000)}`;
-  return `Import ${view.id} ${view.state}${took}: ${rows}, ${counted(view.calls.made, 'call')} to the platform`;
+function headline({ id, state, counts, calls, error, createdAt, finishedAt }: ImportResponse): string {
+  if (error) return `Import ${id} ${state}: ${error.message}`;
+  const seconds = finishedAt && (new Date(finishedAt).getTime() - new Date(createdAt).getTime()) / 1_000;
+  const took = seconds === null ? '' : ` in ${duration(seconds)}`;
+  return `Import ${id} ${state}${took}: ${counted(counts.total, 'row')}, ${counted(calls.made, 'call')} to the platform`;
 }
 
-function outcomeLines(view: ImportResponse): string[] {
-  const outcomes = Object.entries(OUTCOMES).filter(([outcome]) => view.counts[outcome as Outcome] > 0);
-  return [
-    ...outcomes.map(([outcome, words]) => line(view.counts[outcome as Outcome], words)),
-    ...DELETES.flatMap(([outcome, words]) => (view.deletes[outcome] ? [line(view.deletes[outcome], words)] : [])),
-  ];
+function countLines(counts: Record<string, number>, words: Record<string, string>): string[] {
+  return Object.entries(words)
+    .filter(([outcome]) => (counts[outcome] ?? 0) > 0)
+    .map(([outcome, meaning]) => `  ${String(counts[outcome]).padStart(6)}  ${meaning}`);
 }
 
-function planLines(view: ImportResponse): string[] {
-  const { min, max } = view.calls.remaining;
-  const planned = Object.entries(PLANNED).filter(([outcome]) => (view.planned[outcome] ?? 0) > 0);
-  const calls = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
-  const time = view.etaSeconds === null || max === 0 ? '' : `, about ${duration(view.etaSeconds)}`;
-  return [
-    ...planned.map(([outcome, words]) => line(view.planned[outcome] ?? 0, words)),
-    `  That needs ${calls}${time}.`,
-  ];
+function planLines({ calls, planned, etaSeconds }: ImportResponse): string[] {
+  const { min, max } = calls.remaining;
+  const count = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
+  const time = etaSeconds === null || max === 0 ? '' : `, about ${duration(etaSeconds)}`;
+  return [...countLines(planned, PLANNED), `  That needs ${count}${time}.`];
 }
 
-/** A misspelt name costs a column of the whole file: it is told even where every row went well. */
+/** A misspelt name costs a column of the whole file: it is named even where every row went well. */
 function ignoredLine({ file, columns }: ImportResponse['ignoredColumns'][number]): string {
   return `  Nothing was read from ${columns.length === 1 ? 'the column' : 'the columns'} ${columns.join(', ')} of ${file}.`;
-}
-
-function line(count: number, words: string): string {
-  return `  ${String(count).padStart(6)}  ${words}`;
 }
 
 function guardLine({ name, count, of, threshold }: Guard): string {
@@ -117,27 +99,25 @@ function guardLine({ name, count, of, threshold }: Guard): string {
   return `  Held back by the threshold ${name}: ${count} of ${of} ${GUARDS[name]}${most}.`;
 }
 
-function planAdvice(view: ImportResponse, command: string): string {
-  const { id, planned } = view;
-  if (!WORK.some((outcome) => (planned[outcome] ?? 0) > 0)) return 'Nothing was sent, and there is nothing to do.';
-  const over = exceeded(view).map(({ name }) => name);
-  const override = over.length > 0 ? ` --override ${over.join(' ')}` : '';
-  return `Nothing was sent. To do it: ${command} apply ${id}${override}`;
-}
-
-function advice(view: ImportResponse, command: string): string[] {
-  const { counts, deletes, id } = view;
-  return [
-    ...(view.state === 'planned' ? [planAdvice(view, command)] : []),
-    ...(view.state === 'paused' ? [`To go on: ${command} resume ${id}`] : []),
-    ...(counts.rejected > 0
-      ? [`Rejected rows, to be corrected and imported again: ${command} import-rows ${id} --rejected-csv rejected.csv`]
-      : []),
-    ...(counts.needsReview + (deletes.needsReview ?? 0) > 0
-      ? [`For review, with the reason: ${command} import-rows ${id} --outcome needsReview`]
-      : []),
-    ...(counts.failed + (deletes.failed ?? 0) > 0
-      ? [`Failed rows, with the reason: ${command} import-rows ${id} --outcome failed`, `Again: ${command} retry ${id}`]
-      : []),
-  ];
+function advice(view: ImportResponse): string[] {
+  const { id, state, counts, deletes, planned } = view;
+  const lines: string[] = [];
+  if (state === 'planned') {
+    const hasWork = WORK.some((outcome) => (planned[outcome] ?? 0) > 0);
+    const over = exceeded(view).map(({ name }) => name);
+    const apply = ['npx notebridge apply', id, ...(over.length > 0 ? ['--override', ...over] : [])].join(' ');
+    lines.push(hasWork ? `Nothing was sent. To do it: ${apply}` : 'Nothing was sent, and there is nothing to do.');
+  }
+  if (state === 'paused') lines.push(`To go on: npx notebridge resume ${id}`);
+  const rows = `npx notebridge import-rows ${id}`;
+  if (counts.rejected > 0) {
+    lines.push(`Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`);
+  }
+  if (counts.needsReview + (deletes.needsReview ?? 0) > 0) {
+    lines.push(`For review, with the reason: ${rows} --outcome needsReview`);
+  }
+  if (counts.failed + (deletes.failed ?? 0) > 0) {
+    lines.push(`Failed rows, with the reason: ${rows} --outcome failed`, `Again: npx notebridge retry ${id}`);
+  }
+  return lines;
 }

@@ -2,18 +2,27 @@ import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
+import type { Page } from '../../http/request/page.js';
+import { GUARD_NAMES } from '../../imports/model/import-guards.js';
 import { ROW_OUTCOMES } from '../../imports/model/import-types.js';
 import type { ImportRowView } from '../../imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
-import { type Api, type Page, withQuery } from '../api/api.js';
+import type { Api } from '../api/api.js';
 import { fileFault } from '../api/cli-fault.js';
-import { printTable, table } from '../output/table.js';
-import { stopOnInterrupt, watchToEnd } from './import.command.js';
+import { printAnswer, printList, table } from '../output/print.js';
 import { importSummary } from './import-summary.js';
+import { goesOn, untilInterrupted, watchToEnd } from './import-watch.js';
 
-const OVERRIDES = ['deletes', 'providerRemovals', 'creates'];
+/** What can be done with an import. */
+const ACTIONS: Record<string, { description: string; overrides?: boolean; watched?: boolean }> = {
+  apply: { description: 'do what a dry run or a snapshot planned', overrides: true, watched: true },
+  pause: { description: 'calls under way finish, nothing else starts' },
+  resume: { description: 'go on with a paused import', watched: true },
+  cancel: { description: 'calls under way finish, and what was not sent is no longer wanted' },
+  retry: { description: 'plan and send again what failed', overrides: true, watched: true },
+};
 
-/** `notebridge imports`, `import-rows`, and what steers an import. */
+/** `notebridge imports`, `import-rows`, and the actions. */
 export function addImportsCommands(program: Command, api: Api): void {
   program
     .command('imports')
@@ -21,11 +30,10 @@ export function addImportsCommands(program: Command, api: Api): void {
     .argument('[id]')
     .option('--no-wait', 'show it as it is now')
     .option('--json', 'print what the service answers')
-    .action(async (id: string | undefined, options: { wait: boolean; json?: boolean }) => {
-      if (!id) return listImports(api, options.json);
-      if (options.wait && !options.json) return watch(api, id);
-      const view = await api.get<ImportResponse>(`/v1/imports/${id}`);
-      console.log(options.json ? JSON.stringify(view, null, 2) : importSummary(view, 'npx notebridge'));
+    .action(async (id: string | undefined, { wait, json }: { wait: boolean; json?: boolean }) => {
+      if (!id) return printAnswer(await api.get<Page<ImportResponse>>('/v1/imports?limit=20'), json, importsTable);
+      if (wait && !json) return watch(api, id);
+      printAnswer(await api.get<ImportResponse>(`/v1/imports/${id}`), json, importSummary);
     });
 
   program
@@ -35,92 +43,59 @@ export function addImportsCommands(program: Command, api: Api): void {
     .addOption(new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES))
     .option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again')
     .option('--json', 'print one JSON object a line')
-    .action(async (id: string, options: { outcome?: string; rejectedCsv?: string; json?: boolean }) => {
-      if (options.rejectedCsv) return saveRejected(api, id, options.rejectedCsv);
-      const rows = api.all<ImportRowView>(`/v1/imports/${id}/rows`, { outcome: options.outcome });
-      return options.json ? printLines(rows) : printRows(rows);
+    .action(
+      (id: string, { outcome, rejectedCsv, json }: { outcome?: string; rejectedCsv?: string; json?: boolean }) => {
+        if (rejectedCsv) return saveRejected(api, id, rejectedCsv);
+        const rows = api.all<ImportRowView>(`/v1/imports/${id}/rows`, { outcome });
+        return printList(rows, { row: rowOf, none: 'There are no such rows.', json });
+      },
+    );
+
+  for (const [action, { description, overrides, watched }] of Object.entries(ACTIONS)) {
+    const command = program.command(action).description(description).argument('<id>');
+    const override = new Option('--override <what...>', 'go over these thresholds, on your word');
+    if (overrides) command.addOption(override.choices(GUARD_NAMES));
+    if (watched) command.option('--no-wait', 'return at once');
+    command.action(async (id: string, { override, wait }: { override?: string[]; wait?: boolean }) => {
+      const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, { override });
+      if (wait) return watch(api, id, true);
+      console.log(importSummary(view));
     });
-
-  program
-    .command('apply')
-    .description('do what a dry run or a snapshot planned')
-    .argument('<id>')
-    .addOption(new Option('--override <what...>', 'go over these thresholds, on your word').choices(OVERRIDES))
-    .option('--no-wait', 'return at once')
-    .action((id: string, options: { override?: string[]; wait: boolean }) =>
-      steer(api, id, 'apply', options.wait, { override: options.override ?? [] }),
-    );
-  steering(program, api, 'pause', 'calls under way finish, nothing else starts');
-  steering(program, api, 'resume', 'go on with a paused import');
-  steering(program, api, 'cancel', 'calls under way finish, and what was not sent is no longer wanted');
-  program
-    .command('retry')
-    .description('plan and send again what failed')
-    .argument('<id>')
-    .addOption(new Option('--override <what...>', 'go over these thresholds, on your word').choices(OVERRIDES))
-    .option('--no-wait', 'return at once')
-    .action((id: string, options: { override?: string[]; wait: boolean }) =>
-      steer(api, id, 'retry', options.wait, { override: options.override ?? [] }),
-    );
-}
-
-function steering(program: Command, api: Api, action: string, description: string): void {
-  const follows = action === 'resume';
-  const command = program.command(action).description(description).argument('<id>');
-  if (follows) command.option('--no-wait', 'return at once');
-  command.action((id: string, options: { wait?: boolean }) => steer(api, id, action, follows && options.wait === true));
-}
-
-async function steer(api: Api, id: string, action: string, wait: boolean, body: unknown = {}): Promise<void> {
-  const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, body);
-  if (wait) return watch(api, id, true);
-  console.log(importSummary(view, 'npx notebridge'));
+  }
 }
 
 async function watch(api: Api, id: string, applied = false): Promise<void> {
-  const stop = stopOnInterrupt();
-  await watchToEnd(api, id, { signal: stop.signal, applied }).finally(stop.release);
+  await untilInterrupted(
+    (signal) => watchToEnd(api, id, { signal, applied }),
+    () => goesOn(id),
+  );
 }
 
-async function listImports(api: Api, asJson: boolean | undefined): Promise<void> {
-  const page = await api.get<Page<ImportResponse>>(withQuery('/v1/imports', { limit: '20' }));
-  if (asJson) return console.log(JSON.stringify(page, null, 2));
-  if (page.items.length === 0)
-    return console.log('There was no import yet: npx notebridge import providers.csv clients.csv');
-  const rows = page.items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => {
-    return [
+function importsTable({ items }: Page<ImportResponse>): string {
+  if (items.length === 0) return 'There was no import yet: npx notebridge import providers.csv clients.csv';
+  return table(
+    items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => ({
       id,
-      new Date(createdAt).toISOString().slice(0, 19),
+      'begun (UTC)': new Date(createdAt).toISOString().slice(0, 19),
       kind,
       state,
-      counts.total,
-      counts.pending,
-      needAttention,
-      calls.made,
-    ];
-  });
-  console.log(table(['id', 'begun (UTC)', 'kind', 'state', 'rows', 'pending', 'need attention', 'calls'], rows));
+      rows: counts.total,
+      pending: counts.pending,
+      'need attention': needAttention,
+      calls: calls.made,
+    })),
+  );
 }
 
-async function printRows(rows: AsyncIterable<ImportRowView>): Promise<void> {
-  const header = ['row', 'external id', 'outcome', 'code', 'field', 'what to do'];
-  if ((await printTable(header, cellsOf(rows))) === 0) console.log('There are no such rows.');
-}
-
-async function* cellsOf(rows: AsyncIterable<ImportRowView>): AsyncGenerator<unknown[]> {
-  for await (const row of rows)
-    yield [`${row.file}:${row.line}`, row.externalId, row.outcome, row.code, row.field, row.hint];
-}
-
-async function printLines(rows: AsyncIterable<unknown>): Promise<void> {
-  for await (const row of rows) console.log(JSON.stringify(row));
+function rowOf({ file, line, externalId, outcome, code, field, hint }: ImportRowView) {
+  return { row: `${file}:${line}`, 'external id': externalId, outcome, code, field, 'what to do': hint };
 }
 
 async function saveRejected(api: Api, id: string, file: string): Promise<void> {
-  const content = await api.stream(`/v1/imports/${id}/rejected.csv`, { accept: 'text/csv' });
+  const { body } = await api.send('GET', `/v1/imports/${id}/rejected.csv`, undefined, { accept: 'text/csv' });
   const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
     throw fileFault(file, error);
   });
-  await pipeline(Readable.from(content), target.createWriteStream());
+  await pipeline(Readable.from(body ?? []), target.createWriteStream());
   console.log(`${file} holds the rejected rows, with line, code and hint; corrected, it can be imported as it is.`);
 }

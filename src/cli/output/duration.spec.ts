@@ -1,4 +1,4 @@
-import { byteSize, counted, duration, waitSeconds } from './duration.js';
+import { byteSize, counted, duration } from './duration.js';
 
 test.each([
   [0, '0 s'],
@@ -20,16 +20,4 @@ test.each([
 
 test('a count agrees with its noun', () => {
   expect([counted(1, 'row'), counted(0, 'row'), counted(12_345, 'row')]).toEqual(['1 row', '0 rows', '12,345 rows']);
-});
-
-test.each([
-  ['0', 0],
-  ['20', 20],
-  ['60', 60],
-])('%s seconds', (text, seconds) => {
-  expect(waitSeconds(text)).toBe(seconds);
-});
-
-test.each(['abc', '', '-1', '61', '1.5', '1e1', ' 5', 'Infinity'])('%j is refused with what is allowed', (text) => {
-  expect(() => waitSeconds(text)).toThrow('Say whole seconds, 0 to 60.');
 });

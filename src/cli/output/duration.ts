@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 /**
  * A span of time for people: `8 s`, `3 min 5 s`, `2 h 4 min`.
  *
@@ -22,16 +21,6 @@ export function byteSize(bytes: number): string {
 }
 
 /** A count with its noun: `1 row`, `2 rows`. */
-export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en-GB')} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** Seconds that the service waits at most (`Prefer: wait`). */
-const LONGEST = 60;
-
-/** Reads how long a command waits. @throws {InvalidArgumentError} when that is no number of seconds up to 60 */
-export function waitSeconds(text: string): number {
-  const seconds = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds <= LONGEST)) throw new InvalidArgumentError(`Say whole seconds, 0 to ${LONGEST}.`);
-  return seconds;
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : plural}`;
 }

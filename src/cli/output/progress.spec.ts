@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LiveLine, type Progress, progressLine, progressWords, refreshProgress } from './progress.js';
+import { LiveLine, type Progress, progressLine, progressWords } from './progress.js';
 
 const halfway: Progress = { done: 21, total: 42, noun: 'rows', note: '40 calls', etaSeconds: 8 };
 
@@ -67,18 +67,4 @@ test('nothing shown leaves nothing', () => {
   const { written, live } = record(true);
   live.end();
   expect(written).toEqual([]);
-});
-
-describe('the pace of a refresh', () => {
-  test('nothing is foretold before the first session is done', () => {
-    expect(refreshProgress(10, 10, 2_000)).toMatchObject({ done: 0, total: 10, etaSeconds: null });
-  });
-
-  test('the rest takes as long as what is done did', () => {
-    expect(refreshProgress(10, 5, 5_000)).toMatchObject({ done: 5, etaSeconds: 5 });
-  });
-
-  test('sessions that are added meanwhile never make it less than nothing', () => {
-    expect(refreshProgress(10, 12, 5_000)).toMatchObject({ done: 0 });
-  });
 });

@@ -6,7 +6,7 @@ export interface Progress {
   total: number;
   /** What is counted, in the plural. */
   noun: string;
-  /** More, such as the calls made. */
+  /** What else is said, such as the calls made. */
   note?: string;
   /** Seconds that are left; null: not known. */
   etaSeconds: number | null;
@@ -17,45 +17,27 @@ export interface Progress {
 const WIDEST_BAR = 32;
 const NARROWEST_BAR = 8;
 
-/** The share that is done, 0..1; nothing to do is all done. */
-function share({ done, total }: Progress): number {
-  return total === 0 ? 1 : Math.min(1, Math.max(0, done / total));
-}
+/** Milliseconds between two lines where no terminal shows a line that changes. */
+const PLAIN_EVERY_MS = 5_000;
 
 /** Progress in words: `12 of 42 rows · 26 calls · about 11 s left`. */
-export function progressWords(progress: Progress): string {
-  const { done, total, noun, note } = progress;
-  const left = done >= total ? [] : timeLeft(progress);
-  return [`${done} of ${total} ${noun}`, ...(note ? [note] : []), ...left].join(' · ');
+export function progressWords({ done, total, noun, note, etaSeconds, etaUnknown }: Progress): string {
+  const words = [`${done} of ${total} ${noun}`];
+  if (note) words.push(note);
+  if (done < total && etaSeconds !== null) words.push(`about ${duration(etaSeconds)} left`);
+  else if (done < total && etaUnknown !== undefined) words.push(`time left not known: ${etaUnknown}`);
+  return words.join(' · ');
 }
 
-function timeLeft({ etaSeconds, etaUnknown }: Progress): string[] {
-  if (etaSeconds !== null) return [`about ${duration(etaSeconds)} left`];
-  return etaUnknown === undefined ? [] : [`time left not known: ${etaUnknown}`];
-}
-
-/**
- * Progress as one line with a bar that fills what the words leave; without a bar where none fits.
- *
- * @param columns the terminal's width in characters
- */
+/** Progress with a bar that fills what the words leave of a line; without one in a narrow terminal. */
 export function progressLine(progress: Progress, columns: number): string {
   const words = progressWords(progress);
   const width = Math.min(WIDEST_BAR, columns - words.length - 9);
   if (width < NARROWEST_BAR) return words.slice(0, Math.max(0, columns - 1));
-  const filled = Math.floor(share(progress) * width);
-  const percent = `${Math.floor(share(progress) * 100)}%`.padStart(4);
+  const share = progress.total === 0 ? 1 : Math.min(1, Math.max(0, progress.done / progress.total));
+  const filled = Math.floor(share * width);
+  const percent = `${Math.floor(share * 100)}%`.padStart(4);
   return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${percent}  ${words}`;
-}
-
-/** Milliseconds between two lines where no terminal shows a line that changes. */
-const PLAIN_EVERY_MS = 5_000;
-
-/** Where progress is written. */
-export interface Terminal {
-  isTTY?: boolean;
-  columns?: number;
-  write(text: string): unknown;
 }
 
 /** One line that changes on a terminal; in a file or a pipe, now and then a line of its own. */
@@ -64,17 +46,21 @@ export class LiveLine {
   private shownAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly terminal: Terminal,
+    private readonly terminal: { isTTY?: boolean; columns?: number; write(text: string): unknown },
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
   /** Shows how far it is. */
   show(progress: Progress): void {
-    if (this.terminal.isTTY) this.replace(progressLine(progress, this.terminal.columns || 80));
-    else this.append(progress);
+    const { isTTY, columns } = this.terminal;
+    const line = isTTY ? progressLine(progress, columns || 80) : progressWords(progress);
+    if (line === this.shown || (!isTTY && this.nowMs() - this.shownAt < PLAIN_EVERY_MS)) return;
+    this.shown = line;
+    this.shownAt = this.nowMs();
+    this.terminal.write(isTTY ? `\r\u001b[2K${line}` : `${line}\n`);
   }
 
-  /** Writes a line of its own. */
+  /** Says something on a line of its own. */
   say(text: string): void {
     this.end();
     this.terminal.write(`${text}\n`);
@@ -85,25 +71,4 @@ export class LiveLine {
     if (this.terminal.isTTY && this.shown !== '') this.terminal.write('\n');
     this.shown = '';
   }
-
-  private append(progress: Progress): void {
-    const words = progressWords(progress);
-    if (words === this.shown || this.nowMs() - this.shownAt < PLAIN_EVERY_MS) return;
-    this.shownAt = this.nowMs();
-    this.shown = words;
-    this.terminal.write(`${words}\n`);
-  }
-
-  private replace(line: string): void {
-    if (line === this.shown) return;
-    this.shown = line;
-    this.terminal.write(`\r\u001b[2K${line}`);
-  }
-}
-
-/** How far a refresh is, and how long the rest takes at the pace so far. @param pending grows with events meanwhile */
-export function refreshProgress(total: number, pending: number, elapsedMs: number): Progress {
-  const done = Math.min(total, Math.max(0, total - pending));
-  const etaSeconds = done === 0 ? null : (elapsedMs / 1000 / done) * (total - done);
-  return { done, total, noun: 'sessions', etaSeconds };
 }

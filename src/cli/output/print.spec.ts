@@ -1,0 +1,37 @@
+import { printList, table } from './print.js';
+
+async function* items(count: number): AsyncGenerator<number> {
+  for (let item = 1; item <= count; item++) yield item;
+}
+
+const FORMAT = { row: (n: number) => ({ id: `id-${n}`, n }), none: 'There are none.' };
+
+test('columns are as wide as their widest cell, and what is missing is a dash', () => {
+  const rows = [
+    { id: 'P-101', why: null },
+    { id: 7, why: 'two\nlines' },
+  ];
+  expect(table(rows)).toBe('id     why\nP-101  –\n7      two lines');
+});
+
+test('rows are printed as they come, however many: 300,000 are no list', async () => {
+  let lines = 0;
+  let most = 0;
+  await printList(items(300_000), FORMAT, (text) => {
+    const count = text.split('\n').length;
+    lines += count;
+    most = Math.max(most, count);
+  });
+  expect([lines, most <= 202]).toEqual([300_001, true]);
+});
+
+test.each([
+  [2, false, ['id    n\nid-1  1\nid-2  2']],
+  [0, false, ['There are none.']],
+  [2, true, ['1', '2']],
+  [0, true, []],
+])('a list of %d, as JSON %s', async (count, json, printed) => {
+  const out: string[] = [];
+  await printList(items(count), { ...FORMAT, json }, (text) => out.push(text));
+  expect(out).toEqual(printed);
+});
