@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
-import { GUARD_NAMES } from '../../imports/model/import-guards.js';
+import type { GuardName } from '../../imports/model/import-guards.js';
 import { ROW_OUTCOMES } from '../../imports/model/import-types.js';
 import type { ImportRowView } from '../../imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
@@ -12,6 +12,8 @@ import { fileFault } from '../api/cli-fault.js';
 import { printAnswer, printList, table } from '../output/print.js';
 import { importSummary } from './import-summary.js';
 import { goesOn, untilInterrupted, watchToEnd } from './import-watch.js';
+
+const OVERRIDES: GuardName[] = ['deletes', 'providerRemovals', 'creates'];
 
 /** What can be done with an import. */
 const ACTIONS: Record<string, { description: string; overrides?: boolean; watched?: boolean }> = {
@@ -54,7 +56,7 @@ export function addImportsCommands(program: Command, api: Api): void {
   for (const [action, { description, overrides, watched }] of Object.entries(ACTIONS)) {
     const command = program.command(action).description(description).argument('<id>');
     const override = new Option('--override <what...>', 'go over these thresholds, on your word');
-    if (overrides) command.addOption(override.choices(GUARD_NAMES));
+    if (overrides) command.addOption(override.choices(OVERRIDES));
     if (watched) command.option('--no-wait', 'return at once');
     command.action(async (id: string, { override, wait }: { override?: string[]; wait?: boolean }) => {
       const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, { override });
