@@ -595,7 +595,7 @@ it('a process that is killed in the middle of a look-up holds the job only until
   });
 });
 
-it('a 403 for one job alone counts as a failure of that job, and keeps no other from its look-up (trap 15)', async () => {
+it('a 403 for one job alone counts as a failure of that job, and keeps no other from its look-up', async () => {
   listen(false);
   const { body: refused } = await post([file()]);
   const match = { jobId: refused.jobId ?? '' };

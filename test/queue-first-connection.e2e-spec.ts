@@ -10,7 +10,7 @@ const PREFIX = 'first-connection';
 /** Says that it can do something beside its worker, and when the worker works. */
 const WORKER = `
   const { workerOptions } = require('./dist/src/queue/backend/backend.js');
-  const { BoundedWorker } = require('./dist/src/queue/backend/bounded-worker.js');
+  const { BoundedWorker } = require('./dist/src/queue/backend/bounded.js');
   setTimeout(() => process.stdout.write('breathes;'), 500);
   const work = async () => process.stdout.write('works;');
   const options = workerOptions({ DATABASE_URL: process.argv[1], QUEUE_PREFIX: '${PREFIX}' });

@@ -8,7 +8,7 @@ import { useMirrors } from './support/service.js';
 
 /** Makes a queue whose store is away, and listens to it too late: after the connection was refused. */
 const LATE_LISTENER = `
-  const { BoundedQueue } = require('./dist/src/queue/backend/bounded-queue.js');
+  const { BoundedQueue } = require('./dist/src/queue/backend/bounded.js');
   new BoundedQueue('away', { connection: { url: 'redis://127.0.0.1:1' } });
   setTimeout(() => process.exit(), 300);
 `;

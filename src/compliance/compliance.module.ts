@@ -12,7 +12,7 @@ import { ComplianceController } from './submit/compliance.controller.js';
 import { ComplianceService } from './submit/compliance.service.js';
 import { Submissions } from './submit/submissions.js';
 
-/** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events tell. */
+/** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events report. */
 @Module({
   imports: [PlatformModule],
   controllers: [ComplianceController, SmartEditController],

@@ -120,7 +120,7 @@ export class Env {
   @Max(86_400)
   UNKNOWN_OUTCOME_GRACE_SECONDS: number = 60;
 
-  /** Seconds; a session that has not ended by this age is looked up, whether or not anything was heard of it. */
+  /** Seconds; a session that has not ended by this age is looked up, whether or not an event came. */
   @Type(() => Number)
   @IsNumber()
   @Min(1)

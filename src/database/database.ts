@@ -69,7 +69,7 @@ export class Database implements OnApplicationShutdown {
     this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_LIMITS, WatchedClient);
     this.silence = new SilenceWatch(this.pool, APPLICATION);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
-    // What keeps the look from its answer is told by those who use the pool.
+    // What keeps the look from its answer is reported by those who use the pool.
     this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_MS).unref();
   }
 
@@ -142,7 +142,7 @@ export class Database implements OnApplicationShutdown {
     pool.on('error', ({ message }) => {
       if (!pool.ending) this.log.warn(`an idle database connection was lost: ${message}`);
     });
-    // A connection that dies between two statements of a transaction tells nobody but this listener; without one the
+    // A connection that dies between two statements of a transaction is reported to this listener alone; without one the
     // process would end. The next statement fails, and the transaction with it.
     pool.on('connect', (client) => client.on('error', () => undefined));
     return pool;

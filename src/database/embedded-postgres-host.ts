@@ -177,7 +177,7 @@ async function startServer(): Promise<number> {
   }
 }
 
-/** The last fault that a program of PostgreSQL told. */
+/** The last fault that a program of PostgreSQL printed. */
 function complaint(): string {
   const line = said.split('\n').findLast((each) => /FATAL|PANIC|ERROR|error[: ]/.test(each));
   return line?.replace(/^.*?(FATAL|PANIC|ERROR|error): */, '').trim() ?? 'it gave no reason';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { withClient } from './database.js';
 
-/** Any fixed number: concurrent GRANTs on one object fail, so processes that start together take turns. */
+/** Any fixed number: concurrent GRANTs on one object fail, so processes that start together go one after the other. */
 const GRANTS_LOCK = 727_004;
 
 /** What the service does with each schema's objects. Nobody but the owner touches the migrations' history. */

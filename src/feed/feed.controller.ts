@@ -22,10 +22,10 @@ export class FeedController {
   /**
    * The change feed, in order: a page, or a stream
    *
-   * @remarks Every event of the platform’s webhooks is told as it comes, whether its subject can be fetched or not: of
+   * @remarks Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
    * sessions session.created, session.processing-started, session.notes-completed, session.completed and
    * session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
-   * user.created. What the platform repeats may be told again. session.notes-ready follows when other notes were
+   * user.created. What the platform repeats may be published again. session.notes-ready follows when other notes were
    * fetched.
    */
   @Get()

@@ -17,7 +17,7 @@ export function signWebhook(secret: string, timestamp: string, body: Buffer): st
 
 /**
  * Index of the secret that made this signature, or undefined when none did. Every secret is tried, also after a match,
- * and each comparison takes constant time, so that the answer's timing tells nothing about secrets.
+ * and each comparison takes constant time, so that the answer's timing shows nothing about secrets.
  *
  * @param timestamp the header value; only digits are accepted
  * @param signature the header value; only exactly 64 lower-case hex digits are accepted

@@ -35,9 +35,9 @@ export class RecorderService {
    *
    * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `parties` says; 503; 504
    */
-  async launch(wish: LaunchOptions, by: Principal, signal: AbortSignal): Promise<string> {
+  async launch(options: LaunchOptions, by: Principal, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
-    const { provider, client, variant, redirectUrl } = wish;
+    const { provider, client, variant, redirectUrl } = options;
     const fault = redirectUrl === undefined ? undefined : redirectFault(redirectUrl, this.env.REDIRECT_ALLOWED_ORIGINS);
     if (fault !== undefined)
       throw new Problem(422, 'redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });

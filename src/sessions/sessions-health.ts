@@ -5,7 +5,7 @@ import { SessionRequestsRepository } from './create/session-requests.repository.
 import { PlatformSessions } from './refresh/platform-sessions.js';
 import { EVENT_LANE } from './refresh/wanted-refreshes.repository.js';
 
-/** Tells an operator when sessions can't be fetched, and of requests that wait or need a decision. */
+/** Shows an operator when sessions can't be fetched, and of requests that wait or need a decision. */
 @Injectable()
 export class SessionsHealth {
   constructor(

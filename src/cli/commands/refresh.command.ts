@@ -19,7 +19,7 @@ export function addRefreshCommand(program: Command, api: Api): void {
   program
     .command('refresh')
     .description('fetch sessions from the platform again, for webhooks that never came')
-    .addOption(new Option('--since <moment>', 'every session heard of or changed since, such as 2026-01-31'))
+    .addOption(new Option('--since <moment>', 'every session recorded or changed since, such as 2026-01-31'))
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
     .option('--no-wait', 'return at once; the service goes on by itself')
     .action((options: RefreshOptions) => refresh(api, options));

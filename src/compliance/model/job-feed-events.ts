@@ -11,7 +11,7 @@ const TYPE_OF: Record<string, PendingFeedEvents['type']> = {
   Failed: 'compliance.failed',
 };
 
-/** What the EHR is told of compliance jobs. While a submission is under way, an end that fits none here is not published. */
+/** The feed events of compliance jobs. While a submission is under way, an end that fits none here is not published. */
 @Injectable()
 export class JobFeedEvents extends PendingEventsPublisher {
   constructor(database: Database, feed: Feed) {

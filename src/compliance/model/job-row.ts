@@ -6,7 +6,7 @@ import type {
   SubmitComplianceJobRequest,
 } from '../../platform/contract/wire-types.js';
 
-/** How a job of the platform ended, as its events tell. */
+/** How a job of the platform ended, as its events report. */
 export type JobEnd = 'Completed' | 'Failed';
 
 /** The events that end a job (spec, Processing API events). */

@@ -37,7 +37,7 @@ export class ComplianceJobPageResponse extends PageResponse {
   items!: ListedJobResponse[];
 }
 
-/** A smart edit job, of which the platform only tells how it ended. */
+/** A smart edit job, of which the platform reports only how it ended. */
 export class SmartEditJobResponse {
   /** The platform's */
   jobId!: string;

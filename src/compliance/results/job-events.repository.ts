@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import type { JobEnd } from '../model/job-row.js';
 
 /**
- * Jobs of the platform as its events tell of them; unknown ones are made. Completed stands above Failed, so that the
+ * Jobs of the platform as its events report of them; unknown ones are made. Completed stands above Failed, so that the
  * order of events does not matter; an end that was not on record before is published.
  */
 @Injectable()

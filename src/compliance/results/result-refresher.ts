@@ -33,7 +33,7 @@ const LOOK_UPS_AT_ONCE = 2;
 
 const ENDS = { completed: 'Completed', failed: 'Failed' } as const;
 
-/** Looks up compliance jobs: results that an event promised, and jobs of which no event told. */
+/** Looks up compliance jobs: results that an event promised, and jobs of which no event came. */
 @Injectable()
 export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
   constructor(

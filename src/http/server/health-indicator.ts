@@ -16,7 +16,7 @@ export interface IndicatorPlace {
   vital: boolean;
 }
 
-/** Metadata key of methods that tell the health of their room. */
+/** Metadata key of methods that report the health of their module. */
 export const HEALTH_INDICATOR = Symbol('notebridge:health-indicator');
 
 /**

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
+import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
 import { added, namesOneOf } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
-import { PROVIDERS_MAX } from '../../people/model/person-rules.js';
+import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
 import { Vault } from '../../vault/vault.js';
 import { added } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';

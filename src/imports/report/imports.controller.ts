@@ -114,7 +114,7 @@ export class ImportsController {
     await this.streams.send(reply, caller, () => this.progress.stream(id, signal));
   }
 
-  /** Applies exactly the plan, over thresholds when told */
+  /** Applies exactly the plan, over thresholds that are named */
   @Post(':id/apply')
   @HttpCode(202)
   async apply(

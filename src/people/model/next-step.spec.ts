@@ -82,7 +82,7 @@ describe('on the way to the platform', () => {
   });
 });
 
-describe('when a create got no answer (trap 4)', () => {
+describe('when a create got no answer', () => {
   const unknown = provider({ attempt: attempt('createProvider') });
 
   test('nothing is asked before the platform can no longer commit late', () => {
@@ -114,7 +114,7 @@ describe('when a create got no answer (trap 4)', () => {
   });
 });
 
-describe('a client’s list (trap 7)', () => {
+describe('a client’s list', () => {
   const mapped = client({ platformUserId: 'u9', appliedProviders: ['u1', 'u2'] });
 
   test('is replaced as a whole when it differs from what was applied, also in order', () => {
@@ -168,7 +168,7 @@ describe('on the way out', () => {
   });
 });
 
-test('a changed name or email of somebody mirrored asks for no call: the platform has none for it (trap 8)', () => {
+test('a changed name or email of somebody mirrored asks for no call: the platform has none for it', () => {
   expect(nextStep(provider({ platformUserId: 'u1', email: 'b2' }), context({ claim: 'taken' }))).toEqual(
     rest('synced'),
   );

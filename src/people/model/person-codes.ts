@@ -14,7 +14,7 @@ const REVIEWS = {
   'create-unanswered':
     'The platform gave no readable answer to any create of this person for hours, and did not make it; ask its support, then resolve with "retry".',
   'delete-linked':
-    'This client was linked by its email alone, and the platform never told that the user is a client; look on the platform, then resolve with "delete", or with "ignore" to leave the user there.',
+    'This client was linked by its email alone, and the platform never said that the user is a client; look on the platform, then resolve with "delete", or with "ignore" to leave the user there.',
   'second-user':
     'The platform made a second user for this person, which /v1/people/unknown-to-ehr lists; delete one of the two there, then resolve with "retry", or with "link" to the other.',
 };

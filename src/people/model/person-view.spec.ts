@@ -15,7 +15,7 @@ function row(
   return { kind, origin, person, context: { providers } } as unknown as PersonRow;
 }
 
-test('what changed after the platform was given the person is told, never pushed (trap 8)', () => {
+test('what changed after the platform was given the person is told, never pushed', () => {
   const made = row('provider', 'created');
   expect(platformCopy(made, profile, profile)).toEqual({ notPushable: [], unknownThere: [] });
   expect(platformCopy(made, changed, profile).notPushable).toEqual(['email', 'lastName']);

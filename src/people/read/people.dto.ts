@@ -20,7 +20,7 @@ import {
   isPersonName,
   NAME_MAX,
   PROVIDERS_MAX,
-} from '../model/person-rules.js';
+} from '../model/person-field-rules.js';
 import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
 
 const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];

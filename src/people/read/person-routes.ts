@@ -8,7 +8,7 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
 import type { PeopleService } from '../desired/people.service.js';
 import type { PersonKind, PersonState } from '../model/person.js';
-import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-rules.js';
+import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
 import { PersonResponse } from '../model/person-view.js';
 import { PeopleQuery, ResolveRequest } from './people.dto.js';
 

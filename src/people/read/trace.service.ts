@@ -86,7 +86,7 @@ export class TraceService {
 
 const CHECKS = {
   wanted: 'Nobody is created before a check.',
-  attempted: 'A create got no answer; the email tells whether it was done.',
+  attempted: 'A create got no answer; the email shows whether it was done.',
   primary:
     'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.',
 };

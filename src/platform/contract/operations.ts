@@ -19,7 +19,7 @@ interface OperationFacts {
   upload?: { method?: UploadMethod };
   /** Has states that end it. */
   endStates?: true;
-  /** Makes something: sent over a connection of its own, so that a stale one can't leave it in doubt. */
+  /** Makes something: sent over a connection of its own, so that a stale one can't leave its outcome unknown. */
   creates: boolean;
   /** Sends the API key as `Authorization: Bearer`, as the spec shows for this operation alone. */
   bearerAlways: boolean;

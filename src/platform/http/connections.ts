@@ -26,7 +26,7 @@ class OverKnownTcp extends HttpsAgent {
     const tcp = connect(options as Parameters<typeof connect>[0]);
     const secure = super.createConnection({ ...options, socket: tcp } as HttpsAgentOptions, callback);
     if (secure) under.set(secure, tcp);
-    // The TLS connection tells its owner of everything that ends this one.
+    // The TLS connection reports to its owner everything that ends this one.
     tcp.on('error', () => undefined);
     return secure;
   }

@@ -69,7 +69,7 @@ export class PlatformAnswer {
 }
 
 /**
- * Names what an answer other than 2xx means. 408 and 425 are the sender's or an intermediary's, and tell no more about
+ * Names what an answer other than 2xx means. 408 and 425 are the sender's or an intermediary's, and say no more about
  * the outcome than a 5xx does.
  *
  * @param answer its status, Retry-After header, body and whether that is a web page

@@ -21,7 +21,7 @@ export interface CallOutcome {
   durationMs: number;
   /** False when it is certain that nothing reached the platform: the slot is free at once. */
   reached: boolean;
-  /** Set for a 429: what Retry-After said, in milliseconds, or `unsaid`. */
+  /** Set for a 429: what Retry-After said, in milliseconds, undefined when it did not say. */
   rateLimited?: { retryAfterMs: number | undefined };
 }
 

@@ -13,7 +13,7 @@ export interface DueTable {
   readonly key: string;
   /** The most urgent first. */
   readonly lanes: readonly Lane[];
-  /** Milliseconds after which what a turn sends has taken effect or never will; 0 for work that only reads. */
+  /** Milliseconds after which what an attempt sends has taken effect or never will; 0 for work that only reads. */
   readonly effectMs: number;
   /** Assignments of a claim beside the lease. */
   readonly onClaim?: string;
@@ -105,7 +105,7 @@ export class DueRows<Row extends object> {
   }
 
   /**
-   * Stores what came of a turn and gives the lease back.
+   * Stores what came of an attempt and releases the lease.
    *
    * @param set assignments, whose parameters count from $1
    * @returns false when the lease is lost: nothing was stored

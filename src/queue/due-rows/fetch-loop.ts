@@ -26,7 +26,7 @@ export type FetchResult<T> =
   | { kind: 'gone' }
   /** Concerns every fetch, not this one alone. */
   | { kind: 'pause'; code: PauseCause; askedMs?: number }
-  /** Concerns this one alone, as far as can be told. */
+  /** Concerns this one alone, as far as is known. */
   | { kind: 'fault'; code: string };
 
 /** Columns that decide on the next fetch of a row, beside those of its table. */

@@ -25,7 +25,7 @@ export class FetchPause {
     return true;
   }
 
-  /** The fetch that was let through had nothing to do, or told nothing of the platform. */
+  /** The fetch that was let through had nothing to do, or showed nothing about the platform. */
   unused(): void {
     this.probing = false;
   }
@@ -46,7 +46,7 @@ export class FetchPause {
    * @returns the moment on the clock of `nowMs` when the pause ends
    */
   begin(code: PauseCause, nowMs: number, fraction: number, askedMs?: number): number {
-    // Fetches that were under way when the pause began tell nothing new.
+    // Fetches that were under way when the pause began show nothing new.
     if (this.code === null || nowMs >= this.until) this.failures += 1;
     this.code = code;
     this.probing = false;

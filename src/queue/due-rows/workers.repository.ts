@@ -8,7 +8,7 @@ export const ALIVE_SECONDS = 8;
 /** Milliseconds after which a beat counts as lost; the next one goes over a new connection. */
 const BEAT_TIMEOUT_MS = 2_000;
 
-/** Hours for which a process that has ended is remembered: the newest of them tells since when none is alive. */
+/** Hours for which a process that has ended is remembered: the newest of them shows since when none is alive. */
 const REMEMBERED_HOURS = 24;
 
 /** Which processes are alive, by the database's clock. */

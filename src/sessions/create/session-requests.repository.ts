@@ -17,7 +17,7 @@ const ATTEMPT_MARGIN_MS = 10_000;
  * Where a request stands.
  *
  * - `Requested`: to be sent, or on its way.
- * - `Unknown`: sent, and no answer tells whether the platform took it.
+ * - `Unknown`: sent, and no answer says whether the platform took it.
  * - `Settled`: the platform's id is known.
  * - `Rejected`: the platform has certainly not taken it.
  * - `Abandoned`: a person said that nothing more is to be done.

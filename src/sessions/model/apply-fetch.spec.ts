@@ -187,12 +187,12 @@ describe('fetches that overlap', () => {
     expect(check(OURS, endsNewest)).toMatchObject({ failed: false });
   });
 
-  test('an older answer never overwrites a newer one (trap 12)', () => {
+  test('an older answer never overwrites a newer one', () => {
     expect(check(OURS, (model) => !model.wentBack)).toMatchObject({ failed: false });
     expect(check(LAST_ONE_WINS, (model) => !model.wentBack)).toMatchObject({ failed: true });
   });
 
-  test('an event during a fetch causes another fetch (trap 9)', () => {
+  test('an event during a fetch causes another fetch', () => {
     const model = new Model(OURS);
     model.step({ do: 'redeliver', which: 0 });
     model.step({ do: 'begin', which: 0 });
@@ -208,7 +208,7 @@ describe('fetches that overlap', () => {
     expect(check(COVERS_AN_UPDATE_UNDER_WAY, endsNewest)).toMatchObject({ failed: true });
   });
 
-  test('an exact repeat of an event still means "look again" (trap 9)', () => {
+  test('an exact repeat of an event still means "look again"', () => {
     const row = { wanted_generation: 1, fetched_generation: 1, answers: 1 };
     expect(wantsFetch({ ...row, wanted_generation: row.wanted_generation + 1 })).toBe(true);
   });

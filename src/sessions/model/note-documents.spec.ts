@@ -72,7 +72,7 @@ describe('documents of a session', () => {
     expect(records.revisions.filter(([id]) => id === 'ours-soap-0')).toHaveLength(3);
   });
 
-  test('a changed sessionDocumentId stays in the chain of its template (trap 12)', () => {
+  test('a changed sessionDocumentId stays in the chain of its template', () => {
     const changes = records.store([document('soap', 'two', 'another'), document('dap', 'one')]);
     expect(changes.writes).toMatchObject([{ id: 'ours-soap-0', sessionDocumentId: 'another', revision: 2 }]);
     expect(chainedByPlatformId([document('soap', 'one')], [document('soap', 'two', 'another')])).toEqual([
@@ -92,7 +92,7 @@ describe('documents of a session', () => {
     expect(records.store([document('dap', 'one')]).readable).toBe(false);
   });
 
-  test('a document that disappears is superseded once, and comes back with its revision (trap 12)', () => {
+  test('a document that disappears is superseded once, and comes back with its revision', () => {
     expect(records.store([document('soap', 'one')]).superseded).toEqual(['ours-dap-0']);
     expect(records.store([document('soap', 'one')]).superseded).toEqual([]);
     const back = records.store([document('soap', 'one'), document('dap', 'one')]);

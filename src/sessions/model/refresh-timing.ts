@@ -24,7 +24,7 @@ export type LookUpSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'las
 /**
  * When a session is looked up although no event came; null when it has ended. An unfinished one is left alone
  * until it has the age of the policy, then looked up at its interval, and less and less often as it gets old. One that
- * had ended before and is Processing again is looked up soon: its end is told by no event (spec, Meaning of event types:
+ * had ended before and is Processing again is looked up soon: no event reports its end (spec, Meaning of event types:
  * COMPLETED does not fire on reprocessing).
  */
 export function nextLookUp(session: LookUpSubject, now: Date, policy: LookUpPolicy): Date | null {

@@ -33,7 +33,7 @@ interface PendingSessionEvent {
   aiNotesEnabled?: boolean | null;
 }
 
-/** What the EHR is told of sessions. */
+/** The feed events of sessions. */
 @Injectable()
 export class SessionFeedEvents extends PendingEventsPublisher {
   constructor(database: Database, feed: Feed) {
@@ -88,7 +88,7 @@ const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
 };
 
 /**
- * What the EHR is told of an event, whether the session can be fetched or not: of what happens once in a session's life
+ * The feed events of an event, whether the session can be fetched or not: of what happens once in a session's life
  * (creation and completion) once, of anything else each time, for a repeat may be another generation of notes. A session
  * of which any event comes first is a new one.
  *

@@ -4,7 +4,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
 
-/** What the Processing API told, opened for a reader. */
+/** What the Processing API answered, opened for a reader. */
 @Injectable()
 export class ProcessingReadsRepository {
   constructor(
@@ -38,7 +38,7 @@ export class ProcessingReadsRepository {
     );
     const [row] = rows;
     if (!row) {
-      const detail = 'No such event is kept here; it was never told, or is older than is kept.';
+      const detail = 'No such event is kept here; it never came, or is older than is kept.';
       throw new Problem(404, 'unknown-processing-notice', detail);
     }
     return { ...row, body: this.seal.notice.open(deliveryId, row.body) };

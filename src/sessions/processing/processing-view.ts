@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** What the platform told of a processing id of its own. */
+/** What the platform answered about a processing id of its own. */
 export class ProcessingSessionResponse {
   /** The platform's */
   processingId!: string;

@@ -5,7 +5,7 @@ import { Scopes } from '../../access/identity/scopes.js';
 import { ProcessingReadsRepository } from './processing-reads.repository.js';
 import { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
 
-/** What the Processing API told; the feed names these routes. */
+/** What the Processing API answered; the feed names these routes. */
 @ApiTags('sessions')
 @Controller('v1')
 @Scopes('notes:read')

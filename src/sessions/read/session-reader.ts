@@ -94,7 +94,7 @@ export class SessionReader {
   }
 
   /**
-   * An address at which the recording can be heard for a while; it is asked for now, and never stored.
+   * An address at which the recording can be played for a while; it is asked for now, and never stored.
    *
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */

@@ -15,7 +15,7 @@ export interface SessionFilter {
   updatedSince?: Date | undefined;
 }
 
-/** A filter whose people are told by their users of the platform. */
+/** A filter whose people are given by their users of the platform. */
 interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
   providerUsers?: string[];
   clientUsers?: string[];

@@ -42,7 +42,7 @@ export class SessionResponse {
   sessionDurationMs!: number | null;
   /** Rises whenever the notes change */
   notesRevision!: number;
-  /** When the platform last told of it */
+  /** When an event last reported it */
   lastEventAt!: Date | null;
   /** When it was last fetched */
   fetchedAt!: Date | null;

@@ -44,7 +44,7 @@ export class SessionsQuery extends PageQuery {
 
 /** `POST /v1/sessions/refreshes`: exactly one of the two. */
 export class RefreshRequest {
-  /** Every session heard of or changed since */
+  /** Every session recorded or changed since */
   @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
   @IsMoment()

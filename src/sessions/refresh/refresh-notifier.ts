@@ -7,7 +7,7 @@ import { DEBOUNCE_MS } from '../model/refresh-timing.js';
 /** Milliseconds to which notification are rounded up: many sessions that settle at about the same time need one. */
 const ROUNDING_MS = 100;
 
-/** Wakes the workers that fetch sessions. */
+/** Notifies the workers that fetch sessions. */
 @Injectable()
 export class RefreshNotifier {
   constructor(

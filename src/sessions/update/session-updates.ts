@@ -106,12 +106,12 @@ export class SessionUpdates {
 
   /**
    * After a lost answer the update may still take effect: the session is fetched now, and once more when it can't; that
-   * once alone where the database can't be told now.
+   * once alone where the database can't be reached now.
    */
   private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    const told = mayBeLate ? this.wanted.wantOne(update.id) : this.updates.end(this.database.pool, update);
-    await told.catch((fault: unknown) =>
+    const stored = mayBeLate ? this.wanted.wantOne(update.id) : this.updates.end(this.database.pool, update);
+    await stored.catch((fault: unknown) =>
       this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
     );
     this.notifier.notifySoon();

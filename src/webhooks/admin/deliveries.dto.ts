@@ -40,7 +40,7 @@ export class ReplayPlanRequest {
   @Min(0)
   count!: number;
 
-  /** As told by the dry run */
+  /** As counted by the dry run */
   @Matches(ID, { message: 'must be the upToId of the dry run' })
   upToId!: string;
 }

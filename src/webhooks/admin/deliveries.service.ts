@@ -78,7 +78,7 @@ export class DeliveriesService {
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
   }
 
-  /** Genuine events that this version can't act on wait for an operator: nothing else tells of them. */
+  /** Genuine events that this version can't act on wait for an operator: nothing else shows them. */
   @HealthIndicator('webhook-events')
   async health(): Promise<Health> {
     const notUnderstood = await this.repository.countNotUnderstood(MOST_COUNTED);

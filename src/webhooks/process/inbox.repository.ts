@@ -90,7 +90,7 @@ export class InboxRepository {
     return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values })).rows;
   }
 
-  /** Claims what was taken, in a commit of its own, so that the claims tell which deliveries a crash interrupted. */
+  /** Claims what was taken, in a commit of its own, so that the claims show which deliveries a crash interrupted. */
   async claim(batch: string, ids: readonly string[]): Promise<void> {
     await this.database.pool.query(
       'INSERT INTO webhook_claims (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',

@@ -64,7 +64,7 @@ function candidateOf(text: string, dialect: CsvDialect, kind: ImportKind): Candi
   return best;
 }
 
-/** Which of two says more; among those that say too little to be told apart the earlier line. */
+/** Which of two says more; among those that say too little to be distinguished the earlier line. */
 function better(a: Candidate, b: Candidate): number {
   const says = ({ complete, known }: Candidate) => (complete ? 100 : 0) + (known < 2 ? 0 : known);
   return says(b) - says(a) || a.line - b.line || b.cells - a.cells;

@@ -1,4 +1,4 @@
-import { EMAIL_MAX, EXTERNAL_ID_MAX, NAME_MAX, PROVIDERS_MAX } from '../../../people/model/person-rules.js';
+import { EMAIL_MAX, EXTERNAL_ID_MAX, NAME_MAX, PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 
 /** What a hint may say beside the rule itself. None of it is taken from a cell. */
 interface Detail {

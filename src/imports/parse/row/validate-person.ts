@@ -7,7 +7,7 @@ import {
   isPersonName,
   NAME_MAX,
   PROVIDERS_MAX,
-} from '../../../people/model/person-rules.js';
+} from '../../../people/model/person-field-rules.js';
 import type { ImportedPerson } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 

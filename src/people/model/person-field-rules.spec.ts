@@ -1,4 +1,4 @@
-import { EXTERNAL_ID_MAX, isEmailAddress, isExternalId, isPersonName } from './person-rules.js';
+import { EXTERNAL_ID_MAX, isEmailAddress, isExternalId, isPersonName } from './person-field-rules.js';
 
 test.each([
   'a@b.example',
