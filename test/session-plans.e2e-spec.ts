@@ -35,6 +35,7 @@ const SMALL = [
   'sessions_pending_events_idx',
   'session_requests_open_idx',
   'session_requests_open_key',
+  'session_requests_lease_safe_at_idx', // of the attempts that are under way
 ];
 
 const SESSIONS = 50_000;

@@ -58,6 +58,7 @@ export class SessionFeedEvents extends PendingEventsPublisher {
        ORDER BY pending_events_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
       [limit],
     );
+    if (rows.length === 0) return [];
     await tx.query(`UPDATE sessions SET pending_events = '{}', pending_events_at = NULL WHERE id = ANY($1::uuid[])`, [
       rows.map((row) => row.id),
     ]);
