@@ -44,7 +44,19 @@ describe('what was kept long enough', () => {
     }
     await run(`INSERT INTO processing_notices (delivery_id, payload, received_at) VALUES ('d', '', ${OLD})`);
     await run(`INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ('old', ${OLD}), ('young', now())`);
-    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1, handedOut: 1 });
+    await run(`INSERT INTO webhook_rejections VALUES (now() - interval '15 days', 'stale', 1), (now(), 'stale', 1)`);
+    await run(
+      `INSERT INTO idempotency_records (id, scope_hash, lease_token, lease_until, expires_at)
+       SELECT gen_random_uuid(), hash::bytea, gen_random_uuid(), now(), now() + days * interval '1 day'
+       FROM (VALUES ('expired', -1), ('young', 1)) AS records (hash, days)`,
+    );
+    expect(await drop()).toMatchObject({
+      deliveries: 2,
+      notices: 1,
+      handedOut: 1,
+      rejections: 1,
+      idempotencyRecords: 1,
+    });
   });
 
   it('drops events, whether or not anybody read them, but the last that has a cursor, so that cursors go on', async () => {

@@ -9,7 +9,7 @@ import { QueueNotifier } from '../src/queue/notifier/queue-notifier.js';
 import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../src/webhooks/process/inbox.repository.js';
-import { MOST_ATTEMPTS } from '../src/webhooks/process/inbox-batch.js';
+import { MOST_ATTEMPTS } from '../src/webhooks/process/inbox-loop.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {

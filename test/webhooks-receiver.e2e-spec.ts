@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
+import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { Rejections } from '../src/webhooks/receive/rejections.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
@@ -87,7 +88,7 @@ describe('the receiver', () => {
   });
 
   test('a secret that was rotated at one side only shows in the health, until a genuine delivery comes', async () => {
-    const health = () => service.app.get(Rejections).health();
+    const health = () => service.app.get(DeliveriesService).secretHealth();
     // The ledger counts by minutes, and a minute tells of the secret once it began after the last genuine delivery.
     await sql.query(`UPDATE webhook_deliveries SET received_at = received_at - interval '2 minutes'`);
     expect(await health()).toMatchObject({ status: 'ok' });

@@ -14,7 +14,7 @@ const deletion = (table: string, where: string): string =>
 const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.staged_at < $1)`;
 
 /**
- * What is dropped, each for rows older than $1. The last event of the feed that has a cursor stays, behind which the
+ * What is dropped, each for rows older than $1; some go sooner. The last event of the feed that has a cursor stays, behind which the
  * next ones are given. A plan that nobody applied is cancelled, which the imports' own count brings to its end. Of a
  * finished import the outcomes stay; what could still be retried by what its row says no longer can.
  */
@@ -24,6 +24,8 @@ const STATEMENTS: Record<string, string> = {
   events: deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
   handedOut: deletion('handed_out_urls', 'handed_out_at < $1'),
   notices: deletion('processing_notices', 'received_at < $1'),
+  rejections: deletion('webhook_rejections', `minute < greatest($1, now() - interval '14 days')`),
+  idempotencyRecords: deletion('idempotency_records', 'expires_at < greatest($1, now())'),
   plans: `UPDATE imports SET state = 'cancelled' WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM imports WHERE state = 'planned' AND NOT apply_wanted AND staged_at < $1
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`,

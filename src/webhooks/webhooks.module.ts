@@ -1,36 +1,25 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { DeliveriesController, RejectionsController } from './admin/deliveries.controller.js';
-import { DeliveriesRepository } from './admin/deliveries.repository.js';
 import { DeliveriesService } from './admin/deliveries.service.js';
 import { EventHandlers } from './process/event-handlers.js';
 import { InboxProcessor } from './process/inbox.processor.js';
 import { InboxRepository } from './process/inbox.repository.js';
-import { InboxBatch } from './process/inbox-batch.js';
+import { InboxLoop } from './process/inbox-loop.js';
 import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
 import { Receiver } from './receive/receiver.js';
-import { ReceiverRoute } from './receive/receiver.route.js';
 import { Rejections } from './receive/rejections.js';
-import { RejectionsRepository } from './receive/rejections.repository.js';
 
 /** From the platform's POST into the inbox, and the inbox as operators see it. */
 @Module({
   controllers: [DeliveriesController, RejectionsController],
-  providers: [
-    DeliveriesRepository,
-    DeliveriesService,
-    InboxWriterRepository,
-    Receiver,
-    ReceiverRoute,
-    Rejections,
-    RejectionsRepository,
-  ],
+  providers: [DeliveriesService, InboxWriterRepository, Receiver, Rejections],
 })
 export class WebhooksModule {}
 
 /** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
 @Module({
   imports: [DiscoveryModule],
-  providers: [EventHandlers, InboxRepository, InboxBatch, InboxProcessor],
+  providers: [EventHandlers, InboxRepository, InboxLoop, InboxProcessor],
 })
 export class WebhooksWorkerModule {}

@@ -480,7 +480,7 @@ CREATE TABLE "webhook_repeats" (
 CREATE TABLE "webhook_rejections" (
     "minute" TIMESTAMPTZ(3) NOT NULL,
     "cause" TEXT NOT NULL,
-    "count" BIGINT NOT NULL,
+    "count" INTEGER NOT NULL,
     CONSTRAINT "webhook_rejections_pkey" PRIMARY KEY ("minute","cause")
 );
 

@@ -18,16 +18,6 @@ export function isSessionDate(text: unknown): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
 }
 
-const SHAPE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
-
-/**
- * Answers whether a value is a date, or a date and time with its offset (RFC 3339), that there is: JavaScript takes 31
- * February for 3 March.
- */
-export function isMoment(value: unknown): boolean {
-  return typeof value === 'string' && SHAPE.test(value) && isSessionDate(value) && !Number.isNaN(Date.parse(value));
-}
-
 /**
  * A text of so many characters at most. Each code point counts, as usual: class-validator's
  * MaxLength leaves out variation selectors, so that a text without end could pass.

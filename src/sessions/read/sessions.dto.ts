@@ -1,16 +1,11 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
+import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
+import { IsMoment } from '../../http/request/moment.js';
 import { PageQuery } from '../../http/request/page.js';
 import { PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
-import { isMoment } from '../model/field-rules.js';
 import type { ShownState } from '../model/session-row.js';
 
 const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];
-
-function IsMoment(): PropertyDecorator {
-  const defaultMessage = () => 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isMoment', validator: { validate: isMoment, defaultMessage } });
-}
 
 /** `GET /v1/sessions` */
 export class SessionsQuery extends PageQuery {

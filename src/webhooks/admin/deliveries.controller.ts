@@ -2,17 +2,15 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/com
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { PageQuery } from '../../http/request/page.js';
-import { Rejections } from '../receive/rejections.js';
 import {
   DeliveriesQuery,
   DeliveryPageResponse,
   DeliveryResponse,
   RejectionPageResponse,
-  RejectionResponse,
   ReplayRequest,
   ReplayResponse,
 } from './deliveries.dto.js';
-import { DeliveriesService, DeliveryIdPipe } from './deliveries.service.js';
+import { DeliveriesService } from './deliveries.service.js';
 
 /** The inbox, for operators. What a delivery said is never shown: it is personal. */
 @ApiTags('webhooks')
@@ -23,22 +21,21 @@ export class DeliveriesController {
 
   /** Deliveries, the newest first */
   @Get()
-  async list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
-    const { items, nextCursor } = await this.deliveries.list(query.state, query.limit, query.cursor);
-    return { items: items.map((row) => new DeliveryResponse(row)), nextCursor };
+  list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
+    return this.deliveries.list(query);
   }
 
   /** One delivery */
   @Get(':id')
-  async get(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
-    return new DeliveryResponse(await this.deliveries.find(id));
+  get(@Param('id') id: string): Promise<DeliveryResponse> {
+    return this.deliveries.find(id);
   }
 
   /** Has a delivery processed again, whatever became of it */
   @Post(':id/replay')
   @HttpCode(202)
-  async replay(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
-    return new DeliveryResponse(await this.deliveries.replay(id));
+  replay(@Param('id') id: string): Promise<DeliveryResponse> {
+    return this.deliveries.replay(id);
   }
 
   /**
@@ -49,8 +46,8 @@ export class DeliveriesController {
   @Post(':id/dismiss')
   @HttpCode(200)
   @ApiOkResponse({ type: DeliveryResponse })
-  async dismiss(@Param('id', DeliveryIdPipe) id: string): Promise<DeliveryResponse> {
-    return new DeliveryResponse(await this.deliveries.dismiss(id));
+  dismiss(@Param('id') id: string): Promise<DeliveryResponse> {
+    return this.deliveries.dismiss(id);
   }
 
   /**
@@ -61,10 +58,8 @@ export class DeliveriesController {
   @Post('replay')
   @HttpCode(200)
   @ApiOkResponse({ type: ReplayResponse })
-  async replayAll(@Body() { dryRun, plan, ...selection }: ReplayRequest): Promise<ReplayResponse> {
-    if (dryRun || !plan) return new ReplayResponse(true, await this.deliveries.plan(selection));
-    await this.deliveries.replayAll(selection, plan);
-    return new ReplayResponse(false, plan);
+  replayAll(@Body() request: ReplayRequest): Promise<ReplayResponse> {
+    return this.deliveries.replayAll(request);
   }
 }
 
@@ -72,12 +67,11 @@ export class DeliveriesController {
 @Scopes('webhooks')
 @Controller('v1/webhook-rejections')
 export class RejectionsController {
-  constructor(private readonly rejections: Rejections) {}
+  constructor(private readonly deliveries: DeliveriesService) {}
 
   /** How many requests the receiver refused, by minute and cause */
   @Get()
-  async list(@Query() query: PageQuery): Promise<RejectionPageResponse> {
-    const { items, nextCursor } = await this.rejections.list(query.limit, query.cursor);
-    return { items: items.map((row) => new RejectionResponse(row)), nextCursor };
+  list(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
+    return this.deliveries.rejections(limit, cursor);
   }
 }

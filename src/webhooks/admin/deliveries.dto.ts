@@ -1,8 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
+import { Type } from 'class-transformer';
 import {
   IsBoolean,
-  IsDate,
   IsIn,
   IsInt,
   IsObject,
@@ -12,21 +11,18 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
+import { IsMoment } from '../../http/request/moment.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
-import type { RejectionCount } from '../receive/rejections.repository.js';
-import { DELIVERY_STATES, type DeliveryRow, type DeliveryState, reasonMessage } from './deliveries.repository.js';
+
+const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
+type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Ids fit PostgreSQL's bigint. */
 const ID = /^\d{1,18}$/;
 
-// `new Date('1')` is a date to JavaScript; only ISO 8601 is one here. What is none stays text and fails @IsDate.
-const isoDate = Transform(({ value }) =>
-  typeof value === 'string' && /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(value)
-    ? new Date(value)
-    : value,
-);
-const DATE = { message: 'must be a date and time such as 2026-11-21T09:30:00Z' };
+/** Answers whether a text can be the id of a delivery. */
+export const isDeliveryId = (id: string): boolean => ID.test(id);
 
 export class DeliveriesQuery extends PageQuery {
   @IsOptional()
@@ -54,16 +50,16 @@ export class ReplayRequest {
   eventType?: EventType;
 
   /** Exclusive */
+  @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
-  @isoDate
-  @IsDate(DATE)
-  receivedBefore?: Date;
+  @IsMoment()
+  receivedBefore?: string;
 
   /** Inclusive */
+  @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
-  @isoDate
-  @IsDate(DATE)
-  receivedSince?: Date;
+  @IsMoment()
+  receivedSince?: string;
 
   /** Count only: answers the plan of the replay */
   @ApiPropertyOptional()
@@ -79,17 +75,11 @@ export class ReplayRequest {
 }
 
 export class ReplayResponse {
-  dryRun: boolean;
+  dryRun!: boolean;
   /** Deliveries that are, or would be, processed again */
-  count: number;
+  count!: number;
   /** To be sent back to replay exactly these */
-  plan: ReplayPlanRequest;
-
-  constructor(dryRun: boolean, plan: ReplayPlanRequest) {
-    this.dryRun = dryRun;
-    this.count = plan.count;
-    this.plan = { count: plan.count, upToId: plan.upToId };
-  }
+  plan!: ReplayPlanRequest;
 }
 
 export class DeliveryErrorResponse {
@@ -100,38 +90,23 @@ export class DeliveryErrorResponse {
 
 /** A delivery without its content. */
 export class DeliveryResponse {
-  id: string;
+  id!: string;
   /** Null until it was looked at */
-  eventType: string | null;
-  state: DeliveryState;
-  receivedAt: Date;
+  eventType!: string | null;
+  state!: DeliveryState;
+  receivedAt!: Date;
   /** Failed ones since it was received, repeated or replayed */
-  attempts: number;
-  error: DeliveryErrorResponse | null;
+  attempts!: number;
+  error!: DeliveryErrorResponse | null;
   /** Exact repeats; each of them had it processed again */
-  repeats: number;
+  repeats!: number;
   /** Its timestamp header */
-  sentAt: Date;
+  sentAt!: Date;
   /** Which of the webhook secrets had signed it, from 0 */
-  secretIndex: number;
-  processedAt: Date | null;
+  secretIndex!: number;
+  processedAt!: Date | null;
   /** When a worker looks at it next */
-  dueAt: Date | null;
-
-  constructor(row: DeliveryRow) {
-    this.id = row.id;
-    this.eventType = row.eventType;
-    this.state = row.state;
-    this.receivedAt = row.receivedAt;
-    this.attempts = row.attempts;
-    this.error =
-      row.reason === null ? null : { code: row.reason.split(' ', 1)[0] ?? '', message: reasonMessage(row.reason) };
-    this.repeats = row.repeats;
-    this.sentAt = new Date(Number(row.sentAt));
-    this.secretIndex = row.secretIndex;
-    this.processedAt = row.processedAt;
-    this.dueAt = row.dueAt;
-  }
+  dueAt!: Date | null;
 }
 
 export class DeliveryPageResponse extends PageResponse {
@@ -140,16 +115,10 @@ export class DeliveryPageResponse extends PageResponse {
 
 export class RejectionResponse {
   /** Beginning of the minute */
-  minute: Date;
+  minute!: Date;
   /** @example wrong-signature */
-  cause: string;
-  count: number;
-
-  constructor(row: RejectionCount) {
-    this.minute = row.minute;
-    this.cause = row.cause;
-    this.count = row.count;
-  }
+  cause!: string;
+  count!: number;
 }
 
 export class RejectionPageResponse extends PageResponse {

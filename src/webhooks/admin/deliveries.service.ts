@@ -1,48 +1,72 @@
-import { Injectable, type PipeTransform } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { decodeCursor, pageOf } from '../../http/request/page.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
-  DeliveriesRepository,
-  type DeliveryRow,
-  type DeliveryState,
-  type ReplayPlan,
-  type Selection,
-} from './deliveries.repository.js';
+  type DeliveriesQuery,
+  type DeliveryPageResponse,
+  type DeliveryResponse,
+  isDeliveryId,
+  type RejectionPageResponse,
+  type ReplayRequest,
+  type ReplayResponse,
+} from './deliveries.dto.js';
 
 /** More than these are not counted: health is asked often. */
 const MOST_COUNTED = 1_000;
+
+/** Wrong signatures since the last genuine delivery before it is worth a look: anybody can send a few. */
+const WORTH_A_LOOK = 3;
+
+/** A delivery as it is shown, but for its error; never its body. */
+type DeliveryRow = Omit<DeliveryResponse, 'error' | 'sentAt'> & { reason: string | null; sentAt: number };
+
+/** In SQL, because Prisma casts an enum's value from a text: the planner then can't use the partial index by state. */
+const COLUMNS = `id::text AS id, event_type AS "eventType", state::text AS state, reason, attempts, repeats,
+  sent_at::float8 AS "sentAt", secret_index AS "secretIndex", received_at AS "receivedAt",
+  processed_at AS "processedAt", due_at AS "dueAt"`;
+
+const SELECTED = `state = $1::delivery_state AND ($2::text IS NULL OR event_type = $2)
+  AND ($3::timestamptz IS NULL OR received_at < $3) AND ($4::timestamptz IS NULL OR received_at >= $4)`;
+
+const REOPEN = `UPDATE webhook_deliveries SET state = 'received', reason = NULL, attempts = 0, due_at = now()`;
 
 /** What operators do with the inbox: look, replay and dismiss. */
 @Injectable()
 export class DeliveriesService {
   constructor(
-    private readonly repository: DeliveriesRepository,
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly notifier: QueueNotifier,
   ) {}
 
-  /** The newest first. @throws {Problem} 400 `bad-cursor` */
-  async list(state: DeliveryState | undefined, limit: number, cursor: string | undefined): Promise<Page<DeliveryRow>> {
+  /** The newest first. What is received or failed has a due date: saying so lets the index of those be used. */
+  async list({ state, limit, cursor }: DeliveriesQuery): Promise<DeliveryPageResponse> {
     const [before] = decodeCursor<[string]>(cursor, 'bigint') ?? [];
-    const rows = await this.repository.list(state, limit + 1, before);
-    return pageOf(rows, limit, (row) => [row.id]);
+    const rows = await this.rows(
+      `SELECT ${COLUMNS} FROM webhook_deliveries
+       WHERE ($1::delivery_state IS NULL OR state = $1) AND ($2::bigint IS NULL OR id < $2)
+         AND ($1 IS NULL OR $1 NOT IN ('received', 'failed') OR due_at IS NOT NULL)
+       ORDER BY webhook_deliveries.id DESC LIMIT $3`,
+      [state ?? null, before ?? null, limit + 1],
+    );
+    return pageOf(rows, limit, ({ id }) => [id], shown);
   }
 
   /** @throws {Problem} 404 `unknown-delivery` */
-  async find(id: string): Promise<DeliveryRow> {
-    const row = await this.repository.find(id);
-    if (!row) throw unknownDelivery();
-    return row;
+  async find(id: string): Promise<DeliveryResponse> {
+    return this.one(id, `SELECT ${COLUMNS} FROM webhook_deliveries WHERE id = $1`);
   }
 
-  /** Has a delivery processed again. @throws {Problem} 404 `unknown-delivery` */
-  async replay(id: string): Promise<DeliveryRow> {
-    const row = await this.repository.replay(id);
-    if (!row) throw unknownDelivery();
+  /** Has a delivery processed again, whatever became of it. @throws {Problem} 404 `unknown-delivery` */
+  async replay(id: string): Promise<DeliveryResponse> {
+    const reopened = await this.one(id, `${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`);
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
-    return row;
+    return reopened;
   }
 
   /**
@@ -50,55 +74,116 @@ export class DeliveriesService {
    *
    * @throws {Problem} 404 `unknown-delivery`, or 409 `not-waiting` when it was not among those
    */
-  async dismiss(id: string): Promise<DeliveryRow> {
-    const dismissed = await this.repository.dismiss(id);
-    if (dismissed) return dismissed;
-    const row = await this.find(id);
-    if (row.state === 'ignored') return row;
+  async dismiss(id: string): Promise<DeliveryResponse> {
+    const where = { id: isDeliveryId(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
+    await this.prisma.webhookDelivery.updateMany({ where, data: { state: 'ignored' } });
+    const delivery = await this.find(id);
+    if (delivery.state === 'ignored') return delivery;
     throw new Problem(409, 'not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
   }
 
-  /** Counts what a replay would touch. */
-  plan(selection: Selection): Promise<ReplayPlan> {
-    return this.repository.plan(selection);
-  }
-
   /**
-   * Has exactly the counted deliveries processed again.
+   * Counts a selection (`dryRun`), or has exactly the counted deliveries processed again; later arrivals have higher ids.
    *
-   * @param plan of the same selection
    * @throws {Problem} 409 `plan-changed` when they are no longer as many; nothing is replayed then
    */
-  async replayAll(selection: Selection, plan: ReplayPlan): Promise<void> {
-    const count = await this.repository.replayAll(selection, plan);
-    if (count !== plan.count) {
+  async replayAll({ dryRun, plan, ...selection }: ReplayRequest): Promise<ReplayResponse> {
+    const { state, eventType, receivedBefore, receivedSince } = selection;
+    const values = [state, eventType ?? null, receivedBefore ?? null, receivedSince ?? null];
+    if (dryRun || !plan) {
+      const { rows } = await this.database.pool.query<{ count: number; upToId: string }>(
+        `SELECT count(*)::int AS count, coalesce(max(id), 0)::text AS "upToId" FROM webhook_deliveries WHERE ${SELECTED}`,
+        values,
+      );
+      const counted = rows[0] ?? { count: 0, upToId: '0' };
+      return { dryRun: true, count: counted.count, plan: counted };
+    }
+    await this.database.transaction(async (tx) => {
+      const { rowCount: count } = await tx.query(`${REOPEN} WHERE ${SELECTED} AND id <= $5`, [...values, plan.upToId]);
+      if (count === plan.count) return;
       const detail = 'The selection changed since it was counted; count it again with dryRun.';
       throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count } });
-    }
+    });
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
+    return { dryRun: false, count: plan.count, plan };
+  }
+
+  /** How many requests the receiver refused, by minute and cause; the newest minute first. */
+  async rejections(limit: number, cursor: string | undefined): Promise<RejectionPageResponse> {
+    const [time = '', cause] = decodeCursor<[string, string]>(cursor, 'time', 'string') ?? [];
+    const minute = new Date(time);
+    const rows = await this.prisma.webhookRejection.findMany({
+      where: cause === undefined ? {} : { OR: [{ minute: { lt: minute } }, { minute, cause: { lt: cause } }] },
+      orderBy: [{ minute: 'desc' }, { cause: 'desc' }],
+      take: limit + 1,
+    });
+    return pageOf(rows, limit, (row) => [row.minute.toISOString(), row.cause]);
   }
 
   /** Genuine events that this version can't act on wait for an operator: nothing else shows them. */
   @HealthIndicator('webhook-events')
   async health(): Promise<Health> {
-    const notUnderstood = await this.repository.countNotUnderstood(MOST_COUNTED);
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM
+         (SELECT FROM webhook_deliveries WHERE state = 'not-understood' LIMIT ${MOST_COUNTED}) AS waiting`,
+    );
+    const notUnderstood = rows[0]?.count ?? 0;
     if (notUnderstood === 0) return { status: 'ok' };
     const count = notUnderstood === MOST_COUNTED ? `${MOST_COUNTED} or more` : String(notUnderstood);
     const reason = `Genuine webhooks that were not understood: ${count}. GET /v1/webhook-deliveries?state=not-understood says why; replay them after an upgrade, or dismiss them.`;
     return { status: 'degraded', reason, facts: { notUnderstood } };
   }
-}
 
-/** An id of the inbox; what can't be one is not found. */
-@Injectable()
-export class DeliveryIdPipe implements PipeTransform<string, string> {
-  transform(value: string): string {
-    if (!/^\d{1,18}$/.test(value)) throw unknownDelivery();
-    return value;
+  /**
+   * A webhook secret that was rotated at one side only shows here: all that comes is signed with another one. Counted
+   * are the minutes of the last hour that began after the last genuine delivery.
+   */
+  @HealthIndicator('webhooks')
+  async secretHealth(): Promise<Health> {
+    const { rows } = await this.database.pool.query<{ wrong: number }>(
+      `SELECT coalesce(sum(count), 0)::float8 AS wrong FROM webhook_rejections
+       WHERE cause = 'wrong-signature' AND minute > now() - interval '1 hour'
+         AND minute > coalesce((SELECT received_at FROM webhook_deliveries ORDER BY id DESC LIMIT 1), '-infinity')`,
+    );
+    const wrongSignatures = rows[0]?.wrong ?? 0;
+    const facts = { wrongSignatures };
+    if (wrongSignatures < WORTH_A_LOOK) return { status: 'ok', facts };
+    const reason = `${wrongSignatures} requests with a wrong signature within an hour, and no genuine delivery since: if the platform sent them, add the secret that it signs with to PLATFORM_WEBHOOK_SECRET.`;
+    return { status: 'degraded', reason, facts };
+  }
+
+  /** What can't be an id of the inbox is not found. */
+  private async one(id: string, statement: string): Promise<DeliveryResponse> {
+    const [row] = isDeliveryId(id) ? await this.rows(statement, [id]) : [];
+    if (row) return shown(row);
+    const detail = 'There is no webhook delivery of this id; GET /v1/webhook-deliveries lists them.';
+    throw new Problem(404, 'unknown-delivery', detail);
+  }
+
+  private async rows(statement: string, values: unknown[]): Promise<DeliveryRow[]> {
+    return (await this.database.pool.query<DeliveryRow>(statement, values)).rows;
   }
 }
 
-function unknownDelivery(): Problem {
-  const detail = 'There is no webhook delivery of this id; GET /v1/webhook-deliveries lists them.';
-  return new Problem(404, 'unknown-delivery', detail);
+function shown({ reason, sentAt, ...row }: DeliveryRow): DeliveryResponse {
+  const error = reason === null ? null : { code: reason.split(' ', 1)[0] ?? '', message: reasonMessage(reason) };
+  return { ...row, sentAt: new Date(sentAt), error };
+}
+
+const MESSAGES: Record<string, string> = {
+  'not-json': 'The body is not JSON in UTF-8; sending it again would not help.',
+  'not-an-object': 'The body is JSON but no object, so it names no event.',
+  'no-event-type': 'The body has no eventType, so what happened is unknown.',
+  'unknown-event-type': 'This eventType is not known here; replay the delivery after an upgrade that knows it.',
+  'not-ours': 'The event is understood but concerns nothing that this service keeps.',
+  'no-outcome': 'The process ended while it worked on this delivery; it is tried again by itself, alone.',
+  sealed: 'The stored body does not open; DATA_KEYS lacks the key that sealed it, or it is damaged.',
+};
+
+/** One sentence about a reason of the inbox: what is wrong and what to do. */
+function reasonMessage(reason: string): string {
+  const [code = '', pointer] = reason.split(' ');
+  if (code === 'bad-field')
+    return `The event lacks ${pointer}, or it is not what the platform states for this event type.`;
+  return MESSAGES[code] ?? 'Its handler failed; the log says where, and POST …/replay tries again.';
 }

@@ -14,12 +14,6 @@ export interface DueDelivery {
   isCulprit: boolean;
 }
 
-/** What one transaction takes at most; a single delivery may have more bytes. */
-export interface TakeLimit {
-  rows: number;
-  bytes: number;
-}
-
 /** What became of a delivery. */
 export interface Outcome {
   id: string;
@@ -31,14 +25,11 @@ export interface Outcome {
   retryInMs: number | null;
 }
 
-/** The reason of a delivery with which a process ended: from then on it is taken alone. */
-export const NO_OUTCOME = 'no-outcome';
-
 /** Repeats that are folded in one statement. */
 const FOLD = 1_000;
 
 /** How long a statement may wait for a lock, and run at all. */
-const LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
+const SET_LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
 
 /**
  * The deliveries that wait longest and fit together. One that was taken before without an outcome may end the process
@@ -46,7 +37,7 @@ const LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10
  */
 const TAKE = `
   WITH picked AS MATERIALIZED (
-    SELECT id, due_at, octet_length(body) AS bytes, coalesce(reason = '${NO_OUTCOME}', false) AS was_lost
+    SELECT id, due_at, octet_length(body) AS bytes, coalesce(reason = 'no-outcome', false) AS was_lost
     FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
   ), judged AS (
     SELECT p.*, t.alone, p.was_lost OR t.alone IS NOT NULL AS suspect
@@ -79,22 +70,25 @@ export class InboxRepository {
   /** Runs work on a batch in one transaction. */
   transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
-      await tx.query(LIMITS);
+      await tx.query(SET_LIMITS);
       return work(tx);
     });
   }
 
-  /** Takes due deliveries that no other worker holds, those that wait longest first. */
-  async take(tx: pg.PoolClient, limit: TakeLimit): Promise<DueDelivery[]> {
-    const values = [limit.rows, limit.bytes];
-    return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values })).rows;
+  /**
+   * Takes due deliveries that no other worker holds, those that wait longest first: so many rows and bytes at most, though
+   * a single delivery may have more bytes.
+   */
+  async take(tx: pg.PoolClient, { rows, bytes }: { rows: number; bytes: number }): Promise<DueDelivery[]> {
+    return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [rows, bytes] })).rows;
   }
 
   /** Claims what was taken, in a commit of its own, so that the claims show which deliveries a crash interrupted. */
-  async claim(batch: string, ids: readonly string[]): Promise<void> {
+  async claim(batch: string, taken: readonly DueDelivery[]): Promise<void> {
+    if (taken.length === 0) return;
     await this.database.pool.query(
       'INSERT INTO webhook_claims (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
-      [ids, batch, ids.length === 1],
+      [taken.map(({ id }) => id), batch, taken.length === 1],
     );
   }
 
@@ -125,8 +119,8 @@ export class InboxRepository {
   }
 
   /** Reopens the deliveries that were sent again. @returns how many repeats were folded, at most `FOLD` */
-  foldRepeats(): Promise<number> {
-    return this.count(
+  async foldRepeats(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
       `WITH repeated AS (
          DELETE FROM webhook_repeats WHERE id IN
            (SELECT id FROM webhook_repeats ORDER BY id LIMIT ${FOLD} FOR UPDATE SKIP LOCKED)
@@ -139,30 +133,12 @@ export class InboxRepository {
        )
        SELECT count(*)::int AS count FROM repeated`,
     );
+    return rows[0]?.count ?? 0;
   }
 
-  /** How long the longest waiting delivery or repeat has been due, in seconds; null when nothing is. */
-  async oldestDueSeconds(): Promise<number | null> {
-    const { rows } = await this.database.pool.query<{ seconds: number | null }>(
-      `SELECT extract(epoch FROM now() - min(due))::float8 AS seconds FROM (
-         (SELECT due_at AS due FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at LIMIT 1)
-         UNION ALL
-         (SELECT received_at FROM webhook_repeats ORDER BY id LIMIT 1)
-       ) AS waiting`,
-    );
-    return rows[0]?.seconds ?? null;
-  }
-
-  /** Deliveries that are due now or later. */
-  countOpen(): Promise<number> {
-    return this.count('SELECT count(*)::int AS count FROM webhook_deliveries WHERE due_at IS NOT NULL');
-  }
-
-  countDead(): Promise<number> {
-    return this.count(`SELECT count(*)::int AS count FROM webhook_deliveries WHERE state = 'dead'`);
-  }
-
-  private async count(sql: string): Promise<number> {
-    return (await this.database.pool.query<{ count: number }>(sql)).rows[0]?.count ?? 0;
+  /** @param condition constant SQL */
+  async count(condition: string): Promise<number> {
+    const text = `SELECT count(*)::int AS count FROM webhook_deliveries WHERE ${condition}`;
+    return (await this.database.pool.query<{ count: number }>(text)).rows[0]?.count ?? 0;
   }
 }

@@ -9,14 +9,6 @@ export interface UnderstoodEvent {
   body: Record<string, unknown>;
 }
 
-/** A genuine body that can't be acted on, however often it is sent. */
-export interface NotUnderstood {
-  /** As far as it could be read. */
-  eventType: string | null;
-  /** A code: `not-json`, `not-an-object`, `no-event-type`, `unknown-event-type`, or `bad-field` and a JSON Pointer. */
-  reason: string;
-}
-
 /** An event type that may be shown although it is unknown: an identifier, nothing personal. */
 const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 
@@ -65,8 +57,13 @@ const FIELDS: Record<EventType, Fields> = {
   },
 };
 
-/** Reads the raw body of a genuine delivery, in either shape: fields in `payload`, or at the top level. */
-export function parseEvent(bytes: Uint8Array): UnderstoodEvent | NotUnderstood {
+/**
+ * Reads the raw body of a genuine delivery, in either shape: fields in `payload`, or at the top level.
+ *
+ * @returns the event; of a body that can't be acted on, however often it is sent, why: `not-json`, `not-an-object`,
+ *   `no-event-type`, `unknown-event-type`, or `bad-field` and a JSON Pointer
+ */
+export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: string | null; reason: string } {
   const body = parseJson(bytes);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
   if (!isObject(body)) return { eventType: null, reason: 'not-an-object' };

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { GroupCommit, type GroupCommitLimits, NotCommitted } from './group-commit.js';
+import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
 
 const SEED = Number(process.env.SEED);
 
@@ -30,7 +30,7 @@ function scripted(limits: Partial<GroupCommitLimits> = {}) {
   const add = (row: string, bytes = 1) =>
     group.add(row, bytes).then(
       () => 'kept',
-      (error: NotCommitted) => error.reason,
+      (error: { reason: string }) => error.reason,
     );
   return { group, calls, time, add, rows: () => calls.map((call) => call.rows.join('')) };
 }

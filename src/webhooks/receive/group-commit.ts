@@ -1,10 +1,4 @@
-/** The row may or may not be in the database: the sender must send it again. */
-export class NotCommitted extends Error {
-  constructor(readonly reason: 'full' | 'late' | 'database' | 'closing') {
-    super(`not known to be committed: ${reason}`);
-    this.name = 'NotCommitted';
-  }
-}
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The bounds of a group commit. */
 export interface GroupCommitLimits {
@@ -18,13 +12,11 @@ export interface GroupCommitLimits {
   deadlineMs: number;
 }
 
-interface GroupCommitDependencies<T> {
-  /** Commits all rows or throws. */
-  commit(rows: readonly T[]): Promise<void>;
-  /** Whether an error is not about the rows, so that trying others is useless. */
-  isUnavailable(error: unknown): boolean;
-  /** Milliseconds that never go back. */
-  now(): number;
+/** The row may or may not be in the database: the sender must send it again. */
+class NotCommitted extends Error {
+  constructor(readonly reason: 'full' | 'late' | 'database' | 'closing') {
+    super(`not known to be committed: ${reason}`);
+  }
 }
 
 interface Entry<T> {
@@ -35,27 +27,32 @@ interface Entry<T> {
   reject: (reason: NotCommitted) => void;
 }
 
-/** Milliseconds between two looks for rows that are late. */
+/** Milliseconds between two looks: for rows that are late, and for the end of the last commit on shutdown. */
 const DEADLINE_CHECK_MS = 50;
+const CLOSE_CHECK_MS = 5;
 
 /**
- * Adaptive group commit: a row that arrives while a commit slot is free leaves at once, with those of the same tick of
- * the event loop; those that arrive while all slots are taken go together in the next commit. No timer delays a row;
- * the busier the database, the larger the groups. A group that fails is tried again row by row, once, so that one row
- * can't fail the others.
+ * Adaptive group commit: rows that arrive while a commit slot is free leave at the end of this turn of the event loop;
+ * those that arrive while all slots are taken go together in the next commit. No timer delays a row; the busier the
+ * database, the larger the groups. A group that fails is tried again row by row, once, so that one row can't fail the
+ * others.
  */
 export class GroupCommit<T> {
   private waiting: Entry<T>[] = [];
   private waitingBytes = 0;
   private readonly inFlight = new Set<readonly Entry<T>[]>();
-  private deadlineCheck: NodeJS.Timeout | undefined;
+  private readonly deadlineCheck = setInterval(() => this.rejectLate(), DEADLINE_CHECK_MS).unref();
   private gathering = false;
   private closed = false;
-  private emptied: () => void = () => {};
 
+  /** @param how `commit` stores all rows or throws; `isUnavailable`: trying other rows is useless; `now` never goes back */
   constructor(
     private readonly limits: GroupCommitLimits,
-    private readonly dependencies: GroupCommitDependencies<T>,
+    private readonly how: {
+      commit(rows: readonly T[]): Promise<void>;
+      isUnavailable(error: unknown): boolean;
+      now(): number;
+    },
   ) {}
 
   /** Rows that are in no commit yet, and commits under way. */
@@ -71,59 +68,48 @@ export class GroupCommit<T> {
    * @throws {NotCommitted} at the latest when the deadline has passed
    */
   add(row: T, bytes: number): Promise<void> {
-    if (this.closed) return Promise.reject(new NotCommitted('closing'));
     const most = this.limits.waiting;
-    if (this.waiting.length >= most.rows || this.waitingBytes + bytes > most.bytes)
-      return Promise.reject(new NotCommitted('full'));
+    const isFull = this.waiting.length >= most.rows || this.waitingBytes + bytes > most.bytes;
+    if (this.closed || isFull) return Promise.reject(new NotCommitted(this.closed ? 'closing' : 'full'));
     return new Promise((resolve, reject) => {
-      this.waiting.push({ row, bytes, arrivedAt: this.dependencies.now(), resolve, reject });
+      this.waiting.push({ row, bytes, arrivedAt: this.how.now(), resolve, reject });
       this.waitingBytes += bytes;
-      this.deadlineCheck ??= setInterval(() => this.rejectLate(), DEADLINE_CHECK_MS);
-      this.gather();
+      if (this.gathering || this.inFlight.size >= this.limits.inFlight) return;
+      this.gathering = true;
+      setImmediate(() => {
+        this.gathering = false;
+        this.fillSlots();
+      });
     });
   }
 
   /** Takes no more rows and waits until the present ones are committed or rejected. */
   async close(): Promise<void> {
     this.closed = true;
-    if (this.waiting.length === 0 && this.inFlight.size === 0) return;
-    await new Promise<void>((resolve) => {
-      this.emptied = resolve;
-    });
-  }
-
-  /** Rows of requests that were read in the same tick of the event loop leave together. */
-  private gather(): void {
-    if (this.gathering || this.inFlight.size >= this.limits.inFlight) return;
-    this.gathering = true;
-    setImmediate(() => {
-      this.gathering = false;
-      this.fillSlots();
-    });
+    while (this.waiting.length + this.inFlight.size > 0) await delay(CLOSE_CHECK_MS);
+    clearInterval(this.deadlineCheck);
   }
 
   private fillSlots(): void {
     while (this.waiting.length > 0 && this.inFlight.size < this.limits.inFlight) {
-      const group = this.nextGroup();
+      const group = this.takeFirst(this.fitting());
       this.inFlight.add(group);
       void this.commit(group).finally(() => {
         this.inFlight.delete(group);
         this.fillSlots();
-        this.endIfEmpty();
       });
     }
   }
 
-  private nextGroup(): Entry<T>[] {
+  /** How many of the waiting rows one commit takes. */
+  private fitting(): number {
     const { rows, bytes } = this.limits.batch;
     let size = 0;
-    let count = 0;
-    for (const entry of this.waiting) {
+    const tooMany = this.waiting.findIndex((entry, at) => {
       size += entry.bytes;
-      if (count === rows || (count > 0 && size > bytes)) break;
-      count += 1;
-    }
-    return this.takeFirst(count);
+      return at === rows || (at > 0 && size > bytes);
+    });
+    return tooMany === -1 ? this.waiting.length : tooMany;
   }
 
   private takeFirst(count: number): Entry<T>[] {
@@ -133,33 +119,23 @@ export class GroupCommit<T> {
   }
 
   private async commit(group: readonly Entry<T>[]): Promise<void> {
-    try {
-      await this.dependencies.commit(group.map((entry) => entry.row));
-      for (const entry of group) entry.resolve();
-    } catch {
-      await this.commitOneByOne(group);
-    }
-  }
-
-  private async commitOneByOne(group: readonly Entry<T>[]): Promise<void> {
+    const together = this.how.commit(group.map(({ row }) => row)).then(() => true);
+    const committed = await together.catch(() => false);
     let unavailable = false;
     for (const entry of group) {
-      if (unavailable || this.isLate(entry)) {
-        entry.reject(new NotCommitted(unavailable ? 'database' : 'late'));
-        continue;
-      }
-      try {
-        await this.dependencies.commit([entry.row]);
-        entry.resolve();
-      } catch (error) {
-        unavailable = this.dependencies.isUnavailable(error);
-        entry.reject(new NotCommitted('database'));
-      }
+      if (committed) entry.resolve();
+      else if (unavailable) entry.reject(new NotCommitted('database'));
+      else if (this.isLate(entry)) entry.reject(new NotCommitted('late'));
+      else
+        await this.how.commit([entry.row]).then(entry.resolve, (error: unknown) => {
+          unavailable = this.how.isUnavailable(error);
+          entry.reject(new NotCommitted('database'));
+        });
     }
   }
 
   private isLate(entry: Entry<T>): boolean {
-    return this.dependencies.now() - entry.arrivedAt >= this.limits.deadlineMs;
+    return this.how.now() - entry.arrivedAt >= this.limits.deadlineMs;
   }
 
   /** Rows whose commit is under way are rejected too: its outcome is not known in time. */
@@ -168,13 +144,5 @@ export class GroupCommit<T> {
     const late = this.takeFirst(firstInTime === -1 ? this.waiting.length : firstInTime);
     for (const group of this.inFlight) late.push(...group.filter((entry) => this.isLate(entry)));
     for (const entry of late) entry.reject(new NotCommitted('late'));
-    this.endIfEmpty();
-  }
-
-  private endIfEmpty(): void {
-    if (this.waiting.length > 0 || this.inFlight.size > 0) return;
-    clearInterval(this.deadlineCheck);
-    this.deadlineCheck = undefined;
-    this.emptied();
   }
 }

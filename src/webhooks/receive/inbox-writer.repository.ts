@@ -1,7 +1,8 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { Env } from '../../config/env.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
+import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 
 /** One genuine delivery on its way into the inbox. */
@@ -26,23 +27,20 @@ export const COMMITS_IN_FLIGHT = 2;
 /** Milliseconds after which a connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
-/** Milliseconds to wait for a new connection. */
-const CONNECT_MS = 1_000;
+const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])';
 
 /** Stores deliveries of which none is there yet: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
-const INSERT = `
-  INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index)
-  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])`;
+const INSERT = `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index) SELECT * FROM ${ARRIVED}`;
 
 /**
- * One statement, so one commit: new deliveries are stored; what is there already is noted as a repeat in a table of
- * its own, because an UPDATE would wait for the worker that holds the delivery's row. The order keeps two groups that
- * hold the same deliveries from locking each other out.
+ * One statement, so one commit: new deliveries are stored; what is there already, or comes several times in the group,
+ * is noted as a repeat in a table of its own, because an UPDATE would wait for the worker that holds the delivery's row.
+ * The order keeps two groups that hold the same deliveries from locking each other out.
  */
 const INSERT_OR_REPEAT = `
   WITH arrived AS (
-    SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::int[])
-      AS a (signature, body, sent_at, secret_index, repeats)
+    SELECT DISTINCT ON (signature) *, count(*) OVER (PARTITION BY signature)::int - 1 AS repeats
+    FROM ${ARRIVED} AS a (signature, body, sent_at, secret_index) ORDER BY signature
   ), inserted AS (
     INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, repeats)
     SELECT * FROM arrived ORDER BY signature
@@ -57,7 +55,7 @@ const REPEATED = new Set(['23505', '40P01']);
 
 /** The receiver's way into the database, over connections of its own. */
 @Injectable()
-export class InboxWriterRepository {
+export class InboxWriterRepository implements OnApplicationShutdown {
   private readonly log = new Logger(InboxWriterRepository.name);
   private readonly pool: pg.Pool;
 
@@ -65,7 +63,7 @@ export class InboxWriterRepository {
     this.pool = new pg.Pool({
       connectionString: env.DATABASE_URL,
       max: COMMITS_IN_FLIGHT + 1, // one for the health check
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: STUCK_MS / 2,
       query_timeout: STUCK_MS,
       statement_timeout: STUCK_MS,
       keepAlive: true,
@@ -79,13 +77,17 @@ export class InboxWriterRepository {
 
   /** Commits all rows or throws. */
   async insert(rows: readonly IncomingRow[]): Promise<void> {
+    const values = [
+      byteaArray(rows.map((row) => row.signature)),
+      byteaArray(rows.map((row) => row.body)),
+      rows.map((row) => row.sentAt),
+      rows.map((row) => row.secretIndex),
+    ];
     await this.onOneConnection(async (client) => {
       try {
-        await client.query({ name: 'insert', text: INSERT, values: columns(rows) });
+        await client.query({ name: 'insert', text: INSERT, values });
       } catch (error) {
-        if (!(error instanceof Error && 'code' in error && REPEATED.has(String(error.code)))) throw error;
-        const { distinct, repeats } = foldRepeats(rows);
-        const values = [...columns(distinct), repeats];
+        if (!REPEATED.has(codeOf(error))) throw error;
         await client.query({ name: 'insert-or-repeat', text: INSERT_OR_REPEAT, values });
       }
     });
@@ -107,13 +109,12 @@ export class InboxWriterRepository {
     });
   }
 
-  /** Closes the connections; no insert may follow. */
-  async close(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     await this.pool.end();
   }
 
   /** A connection that failed or is stuck is destroyed. */
-  private async onOneConnection(work: (client: pg.PoolClient) => Promise<unknown>): Promise<void> {
+  private async onOneConnection(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
     const client = await this.pool.connect();
     let failed = true;
     try {
@@ -125,41 +126,18 @@ export class InboxWriterRepository {
   }
 }
 
-const columns = (rows: readonly IncomingRow[]) => [
-  byteaArray(rows.map((row) => row.signature)),
-  byteaArray(rows.map((row) => row.body)),
-  rows.map((row) => row.sentAt),
-  rows.map((row) => row.secretIndex),
-];
-
-/** A group may hold one delivery several times; the database takes it once, with the number of its repeats. */
-function foldRepeats(rows: readonly IncomingRow[]): { distinct: IncomingRow[]; repeats: number[] } {
-  const bySignature = new Map<string, { row: IncomingRow; repeats: number }>();
-  for (const row of rows) {
-    const key = row.signature.toString('latin1');
-    const known = bySignature.get(key);
-    if (known) known.repeats += 1;
-    else bySignature.set(key, { row, repeats: 0 });
-  }
-  const folded = [...bySignature.values()];
-  return { distinct: folded.map(({ row }) => row), repeats: folded.map(({ repeats }) => repeats) };
-}
-
-const BYTEA_OID = 17;
-const HEADER_BYTES = 20;
-
 /**
- * A `bytea[]` in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the elements' type, their
- * number, the first index, then each with its length. pg sends a Buffer in binary; as a text every byte would be two
- * hex digits to write and to parse.
+ * A `bytea[]` in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the elements' type (17 is
+ * bytea), their number, the first index, then each with its length. pg sends a Buffer in binary; as a text every byte
+ * would be two hex digits to write and to parse.
  *
  * @param items at least one
  */
 export function byteaArray(items: readonly Buffer[]): Buffer {
-  const size = items.reduce((sum, item) => sum + 4 + item.length, HEADER_BYTES);
-  const array = Buffer.allocUnsafe(size);
+  const header = [1, 0, 17, items.length, 1];
+  const array = Buffer.allocUnsafe(items.reduce((sum, item) => sum + 4 + item.length, 4 * header.length));
   let at = 0;
-  for (const word of [1, 0, BYTEA_OID, items.length, 1]) at = array.writeInt32BE(word, at);
+  for (const word of header) at = array.writeInt32BE(word, at);
   for (const item of items) {
     at = array.writeInt32BE(item.length, at);
     at += item.copy(array, at);

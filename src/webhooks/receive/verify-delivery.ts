@@ -1,35 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../platform/contract/wire-types.js';
 import { matchingSecret } from '../../platform/webhook-signature.js';
 
 /** Why a request is not taken for a delivery of the platform, as the ledger of rejections shows it. */
-export type RefusalCause =
-  | 'content-encoding'
-  | 'missing-signature'
-  | 'missing-timestamp'
-  | 'duplicate-header'
-  | 'malformed-signature'
-  | 'malformed-timestamp'
-  | 'stale'
-  | 'future'
-  | 'wrong-signature';
-
-/** What a genuine delivery says of itself. */
-export interface GenuineDelivery {
-  signature: string;
-  /** Milliseconds since the Unix epoch, as the header spells them. */
-  timestamp: string;
-  /** Which secret of the rotation had signed it. */
-  secretIndex: number;
-}
-
-/** Secrets to try, and how old a delivery may be (undefined: any age). */
-export interface DeliveryRules {
-  secrets: readonly string[];
-  maxAgeSeconds: number | undefined;
-}
-
-/** As Node gives them: names in lower case, repeated ones joined by a comma. */
-export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
+export type RefusalCause = NonNullable<ReturnType<typeof headerFault | typeof ageFault>> | 'wrong-signature';
 
 /** Lower-case hex, as the sender makes it (spec, Signature verification). */
 const SIGNATURE = /^[0-9a-f]{64}$/;
@@ -40,48 +14,48 @@ const TIMESTAMP = /^\d{1,15}$/;
 /** Milliseconds that the sender's clock may be ahead of ours. */
 const FUTURE_SKEW_MS = 5 * 60_000;
 
-/** The cause for refusing a request by its headers, before its body is read. */
-export function headerFault(headers: DeliveryHeaders): RefusalCause | undefined {
+/**
+ * The cause for refusing a request by its headers, before its body is read. Content-Type and User-Agent are not looked
+ * at: they prove nothing.
+ */
+export function headerFault(headers: IncomingHttpHeaders) {
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && String(encoding).toLowerCase() !== 'identity') return 'content-encoding';
-  const signature = headers[WEBHOOK_SIGNATURE_HEADER];
-  const timestamp = headers[WEBHOOK_TIMESTAMP_HEADER];
-  if (signature === undefined || signature === '') return 'missing-signature';
-  if (timestamp === undefined || timestamp === '') return 'missing-timestamp';
-  if (isRepeated(signature) || isRepeated(timestamp)) return 'duplicate-header';
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
+  const signature = String(headers[WEBHOOK_SIGNATURE_HEADER] ?? '');
+  const timestamp = String(headers[WEBHOOK_TIMESTAMP_HEADER] ?? '');
+  if (signature === '') return 'missing-signature';
+  if (timestamp === '') return 'missing-timestamp';
+  if (signature.includes(',') || timestamp.includes(',')) return 'duplicate-header'; // Node joins them by a comma
   if (!SIGNATURE.test(signature)) return 'malformed-signature';
   return TIMESTAMP.test(timestamp) ? undefined : 'malformed-timestamp';
 }
 
 /**
- * Verifies a request at the receiver. Content-Type and User-Agent are not looked at: they prove nothing.
+ * Verifies a request at the receiver.
  *
  * @param body the raw bytes, never decoded
+ * @param rules the secrets of the rotation, and how old a delivery may be (undefined: any age)
  * @param now milliseconds since the Unix epoch
- * @returns what the delivery says of itself, or the cause for refusing it
+ * @returns what the delivery says of itself (its timestamp as the header spells it), or the cause for refusing it
  */
 export function verifyDelivery(
-  headers: DeliveryHeaders,
+  headers: IncomingHttpHeaders,
   body: Buffer,
-  rules: DeliveryRules,
+  rules: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
   now: number,
-): GenuineDelivery | RefusalCause {
+): { signature: string; sentAt: string; secretIndex: number } | RefusalCause {
   const fault = headerFault(headers);
   if (fault !== undefined) return fault;
   const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
-  const timestamp = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
-  const secretIndex = matchingSecret(rules.secrets, timestamp, body, signature);
+  const sentAt = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
+  const secretIndex = matchingSecret(rules.secrets, sentAt, body, signature);
   if (secretIndex === undefined) return 'wrong-signature';
-  return ageFault(Number(timestamp), now, rules.maxAgeSeconds) ?? { signature, timestamp, secretIndex };
+  return ageFault(now - Number(sentAt), rules.maxAgeSeconds) ?? { signature, sentAt, secretIndex };
 }
 
-/** Judges the age of a delivery; a repeat inside the window is recognised by its signature. */
-export function ageFault(sentAt: number, now: number, maxAgeSeconds?: number): 'stale' | 'future' | undefined {
+/** A repeat inside the window is recognised by its signature. */
+function ageFault(ageMs: number, maxAgeSeconds: number | undefined) {
   if (maxAgeSeconds === undefined) return undefined;
-  if (now - sentAt > maxAgeSeconds * 1000) return 'stale';
-  return sentAt - now > FUTURE_SKEW_MS ? 'future' : undefined;
-}
-
-function isRepeated(value: string | string[]): value is string[] {
-  return Array.isArray(value) || value.includes(',');
+  if (ageMs > maxAgeSeconds * 1000) return 'stale';
+  return -ageMs > FUTURE_SKEW_MS ? 'future' : undefined;
 }

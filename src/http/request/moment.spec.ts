@@ -1,4 +1,4 @@
-import { isMoment } from './field-rules.js';
+import { isMoment } from './moment.js';
 
 it.each(['2026-01-31', '2024-02-29', '2026-01-31T08:00Z', '2026-01-31T08:00:00.5Z', '2026-01-31T08:00:00-03:30'])(
   '%s is a moment',

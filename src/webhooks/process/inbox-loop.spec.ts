@@ -1,4 +1,4 @@
-import { afterFailure, failureCode, MOST_ATTEMPTS } from './inbox-batch.js';
+import { afterFailure, failureCode, MOST_ATTEMPTS } from './inbox-loop.js';
 
 test('attempts come later and later, for more than half an hour, and then the delivery is dead', () => {
   const delays = Array.from({ length: MOST_ATTEMPTS - 1 }, (_, index) => afterFailure(index + 1, 0.5));
