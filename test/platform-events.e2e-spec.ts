@@ -1,7 +1,8 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
+import type { WebhookEvent } from '../simulator/webhooks/delivery.js';
 import { FEED_TYPES } from '../src/feed/feed-event.js';
-import { EVENT_TYPES, type EventType, type WebhookEvent } from '../src/platform/contract/wire-types.js';
+import { EVENT_TYPES, type EventType } from '../src/platform/contract/wire-types.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { readFeed } from './support/read-feed.js';
 import { signed } from './support/webhooks-app.js';

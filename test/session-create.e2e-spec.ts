@@ -3,7 +3,7 @@ import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import { SessionsClient } from '../src/platform/clients/sessions-client.js';
+import { PlatformClient } from '../src/platform/clients/platform-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
 import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
 import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
@@ -447,7 +447,7 @@ describe('an answer that is lost', () => {
 describe('evidence', () => {
   /** The platform takes the next request, and somebody between answers 413 once `before` is done. */
   function refusedAfterCommit(before: (sessionId: string) => Promise<unknown>) {
-    const client = app.service.app.get(SessionsClient);
+    const client = app.service.app.get(PlatformClient);
     const call = client.createSession.bind(client);
     return jest.spyOn(client, 'createSession').mockImplementationOnce(async (body) => {
       await before((await call(body)).sessionId);

@@ -2,7 +2,7 @@ import { until } from '../harness/until.js';
 import type { FaultKind, FaultRule } from '../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import { SessionsClient } from '../src/platform/clients/sessions-client.js';
+import { PlatformClient } from '../src/platform/clients/platform-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
 import type { NotesResponse } from '../src/sessions/read/notes-view.js';
 import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
@@ -122,7 +122,7 @@ describe('an update', () => {
   ])('takes a blank text for %s as left out', async (_field, input, blank, change) => {
     const session = await unchanged(input);
     const seen = jest
-      .spyOn(app.service.app.get(SessionsClient), 'updateSession')
+      .spyOn(app.service.app.get(PlatformClient), 'updateSession')
       .mockRejectedValue(new PlatformError('rejected', 'updateSession', { status: 400 }));
     try {
       expect((await update(session.id, { ...change, ...blank })).body.type).toContain('platform-rejected');
@@ -253,7 +253,7 @@ describe('an update', () => {
       )[0];
     expect(await open()).toEqual({ wanted: 0, is_due: false });
     const seen: unknown[] = [];
-    const platform = app.service.app.get(SessionsClient);
+    const platform = app.service.app.get(PlatformClient);
     const call = jest.spyOn(platform, 'updateSession').mockImplementation(async () => {
       seen.push(await open());
       await app.service.call('POST', '/v1/sessions/refreshes', { body: { session: session.id } });

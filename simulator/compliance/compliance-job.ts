@@ -1,7 +1,6 @@
 import {
   COMPLIANCE_CRITERIA,
   COMPLIANCE_CRITERIA_GROUPS,
-  type ComplianceCriterion,
   type ComplianceFile,
 } from '../../src/platform/contract/wire-types.js';
 import { type Fields, isChoice, objectOf, requiredText, requiredTexts } from '../body-fields.js';
@@ -12,7 +11,7 @@ import type { UploadStore } from '../uploads/upload-store.js';
 export interface ComplianceJob {
   jobId: string;
   files: ComplianceFile[];
-  criteria: ComplianceCriterion[];
+  criteria: (typeof COMPLIANCE_CRITERIA)[number][];
   status: 'processing' | 'completed' | 'failed';
   willFail: boolean;
 }

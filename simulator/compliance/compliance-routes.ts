@@ -1,4 +1,3 @@
-import type { SubmitComplianceJobResponse } from '../../src/platform/contract/wire-types.js';
 import type { PlatformRoute } from '../gate/platform-route.js';
 import { notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
@@ -17,7 +16,7 @@ export function complianceRoutes(state: SimulatorState): PlatformRoute[] {
         const job: ComplianceJob = { jobId: state.random.uuid(), files, criteria, status: 'processing', willFail };
         state.complianceJobs.set(job.jobId, job);
         if (state.settings.stepMs > 0) state.timers.later(state.settings.stepMs, () => finishJob(state, job));
-        const body: SubmitComplianceJobResponse = { jobId: job.jobId };
+        const body = { jobId: job.jobId };
         return { status: 201, body };
       },
     },

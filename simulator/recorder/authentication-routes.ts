@@ -1,4 +1,3 @@
-import type { InitiateAuthResponse } from '../../src/platform/contract/wire-types.js';
 import { objectOf, requiredText } from '../body-fields.js';
 import type { PlatformRoute } from '../gate/platform-route.js';
 import { invalid, notFound } from '../refusal.js';
@@ -15,7 +14,7 @@ export function authenticationRoutes(state: SimulatorState): PlatformRoute[] {
         const user = state.users.find(requiredText(objectOf(call.body), 'userId'));
         if (!user) throw notFound('User');
         if (user.role !== 'HealthcareProvider') throw invalid('userId must be the userId of a provider.');
-        const body: InitiateAuthResponse = { otpToken: state.recorderAccess.issue(user.userId) };
+        const body = { otpToken: state.recorderAccess.issue(user.userId) };
         return { status: 200, body };
       },
     },

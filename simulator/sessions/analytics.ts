@@ -1,6 +1,8 @@
-import type { AnalyticsSummary } from '../../src/platform/contract/wire-types.js';
+import type { Session } from '../../src/platform/contract/wire-types.js';
 import { transcriptOf } from './conversation.js';
 import type { SimulatedSession } from './session.js';
+
+type AnalyticsSummary = NonNullable<Session['analyticsSummary']>;
 
 /** Measures of everybody who is mapped to a speaker, from the transcript; none without one. */
 export function analyticsOf(session: SimulatedSession): AnalyticsSummary | undefined {

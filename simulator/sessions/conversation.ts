@@ -1,4 +1,4 @@
-import type { NamedEntity, Topic, Transcript, Utterance } from '../../src/platform/contract/wire-types.js';
+import type { Session, Transcript } from '../../src/platform/contract/wire-types.js';
 import type { SimulatedSession } from './session.js';
 
 /** Invented lines of a provider (A) and a client (B), in the order in which they are said. */
@@ -25,7 +25,7 @@ const PAUSE_MS = 700;
 /** A transcript with word times; several recordings are concatenated, so their conversation is that much longer. */
 export function transcriptOf(session: SimulatedSession): Transcript | undefined {
   if (session.input.kind !== 'recording' || session.transcriptDeleted) return undefined;
-  const utterances: Utterance[] = [];
+  const utterances: NonNullable<Transcript['utterances']> = [];
   let start = 0;
   for (const _recording of session.input.urls) {
     for (const [speaker, text] of linesFor(session)) {
@@ -54,7 +54,7 @@ export function recordingDurationOf(session: SimulatedSession): number | undefin
   return utterances.at(-1)?.end;
 }
 
-export function topicsOf(session: SimulatedSession): Topic[] {
+export function topicsOf(session: SimulatedSession): NonNullable<Session['topics']> {
   const durationMs = recordingDurationOf(session) ?? 0;
   const part = (from: number, to: number) => ({
     start: Math.round(durationMs * from),
@@ -67,7 +67,7 @@ export function topicsOf(session: SimulatedSession): Topic[] {
   ];
 }
 
-export function namedEntitiesOf(): NamedEntity[] {
+export function namedEntitiesOf(): NonNullable<Session['namedEntities']> {
   return [
     { entityType: 'medical_condition', name: 'anxiety', summary: 'Situational, at work.' },
     { entityType: 'organisation', name: 'the warehouse' },

@@ -1,4 +1,4 @@
-import type { CreateTherapySessionResponse, Session } from '../../src/platform/contract/wire-types.js';
+import type { Session } from '../../src/platform/contract/wire-types.js';
 import { objectOf } from '../body-fields.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { notFound } from '../refusal.js';
@@ -30,7 +30,7 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
       path: '/api/v2/therapy-session',
       handle: (call) => {
         const session = createSession(state, readCreate(call.body, state.users, new Date(state.nowMs())));
-        const body: CreateTherapySessionResponse = { sessionId: session.sessionId };
+        const body = { sessionId: session.sessionId };
         return { status: 201, body };
       },
     },

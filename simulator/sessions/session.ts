@@ -1,21 +1,21 @@
 import type {
-  ClientPronouns,
-  RecordingContent,
+  CLIENT_PRONOUNS,
+  RECORDING_CONTENTS,
+  Session,
   SessionDocument,
-  SessionError,
   SessionState,
 } from '../../src/platform/contract/wire-types.js';
 
 /** What a session is made from; it never changes its kind. */
 export type SimulatedInput =
   | { kind: 'text'; text: string }
-  | { kind: 'recording'; urls: string[]; content: RecordingContent };
+  | { kind: 'recording'; urls: string[]; content: (typeof RECORDING_CONTENTS)[number] };
 
 /** What a create request asked for, once it was found valid. */
 export interface NewSession {
   providerUserId: string;
   clientUserIds: string[];
-  clientPronouns?: ClientPronouns;
+  clientPronouns?: (typeof CLIENT_PRONOUNS)[number];
   noteTemplateIds: string[];
   input: SimulatedInput;
   /** ISO 8601. */
@@ -34,7 +34,7 @@ export interface SimulatedSession extends NewSession {
   /** ISO 8601. */
   createdAt: string;
   state: SessionState;
-  error?: SessionError;
+  error?: NonNullable<Session['error']>;
   /** The final word on AI notes; what the first events say of it is provisional. */
   aiNotes: boolean;
   /** Null: nothing more will happen by itself. */

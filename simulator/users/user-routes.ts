@@ -1,9 +1,3 @@
-import type {
-  CheckUserResponse,
-  CreateClientResponse,
-  CreateProviderResponse,
-  UserEvent,
-} from '../../src/platform/contract/wire-types.js';
 import { emailOf, objectOf, optionalText, requiredText, requiredTexts } from '../body-fields.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { invalid, notFound } from '../refusal.js';
@@ -54,7 +48,7 @@ export function userRoutes(state: SimulatorState): PlatformRoute[] {
 function checkUser(state: SimulatorState, call: PlatformCall): PlatformAnswer {
   const email = emailOf(requiredText(objectOf(call.body), 'email'));
   const [user] = state.users.withEmail(email);
-  const body: CheckUserResponse = user ? { isUserExists: true, userId: user.userId } : { isUserExists: false };
+  const body = user ? { isUserExists: true, userId: user.userId } : { isUserExists: false };
   return { status: 200, body };
 }
 
@@ -66,7 +60,7 @@ function createProvider(state: SimulatorState, call: PlatformCall): PlatformAnsw
   refuseTakenEmail(state, email);
   const user = state.users.add({ role: 'HealthcareProvider', email, ...names, partnerUserId, providerUserIds: [] });
   announceApiUser(state, user);
-  const body: CreateProviderResponse = {
+  const body = {
     userId: user.userId,
     inviteUrl: `${state.publicUrl}/invite/${state.random.hex(32)}`,
   };
@@ -86,7 +80,7 @@ function createClient(state: SimulatorState, call: PlatformCall): PlatformAnswer
   if (email !== undefined) refuseTakenEmail(state, email);
   const user = state.users.add({ role: 'Client', email, ...names, partnerUserId, providerUserIds: [therapist] });
   announceApiUser(state, user);
-  const body: CreateClientResponse = { userId: user.userId };
+  const body = { userId: user.userId };
   return { status: 201, body };
 }
 
@@ -124,9 +118,6 @@ function announceApiUser(state: SimulatorState, user: User): void {
 /** Sends USER_CREATED (spec, User events). */
 export function announceUser(state: SimulatorState, { userId, partnerUserId, role }: User): void {
   const told = state.settings.userCreatedRole || role;
-  const event: UserEvent = {
-    eventType: 'USER_CREATED',
-    payload: { userId, externalUserId: partnerUserId, role: told },
-  };
-  state.deliveries.send(event);
+  const payload = { userId, externalUserId: partnerUserId, role: told };
+  state.deliveries.send({ eventType: 'USER_CREATED', payload });
 }

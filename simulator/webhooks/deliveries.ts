@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { WebhookEvent } from '../../src/platform/contract/wire-types.js';
 import type { SeededRandom } from '../seeded-random.js';
 import type { Settings } from '../settings.js';
 import type { NowMs } from '../timers.js';
 import { Timers } from '../timers.js';
-import { type Delivery, eventTypeOf, type LostDelivery } from './delivery.js';
+import { type Delivery, eventTypeOf, type LostDelivery, type WebhookEvent } from './delivery.js';
 import { postWebhook } from './post-webhook.js';
 
 /** Statuses that mean that the partner has the delivery (spec, Endpoint requirements). */

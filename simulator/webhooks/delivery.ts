@@ -1,3 +1,16 @@
+import type { SessionEvent, UserRole } from '../../src/platform/contract/wire-types.js';
+
+/** The bodies of the platform's webhooks. The spec states no payload for PROCESSING_SESSION_NOTES_FINISHED. */
+export type WebhookEvent =
+  | SessionEvent
+  | { eventType: 'USER_CREATED'; payload: { userId: string; externalUserId?: string | null; role: UserRole } }
+  | { eventType: 'PROCESSING_SESSION_FINISHED'; payload: { processingId: string } }
+  | { eventType: 'PROCESSING_SESSION_NOTES_FINISHED'; payload?: unknown }
+  | {
+      eventType: `${'COMPLIANCE' | 'SMART_EDIT'}_JOB_${'COMPLETED' | 'FAILED'}`;
+      payload: { jobId: string };
+    };
+
 /** States in which a delivery rests without having arrived. */
 export const LOST_DELIVERIES = ['failed', 'dropped', 'unsent'] as const;
 

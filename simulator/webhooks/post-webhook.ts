@@ -1,10 +1,6 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import {
-  WEBHOOK_SIGNATURE_HEADER,
-  WEBHOOK_TIMESTAMP_HEADER,
-  WEBHOOK_USER_AGENT,
-} from '../../src/platform/contract/wire-types.js';
+import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../src/platform/contract/wire-types.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 
 /** What one attempt came to: an HTTP status, or why there was none. */
@@ -32,7 +28,7 @@ export function postWebhook(
       headers: {
         'content-type': 'application/json',
         'content-length': body.length,
-        'user-agent': WEBHOOK_USER_AGENT,
+        'user-agent': 'Service Webhook',
         [WEBHOOK_SIGNATURE_HEADER]: signWebhook(target.secret, timestamp, body),
         [WEBHOOK_TIMESTAMP_HEADER]: timestamp,
       },

@@ -1,8 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { ComplianceClient } from './clients/compliance-client.js';
-import { RecorderClient } from './clients/recorder-client.js';
-import { SessionsClient } from './clients/sessions-client.js';
+import { PlatformClient } from './clients/platform-client.js';
 import { UsersClient } from './clients/users-client.js';
 import { Contract, readContract } from './contract/contract.js';
 import { PlatformHttp } from './http/platform-http.js';
@@ -16,7 +14,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, SessionsClient, ComplianceClient, RecorderClient, UploadStream, HandedOutUrls];
+const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls];
 
 /** The therapy-notes platform as the rest of the service sees it. */
 @Module({

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { RecorderToken } from '../platform/clients/recorder-client.js';
+import { RecorderToken } from '../platform/clients/platform-client.js';
 import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
 
 const seed = Number(process.env.SEED);

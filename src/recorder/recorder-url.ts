@@ -1,4 +1,4 @@
-import type { RecorderToken } from '../platform/clients/recorder-client.js';
+import type { RecorderToken } from '../platform/clients/platform-client.js';
 import type { RecorderVariant } from '../platform/contract/wire-types.js';
 import { checkPublicUrl } from '../platform/upload/public-url.js';
 

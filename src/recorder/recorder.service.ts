@@ -4,10 +4,10 @@ import type { Principal } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';
-import { RecorderClient, type RecorderToken } from '../platform/clients/recorder-client.js';
+import { PlatformClient, type RecorderToken } from '../platform/clients/platform-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { platformProblem } from '../platform/contract/platform-problem.js';
+import { platformProblem } from '../platform/contract/platform-errors.js';
 import type { RecorderVariant } from '../platform/contract/wire-types.js';
 import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
 
@@ -26,7 +26,7 @@ export class RecorderService {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly people: ResolvedPartiesRepository,
-    private readonly recorder: RecorderClient,
+    private readonly platform: PlatformClient,
     private readonly audit: Audit,
   ) {}
 
@@ -63,7 +63,7 @@ export class RecorderService {
   }
 
   private token(providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
-    return this.recorder.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
+    return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
       throw platformProblem(error, 'this provider');
     });
   }

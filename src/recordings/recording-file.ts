@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { mediaTypeOf } from '../http/body/body-policy.js';
 import { unsupportedMediaType } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
-import type { FileToUpload } from '../platform/upload/upload-target.js';
 
 const ENDINGS: Record<string, string> = {
   'audio/aac': 'aac',
@@ -29,7 +28,7 @@ const SOUND = /^(audio|video)\/[a-z0-9.+-]{1,60}$/;
  * @param mediaType as the sender says; whatever is neither audio nor video travels as plain bytes
  * @param size bytes; 0 when it is not known
  */
-export function recordingFile(id: string, mediaType: string, size: number): FileToUpload {
+export function recordingFile(id: string, mediaType: string, size: number) {
   const contentType = SOUND.test(mediaType) ? mediaType : 'application/octet-stream';
   return { fileName: `${id}.${ENDINGS[contentType] ?? 'bin'}`, contentType, size };
 }

@@ -3,12 +3,11 @@ import type { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { dropRest, sourceOf } from '../http/request/request-source.js';
-import { SessionsClient } from '../platform/clients/sessions-client.js';
+import { PlatformClient } from '../platform/clients/platform-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js';
-import type { UploadTarget } from '../platform/upload/upload-target.js';
 import { type RecordingBody, recordingFile } from './recording-file.js';
 import type { RecordingResponse, RecordingUploadResponse } from './recordings.dto.js';
 
@@ -18,7 +17,7 @@ export class RecordingsService {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly sessions: SessionsClient,
+    private readonly platform: PlatformClient,
     private readonly uploads: UploadStream,
     private readonly handedOut: HandedOutUrls,
   ) {}
@@ -36,12 +35,12 @@ export class RecordingsService {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), mediaType, length);
     try {
-      const target = await this.sessions.recordingUploadUrl(file, { signal });
-      const { uploadUrl, fileUrl, method, headers } = target;
+      const { uploadUrl, fileUrl, method, headers } = await this.platform.uploadTarget('recordingUploadUrl', file, {
+        signal,
+      });
       await this.handedOut.remember('recording', fileUrl);
       // No signal: a sender that is gone ends the source, which is what broke then, and not the store.
-      const how = { contentLength: length, headers };
-      await this.uploads.uploadTo(uploadUrl, sourceOf(request), { ...how, ...(method && { method }) });
+      await this.uploads.uploadTo(uploadUrl, sourceOf(request), { contentLength: length, method, headers });
       return { url: fileUrl, bytes: length };
     } catch (error) {
       await dropRest(request);
@@ -53,14 +52,12 @@ export class RecordingsService {
   async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);
-    const target = await this.sessions.recordingUploadUrl(file, { signal }).catch((error: unknown) => {
-      throw uploadProblem(error, 'the recording');
-    });
-    await this.handedOut.remember('recording', target.fileUrl);
-    return answerOf(target);
+    const { fileUrl: url, ...target } = await this.platform
+      .uploadTarget('recordingUploadUrl', file, { signal })
+      .catch((error: unknown) => {
+        throw uploadProblem(error, 'the recording');
+      });
+    await this.handedOut.remember('recording', url);
+    return { ...target, url };
   }
-}
-
-function answerOf({ uploadUrl, fileUrl, method = 'PUT', headers }: UploadTarget) {
-  return { uploadUrl, url: fileUrl, method, headers };
 }

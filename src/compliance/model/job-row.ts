@@ -1,10 +1,4 @@
-import type {
-  ComplianceCriteriaGroup,
-  ComplianceCriterion,
-  ComplianceFile,
-  ProcessingEventType,
-  SubmitComplianceJobRequest,
-} from '../../platform/contract/wire-types.js';
+import type { ProcessingEventType, SubmitComplianceJobRequest } from '../../platform/contract/wire-types.js';
 
 /** How a job of the platform ended, as its events report. */
 export type JobEnd = 'Completed' | 'Failed';
@@ -74,11 +68,7 @@ export function isSettled({ state, result, fault }: Pick<JobRow, 'state' | 'resu
 }
 
 /** What a compliance check is asked for: files that are at the platform's store, and by what they are judged. */
-export interface ComplianceRequest {
-  files: ComplianceFile[];
-  criteria: ComplianceCriterion[];
-  criteriaGroups: ComplianceCriteriaGroup[];
-}
+export type ComplianceRequest = Required<SubmitComplianceJobRequest>;
 
 /** The body of a submission (spec, Compliance job submission); empty lists are left out, for they are optional. */
 export function submissionOf({ files, criteria, criteriaGroups }: ComplianceRequest): SubmitComplianceJobRequest {

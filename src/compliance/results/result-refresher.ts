@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
-import { ComplianceClient, type ComplianceJob } from '../../platform/clients/compliance-client.js';
+import { type ComplianceJob, PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
 import {
@@ -37,7 +37,7 @@ const ENDS = { completed: 'Completed', failed: 'Failed' } as const;
 @Injectable()
 export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
   constructor(
-    compliance: ComplianceClient,
+    compliance: PlatformClient,
     contract: Contract,
     feedEvents: JobFeedEvents,
     notifier: QueueNotifier,

@@ -15,13 +15,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { PageQuery } from '../../http/request/page.js';
-import { IsPlatformId } from '../../platform/contract/platform-id.js';
-import {
-  COMPLIANCE_CRITERIA,
-  COMPLIANCE_CRITERIA_GROUPS,
-  type ComplianceCriteriaGroup,
-  type ComplianceCriterion,
-} from '../../platform/contract/wire-types.js';
+import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS, IsPlatformId } from '../../platform/contract/wire-types.js';
 import { JOB_STATES, type JobState } from '../model/job-row.js';
 import { PDF_LIMIT_BYTES } from '../model/pdf-parts.js';
 
@@ -48,12 +42,12 @@ export class ComplianceJobRequest {
   @IsOptional()
   @IsArray({ message: 'must be a list of criteria' })
   @IsIn(COMPLIANCE_CRITERIA, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA.join(', ')}` })
-  criteria?: ComplianceCriterion[] | null;
+  criteria?: (typeof COMPLIANCE_CRITERIA)[number][] | null;
 
   @IsOptional()
   @IsArray({ message: 'must be a list of criteria groups' })
   @IsIn(COMPLIANCE_CRITERIA_GROUPS, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA_GROUPS.join(', ')}` })
-  criteriaGroups?: ComplianceCriteriaGroup[] | null;
+  criteriaGroups?: (typeof COMPLIANCE_CRITERIA_GROUPS)[number][] | null;
 }
 
 /** `POST /v1/compliance/upload-url` */

@@ -6,7 +6,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { pollUntil } from '../../http/request/waiting.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
-import { ComplianceClient } from '../../platform/clients/compliance-client.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { type CapabilityName, requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { ComplianceFile } from '../../platform/contract/wire-types.js';
@@ -27,7 +27,7 @@ export class ComplianceService {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly platform: ComplianceClient,
+    private readonly platform: PlatformClient,
     private readonly uploads: UploadStream,
     private readonly handedOut: HandedOutUrls,
     private readonly jobs: JobsRepository,
@@ -43,15 +43,15 @@ export class ComplianceService {
   /** Hands out an address for one PDF. @param size bytes; 0 when it is not known */
   async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadResponse> {
     this.require('compliance-upload');
-    const { uploadUrl, fileUrl, method = 'PUT', headers } = await this.target(size, signal);
-    await this.handedOut.remember('compliance', fileUrl);
-    return { uploadUrl, url: fileUrl, method, headers };
+    const { fileUrl: url, ...target } = await this.target(size, signal);
+    await this.handedOut.remember('compliance', url);
+    return { ...target, url };
   }
 
   /** Brings one PDF to the platform's store. @returns the URL by which a job names it */
   async upload(pdf: Buffer, signal: AbortSignal): Promise<string> {
     const { uploadUrl, fileUrl, method, headers } = await this.target(pdf.length, signal);
-    const how = { contentLength: pdf.length, headers, signal, ...(method && { method }) };
+    const how = { contentLength: pdf.length, headers, signal, method };
     await this.uploads.uploadTo(uploadUrl, Readable.from([pdf]), how).catch((error: unknown) => {
       throw uploadProblem(error, 'a file');
     });
@@ -117,7 +117,7 @@ export class ComplianceService {
 
   private target(size: number, signal: AbortSignal) {
     const file = { fileName: `${randomUUID()}.pdf`, contentType: PDF, size };
-    return this.platform.complianceUploadUrl(file, { signal }).catch((error: unknown) => {
+    return this.platform.uploadTarget('complianceUploadUrl', file, { signal }).catch((error: unknown) => {
       throw uploadProblem(error, 'a file');
     });
   }

@@ -5,9 +5,8 @@ import { within } from '../../config/within.js';
 import { confirmed } from '../../database/retries.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit } from '../../http/request/waiting.js';
-import { ComplianceClient } from '../../platform/clients/compliance-client.js';
-import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { platformProblem } from '../../platform/contract/platform-problem.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
+import { PlatformError, platformProblem } from '../../platform/contract/platform-errors.js';
 import { COMPLIANCE_QUEUE } from '../../queue/backend/queue-names.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -30,7 +29,7 @@ type Refused = 'Rejected' | 'Unknown';
 @Injectable()
 export class Submissions {
   constructor(
-    private readonly platform: ComplianceClient,
+    private readonly platform: PlatformClient,
     private readonly jobs: JobsRepository,
     private readonly outcomes: OutcomeKeeper,
     private readonly seal: ComplianceSeal,

@@ -158,8 +158,8 @@ const SOCKET_KINDS = new Map([
 
 /** The code of an error of a library, or an empty text; of one that Prisma wrapped, the database's or the socket's. */
 export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
-  const wrapped = driverFaultOf(error);
+  if (typeof error !== 'object' || error === null) return '';
+  const wrapped = driverFaultOf(error as Error);
   if (wrapped) return wrapped.originalCode ?? SOCKET_KINDS.get(wrapped.kind ?? '') ?? '';
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -102,8 +102,8 @@ export class PlatformPeople {
     const partnerUserId = row.externalId;
     switch (step.operation) {
       case 'checkUser': {
-        const found = await this.users.checkUser({ email: email ?? '' }, options);
-        return { answer: found.exists ? { kind: 'exists', userId: found.userId } : { kind: 'absent' } };
+        const userId = await this.users.checkUser({ email: email ?? '' }, options);
+        return { answer: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
       }
       case 'createProvider': {
         const made = await this.users.createProvider(

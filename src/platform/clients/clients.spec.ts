@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import { Metrics } from '../../http/server/metrics.js';
 import type { Session } from '../contract/wire-types.js';
 import type { PlatformHttp } from '../http/platform-http.js';
-import { ComplianceClient } from './compliance-client.js';
 import {
   API_KEY,
   contractOf,
@@ -12,8 +11,7 @@ import {
   LoopbackPlatform,
   stopTimeouts,
 } from './loopback-platform.spec-support.js';
-import { RecorderClient } from './recorder-client.js';
-import { SessionsClient } from './sessions-client.js';
+import { PlatformClient } from './platform-client.js';
 import { UsersClient } from './users-client.js';
 
 const contract = contractOf(FULL_CONTRACT);
@@ -72,10 +70,10 @@ describe('the platform client', () => {
 
     it('checks whether a user exists', async () => {
       answering({ isUserExists: true, userId: 'u1' });
-      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ exists: true, userId: 'u1' });
+      expect(await users.checkUser({ email: 'a@b.c' })).toBe('u1');
       expect(last()).toBe('POST /users/check {"email":"a@b.c"}');
       answering({ isUserExists: false });
-      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ exists: false });
+      expect(await users.checkUser({ email: 'a@b.c' })).toBeUndefined();
     });
 
     it.each([
@@ -131,9 +129,9 @@ describe('the platform client', () => {
   });
 
   describe('sessions', () => {
-    let sessions: SessionsClient;
+    let sessions: PlatformClient;
     beforeAll(() => {
-      sessions = new SessionsClient(http, contract, new Metrics());
+      sessions = new PlatformClient(http, contract, new Metrics());
     });
 
     it('creates', async () => {
@@ -165,7 +163,7 @@ describe('the platform client', () => {
 
     it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {
       const metrics = new Metrics();
-      const counted = new SessionsClient(http, contract, metrics);
+      const counted = new PlatformClient(http, contract, metrics);
       answering({ ...session, topics: [{ headline: 'h', start: 0, end: 1 }] });
       const { topics: _unreadable, ...rest } = session;
       expect(await counted.getSession('s1')).toEqual(rest);
@@ -188,13 +186,15 @@ describe('the platform client', () => {
       const get = { method: 'GET', path: '/{processingId}', response: { session: '/s' } };
       const whole = contractOf({ apiKey: { header: 'K' }, operations: { getProcessingSession: get } });
       answering({ s: session });
-      const other = new SessionsClient(httpTo(platform.url, whole), whole, new Metrics());
+      const other = new PlatformClient(httpTo(platform.url, whole), whole, new Metrics());
       expect(await other.getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
     });
 
     it('asks for an upload address and says how to send the file', async () => {
       answering({ put: 'https://store/a?sig=1' });
-      expect(await sessions.recordingUploadUrl({ fileName: 'r', contentType: 'audio/webm', size: 5 })).toEqual({
+      expect(
+        await sessions.uploadTarget('recordingUploadUrl', { fileName: 'r', contentType: 'audio/webm', size: 5 }),
+      ).toEqual({
         uploadUrl: 'https://store/a?sig=1',
         fileUrl: 'https://store/a?sig=1',
         method: 'PUT',
@@ -202,22 +202,26 @@ describe('the platform client', () => {
       });
       expect(last()).toBe('POST /recording-url {"name":"r","type":"audio/webm","bytes":5}');
       answering({ put: '/relative' });
-      await expect(sessions.recordingUploadUrl({ fileName: 'r', contentType: 'a/b', size: 5 })).rejects.toEqual(
-        unreadable('/put'),
-      );
+      await expect(
+        sessions.uploadTarget('recordingUploadUrl', { fileName: 'r', contentType: 'a/b', size: 5 }),
+      ).rejects.toEqual(unreadable('/put'));
     });
   });
 
   describe('compliance', () => {
-    let compliance: ComplianceClient;
+    let compliance: PlatformClient;
     beforeAll(() => {
-      compliance = new ComplianceClient(http, contract);
+      compliance = new PlatformClient(http, contract, new Metrics());
     });
 
     it('asks for an upload address and submits', async () => {
       answering({ put: 'https://store/a', get: 'https://files/a' });
       expect(
-        await compliance.complianceUploadUrl({ fileName: 'n.pdf', contentType: 'application/pdf', size: 1 }),
+        await compliance.uploadTarget('complianceUploadUrl', {
+          fileName: 'n.pdf',
+          contentType: 'application/pdf',
+          size: 1,
+        }),
       ).toMatchObject({
         uploadUrl: 'https://store/a',
         fileUrl: 'https://files/a',
@@ -251,15 +255,15 @@ describe('the platform client', () => {
     it('does not guess a state when the contract names none', async () => {
       const bare = contractOf({ apiKey: { header: 'K' } });
       answering({ status: 'ok' });
-      expect((await new ComplianceClient(httpTo(platform.url, bare), bare).getComplianceJob('j')).state).toBe(
-        'unknown',
-      );
+      expect(
+        (await new PlatformClient(httpTo(platform.url, bare), bare, new Metrics()).getComplianceJob('j')).state,
+      ).toBe('unknown');
     });
   });
 
   it('fetches a recorder token that prints as a placeholder, with the key as a Bearer token', async () => {
     answering({ otpToken: 'otp-secret' });
-    const token = await new RecorderClient(http).initiateAuth('p1');
+    const token = await new PlatformClient(http, contract, new Metrics()).initiateAuth('p1');
     expect(token.reveal()).toBe('otp-secret');
     expect([`${token}`, JSON.stringify({ token }), inspect({ token }, { showHidden: true })].join()).not.toContain(
       'otp-secret',
@@ -270,6 +274,8 @@ describe('the platform client', () => {
 
   it.each([{}, { otpToken: '' }, { otpToken: 7 }])('has no recorder token in %j', async (answer) => {
     answering(answer);
-    await expect(new RecorderClient(http).initiateAuth('p1')).rejects.toEqual(unreadable('/otpToken'));
+    await expect(new PlatformClient(http, contract, new Metrics()).initiateAuth('p1')).rejects.toEqual(
+      unreadable('/otpToken'),
+    );
   });
 });

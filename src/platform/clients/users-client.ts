@@ -9,26 +9,21 @@ interface Person {
 }
 
 /**
- * User management. Every call counts against the platform's limit of calls a minute: only the holder of a slot of the
- * rate limiter may call. All methods throw {@link PlatformError}.
+ * User management. Every call counts against the platform's limit of calls a minute: only the holder of a permit of the
+ * rate limiter may call. All methods throw {@link PlatformError}; an unreadable answer leaves a create's outcome unknown.
  */
 @Injectable()
 export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}
 
-  /** Asks whether a user with this email exists. */
-  async checkUser(
-    body: { email: string },
-    options: CallOptions = {},
-  ): Promise<{ exists: true; userId: string } | { exists: false }> {
+  /** @returns the id of the user with this email; undefined when there is none */
+  async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
     const answer = await this.http.call({ operation: 'checkUser', body, ...options });
     const exists = answer.value('isUserExists');
-    if (exists === true) return { exists, userId: answer.requiredId('userId') };
-    if (exists === false) return { exists };
-    return answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
+    if (exists === true) return answer.requiredId('userId');
+    return exists === false ? undefined : answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
   }
 
-  /** Creates a provider. An unreadable answer leaves the outcome unknown. */
   async createProvider(
     body: Person & { email: string },
     options: CallOptions = {},
@@ -39,11 +34,7 @@ export class UsersClient {
     return { userId: answer.requiredId('userId'), ...(isText && { inviteUrl }) };
   }
 
-  /**
-   * Creates a client. An unreadable answer leaves the outcome unknown.
-   *
-   * @param body `therapistUserId` is the platform's id of the primary provider
-   */
+  /** @param body `therapistUserId` is the platform's id of the primary provider */
   async createClient(
     body: Person & { email?: string; therapistUserId: string },
     options: CallOptions = {},

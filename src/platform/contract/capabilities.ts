@@ -1,6 +1,6 @@
 import type { Contract } from './contract.js';
 import type { OperationName } from './operations.js';
-import { notConfigured } from './platform-problem.js';
+import { notConfigured } from './platform-errors.js';
 
 /** Something that the service can do for the EHR, and what it lacks where it can't. */
 export interface Capability {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { codeOf } from '../../http/problem/fault.js';
 import { type ContractFile, contractFaults, type OperationSettings } from './contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
-import { codeOf } from './platform-errors.js';
 
 /** How one operation is called; `{name}` in a path, header, query or body stands for a parameter of the call. */
 type OperationRule = OperationSettings & Required<Pick<OperationSettings, 'headers' | 'query' | 'response'>>;
@@ -66,7 +66,7 @@ export function readContract(file: string | undefined): Contract {
     return parseContract(readFileSync(file, 'utf8'), file);
   } catch (error) {
     const code = codeOf(error);
-    if (code === undefined) throw error;
+    if (code === '') throw error;
     throw new Error(`PLATFORM_CONTRACT names ${file}, which can't be read (${code}); name a readable JSON file.`);
   }
 }

@@ -1,31 +1,72 @@
+import { Problem } from '../../http/problem/problem.js';
 import type { OperationName } from './operations.js';
 
-/** How each failure is said; a status or a reason stands in brackets. */
-const SENTENCES = {
+/** Seconds that a caller is asked to wait: unless the platform named a wait, and until an operator may have mended the key. */
+const RETRY_SECONDS = 5;
+const UNAUTHORIZED_RETRY_SECONDS = 60;
+
+/** How a failure is said: to the log (a status or a reason stands in brackets), and to a caller who waits for the call. */
+interface Failure {
+  sentence(call: string, why: string, missing: string): string;
+  problem(what: string, error: PlatformError): Problem;
+}
+
+const FAILURES = {
   /** 429; nothing was done. */
-  'rate-limited': (call: string, why: string) =>
-    `The platform's rate limit stopped ${call}${why}; wait before the next call.`,
+  'rate-limited': {
+    sentence: (call, why) => `The platform's rate limit stopped ${call}${why}; wait before the next call.`,
+    problem: (_what, { retryAfterMs = RETRY_SECONDS * 1000 }) =>
+      later(
+        'platform-rate-limited',
+        'The platform asks for patience; send the request again later.',
+        retryAfterMs / 1000,
+      ),
+  },
   /** 401 or 403. */
-  unauthorized: (call: string, why: string) =>
-    `The platform refused the API key for ${call}${why}; check PLATFORM_API_KEY and apiKey in PLATFORM_CONTRACT.`,
+  unauthorized: {
+    sentence: (call, why) =>
+      `The platform refused the API key for ${call}${why}; check PLATFORM_API_KEY and apiKey in PLATFORM_CONTRACT.`,
+    problem: () =>
+      later(
+        'platform-unauthorized',
+        'The platform refuses our key; an operator must look at it.',
+        UNAUTHORIZED_RETRY_SECONDS,
+      ),
+  },
   /** 404. */
-  'not-found': (call: string, why: string) => `The platform does not know what ${call} was about${why}.`,
+  'not-found': {
+    sentence: (call, why) => `The platform does not know what ${call} was about${why}.`,
+    problem: (what) =>
+      new Problem(404, 'not-on-platform', `The platform does not know ${what}; check the ids it was given.`),
+  },
   /** Another 4xx, or a redirect, which is never followed. */
-  rejected: (call: string, why: string) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
+  rejected: {
+    sentence: (call, why) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
+    problem: (what, { platformMessage = null }) =>
+      new Problem(400, 'platform-rejected', `The platform rejected ${what}; platformMessage says why.`, {
+        extensions: { platformMessage },
+      }),
+  },
   /** Nothing was sent. */
-  unreachable: (call: string, why: string) => `The platform could not be reached for ${call}${why}; nothing was sent.`,
+  unreachable: {
+    sentence: (call, why) => `The platform could not be reached for ${call}${why}; nothing was sent.`,
+    problem: () =>
+      later('platform-unreachable', 'The platform can not be reached; send the request again later.', RETRY_SECONDS),
+  },
   /** Sent, and no readable answer came (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
-  'unknown-outcome': (call: string, why: string) =>
-    `No readable answer came to ${call}${why}; the platform may have done it.`,
+  'unknown-outcome': {
+    sentence: (call, why) => `No readable answer came to ${call}${why}; the platform may have done it.`,
+    problem: platformUnclear,
+  },
   /** The contract file lacks a setting; nothing was sent. */
-  'not-configured': (call: string, _why: string, missing: string) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
-};
+  'not-configured': {
+    sentence: (call, _why, missing) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
+    problem: (_what, { missing }) => notConfigured(missing.map((setting) => `PLATFORM_CONTRACT: ${setting}`)),
+  },
+} satisfies Record<string, Failure>;
 
 /** What a failed call came to. */
-export type PlatformErrorKind = keyof typeof SENTENCES;
-
-/** `upload` is the sending of a file to an upload URL. */
-export type PlatformErrorSubject = OperationName | 'upload';
+export type PlatformErrorKind = keyof typeof FAILURES;
 
 interface PlatformErrorFacts {
   status?: number;
@@ -35,7 +76,6 @@ interface PlatformErrorFacts {
   platformMessage?: string | undefined;
   /** Contract settings that are missing. */
   missing?: string[];
-  /** The answer is none of the platform's API: see {@link PlatformError.isWrongAddress}. */
   isWrongAddress?: boolean;
   /** A word or two on the cause: an error code, or where an answer is unreadable. Never a value from either side. */
   reason?: string;
@@ -55,13 +95,14 @@ export class PlatformError extends Error {
   /** Private to the object, so that no log and no serialisation shows it. */
   readonly #platformMessage: string | undefined;
 
+  /** @param operation `upload` is the sending of a file to an upload URL */
   constructor(
     readonly kind: PlatformErrorKind,
-    readonly operation: PlatformErrorSubject,
+    readonly operation: OperationName | 'upload',
     facts: PlatformErrorFacts = {},
   ) {
     const { status, reason = status, missing = [] } = facts;
-    super(SENTENCES[kind](operation, reason === undefined ? '' : ` (${reason})`, missing.join(', ')));
+    super(FAILURES[kind].sentence(operation, reason === undefined ? '' : ` (${reason})`, missing.join(', ')));
     this.status = status;
     this.retryAfterMs = facts.retryAfterMs;
     this.missing = missing;
@@ -75,8 +116,29 @@ export class PlatformError extends Error {
   }
 }
 
-/** An error's code alone: its message may hold addresses, and an HTTP client's error holds the whole request. */
-export function codeOf(error: unknown): string | undefined {
-  const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
-  return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? code : undefined;
+/**
+ * Turns the failure of a call that a caller waits for into the problem it is answered with. What the platform said to a
+ * rejection goes to the caller as `platformMessage`: it may hold personal data, so it is never part of `detail`.
+ *
+ * @param error whatever was thrown; what is no {@link PlatformError} comes back as it is
+ * @param what names the thing in a sentence, such as "this session"
+ */
+export function platformProblem(error: unknown, what: string): unknown {
+  return error instanceof PlatformError ? FAILURES[error.kind].problem(what, error) : error;
+}
+
+/** The answer to a call of unknown outcome. @param what names the thing in a sentence */
+export function platformUnclear(what: string): Problem {
+  return new Problem(504, 'platform-unclear', `The platform gave no readable answer about ${what}; look again later.`);
+}
+
+/** The answer of a capability that lacks settings, named as `GET /v1/capabilities` names them. */
+export function notConfigured(missing: readonly string[]): Problem {
+  return new Problem(501, 'not-configured', `This is switched off; set ${missing.join(', ')} and restart.`, {
+    extensions: { missing },
+  });
+}
+
+function later(type: string, detail: string, retryAfterSeconds: number): Problem {
+  return new Problem(503, type, detail, { retryAfterSeconds });
 }

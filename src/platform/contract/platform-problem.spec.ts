@@ -1,6 +1,5 @@
 import { Problem } from '../../http/problem/problem.js';
-import { PlatformError, type PlatformErrorKind } from './platform-errors.js';
-import { platformProblem } from './platform-problem.js';
+import { PlatformError, type PlatformErrorKind, platformProblem } from './platform-errors.js';
 
 const problem = (kind: PlatformErrorKind, facts = {}): Problem => {
   const made = platformProblem(new PlatformError(kind, 'createSession', facts), 'this session');

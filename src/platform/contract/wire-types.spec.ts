@@ -10,7 +10,6 @@ import {
   SESSION_STATES,
   SESSION_TYPES,
   TREATMENT_PLAN_MAX_LENGTH,
-  USER_EVENT_TYPES,
   USER_ROLES,
 } from './wire-types.js';
 
@@ -49,7 +48,6 @@ it.each<[string, readonly string[], string]>([
     'SESSION_CREATED, SESSION_PROCESSING_STARTED, SESSION_PROCESSING_NOTES_COMPLETED, ' +
       'SESSION_PROCESSING_COMPLETED, SESSION_PROCESSING_FAILED',
   ],
-  ['eventType of a user', USER_EVENT_TYPES, 'USER_CREATED'],
   ['role of a user', USER_ROLES, 'Client, HealthcareProvider, OrgAdmin'],
 ])('%s', (_field, values, spec) => {
   expect(values).toEqual(spec.split(', '));

@@ -1,3 +1,4 @@
+import { ValidateBy, type ValidationOptions } from 'class-validator';
 import * as v from 'valibot';
 
 /** Bodies between the platform and its partners, as the spec names them. */
@@ -20,14 +21,15 @@ export const SESSION_TYPES = [
   'Bps',
   'HeadwaySoap',
 ] as const;
-export type SessionType = (typeof SESSION_TYPES)[number];
 
 /** Listed by the spec and "not yet supported" by it. */
-export const COUPLE_SESSION_TYPES = ['CoupleStandard', 'CoupleSoap', 'CoupleDap'] as const satisfies SessionType[];
+export const COUPLE_SESSION_TYPES = [
+  'CoupleStandard',
+  'CoupleSoap',
+  'CoupleDap',
+] as const satisfies (typeof SESSION_TYPES)[number][];
 export const CLIENT_PRONOUNS = ['MasculineHim', 'FeminineHer', 'NeutralThem'] as const;
-export type ClientPronouns = (typeof CLIENT_PRONOUNS)[number];
 export const RECORDING_CONTENTS = ['DictatedNotes', 'Recording'] as const;
-export type RecordingContent = (typeof RECORDING_CONTENTS)[number];
 export const SESSION_STATES = ['InProgress', 'Processing', 'Done', 'Error'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
@@ -58,9 +60,7 @@ export const COMPLIANCE_CRITERIA = [
   'progress_towards_goals',
   'specific_services_rendered',
 ] as const;
-export type ComplianceCriterion = (typeof COMPLIANCE_CRITERIA)[number];
 export const COMPLIANCE_CRITERIA_GROUPS = ['therapy_notes'] as const;
-export type ComplianceCriteriaGroup = (typeof COMPLIANCE_CRITERIA_GROUPS)[number];
 export const RECORDER_VARIANTS = ['in-person', 'virtual'] as const;
 export type RecorderVariant = (typeof RECORDER_VARIANTS)[number];
 
@@ -81,42 +81,48 @@ export const SESSION_EVENT_TYPES = [
   'SESSION_PROCESSING_FAILED',
 ] as const;
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
-export const USER_EVENT_TYPES = ['USER_CREATED'] as const;
-export const EVENT_TYPES = [...PROCESSING_EVENT_TYPES, ...SESSION_EVENT_TYPES, ...USER_EVENT_TYPES] as const;
+export const EVENT_TYPES = [...PROCESSING_EVENT_TYPES, ...SESSION_EVENT_TYPES, 'USER_CREATED'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 export const USER_ROLES = ['Client', 'HealthcareProvider', 'OrgAdmin'] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 
+/**
+ * Characters (UTF-16 units) of an id that this service and the platform exchange, such as an appointment's; the
+ * spec states no limit, and the platform's own ids are UUIDs.
+ */
+export const PLATFORM_ID_MAX = 512;
+
+/** Answers whether a value can be an id as it stands in bodies and events: no database keeps NULs and halves of characters. */
+export function isPlatformId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= PLATFORM_ID_MAX && !/[\0\p{Cs}]/u.test(value);
+}
+
+/** As `isPlatformId`, for a field of a request. */
+export function IsPlatformId(options?: ValidationOptions): PropertyDecorator {
+  const defaultMessage = () => `must be an id of at most ${PLATFORM_ID_MAX} characters`;
+  return ValidateBy({ name: 'isPlatformId', validator: { validate: isPlatformId, defaultMessage } }, options);
+}
+
 export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';
 /** Milliseconds since the Unix epoch. */
 export const WEBHOOK_TIMESTAMP_HEADER = 'x-service-timestamp';
-export const WEBHOOK_USER_AGENT = 'Service Webhook';
 
-/** The userId is there when the user exists. */
-export type CheckUserResponse = { isUserExists: boolean; userId?: string };
-export type CreateProviderResponse = { userId: string; inviteUrl: string };
-export type CreateClientResponse = { userId: string };
-export type InitiateAuthResponse = { otpToken: string };
-
-type TextInput = { text: string };
-export interface SessionInput {
-  /** The files are concatenated in this order. */
-  recording?: { recordingUrls: string[]; recordingContent: RecordingContent };
-  text?: TextInput;
-}
 /** Selects its notes by a session type (form A of the spec, marked work in progress there) or by templates (form B). */
 export type CreateTherapySessionRequest = {
   providerUserId: string;
   clientUserId?: string;
   /** Only without clientUserId. */
-  clientPronouns?: ClientPronouns;
-  input: SessionInput;
+  clientPronouns?: (typeof CLIENT_PRONOUNS)[number];
+  input: {
+    /** The files are concatenated in this order. */
+    recording?: { recordingUrls: string[]; recordingContent: (typeof RECORDING_CONTENTS)[number] };
+    text?: { text: string };
+  };
   /** ISO 8601; the current time by default. */
   date?: string;
   partnerAppointmentId?: string;
   externalTreatmentPlan?: string;
-} & ({ sessionType: SessionType } | { noteTemplateIds: string[] });
-export type CreateTherapySessionResponse = { sessionId: string };
+} & ({ sessionType: (typeof SESSION_TYPES)[number] } | { noteTemplateIds: string[] });
 
 /** At least one field; what is absent, null or blank stays as it is. */
 export interface UpdateTherapySessionRequest {
@@ -125,7 +131,7 @@ export interface UpdateTherapySessionRequest {
   /** Speaker label to user UUID; recording sessions only. */
   speakerMapping?: Record<string, string>;
   /** Text-to-note sessions only. */
-  input?: TextInput;
+  input?: { text: string };
 }
 
 const text = v.string();
@@ -156,13 +162,6 @@ function measure<Name extends string>(...names: Name[]) {
   return v.nullish(mapOf(fields(entries as Record<Name, v.NullishSchema<typeof number, undefined>>)));
 }
 
-/** Times in milliseconds from the start of the recording. */
-const utterance = fields({
-  ...span,
-  text,
-  speaker: text,
-  words: v.array(fields({ ...span, text })),
-});
 const note = fields({
   category: text,
   categoryName: v.nullish(text),
@@ -199,7 +198,10 @@ export const SESSION_PARTS = {
   recordingUrl: v.nullish(text),
   transcript: v.nullish(
     fields({
-      utterances: v.nullish(v.array(utterance)),
+      /** Times in milliseconds from the start of the recording. */
+      utterances: v.nullish(
+        v.array(fields({ ...span, text, speaker: text, words: v.array(fields({ ...span, text })) })),
+      ),
       /** Speaker label to user UUID; one user may have several labels. */
       speakerMapping: v.nullish(mapOf(text)),
     }),
@@ -220,36 +222,17 @@ export const SESSION_PARTS = {
 
 export type Session = v.InferOutput<typeof sessionCore> &
   v.InferOutput<v.ObjectSchema<typeof SESSION_PARTS, undefined>>;
-export type SessionError = NonNullable<Session['error']>;
 export type Transcript = NonNullable<Session['transcript']>;
-export type Utterance = v.InferOutput<typeof utterance>;
-export type Topic = NonNullable<Session['topics']>[number];
-export type NamedEntity = NonNullable<Session['namedEntities']>[number];
 export type SessionDocument = v.InferOutput<typeof sessionDocument>;
 export type Note = v.InferOutput<typeof note>;
-export type AnalyticsSummary = NonNullable<Session['analyticsSummary']>;
 
 /** The URL is from the compliance upload-url endpoint. */
 export type ComplianceFile = { id: string; url: string };
 export interface SubmitComplianceJobRequest {
   files: ComplianceFile[];
-  criteria?: ComplianceCriterion[];
-  criteriaGroups?: ComplianceCriteriaGroup[];
+  criteria?: (typeof COMPLIANCE_CRITERIA)[number][];
+  criteriaGroups?: (typeof COMPLIANCE_CRITERIA_GROUPS)[number][];
 }
-export type SubmitComplianceJobResponse = { jobId: string };
-
-/** The spec states no payload for PROCESSING_SESSION_NOTES_FINISHED. */
-type ProcessingEvent =
-  | { eventType: 'PROCESSING_SESSION_FINISHED'; payload: { processingId: string } }
-  | { eventType: 'PROCESSING_SESSION_NOTES_FINISHED'; payload?: unknown }
-  | {
-      eventType:
-        | 'COMPLIANCE_JOB_COMPLETED'
-        | 'COMPLIANCE_JOB_FAILED'
-        | 'SMART_EDIT_JOB_COMPLETED'
-        | 'SMART_EDIT_JOB_FAILED';
-      payload: { jobId: string };
-    };
 
 export interface SessionEvent {
   eventType: SessionEventType;
@@ -260,10 +243,3 @@ export interface SessionEvent {
   /** Null: not yet determined. Final on NOTES_COMPLETED and COMPLETED, provisional before. */
   aiNotesEnabled: boolean | null;
 }
-
-export interface UserEvent {
-  eventType: (typeof USER_EVENT_TYPES)[number];
-  payload: { userId: string; externalUserId?: string | null; role: UserRole };
-}
-
-export type WebhookEvent = ProcessingEvent | SessionEvent | UserEvent;

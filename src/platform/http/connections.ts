@@ -14,6 +14,8 @@ import {
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { codeOf } from '../../http/problem/fault.js';
+import { PlatformError } from '../contract/platform-errors.js';
 
 /** The TCP connection under each TLS connection: only that one can be reset. */
 const under = new WeakMap<Duplex, Socket>();
@@ -79,5 +81,51 @@ export class ConnectionWatch {
     const secure = socket instanceof TLSSocket;
     if (!socket.connecting && (reused || !secure)) becomesReady();
     else socket.once(secure ? 'secureConnect' : 'connect', becomesReady);
+  }
+}
+
+/** What a request is held to, in milliseconds. */
+interface Bounds {
+  /** Until it begins to leave. */
+  connectMs: number;
+  /** Until its whole answer is there. */
+  totalMs?: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Sends one request over a watched connection, which is reset when it takes too long or is to stop.
+ *
+ * @throws {PlatformError} that of `send`, or for whatever else it throws `unreachable` when nothing left, and
+ *   `unknown-outcome` when a byte may have
+ */
+export async function sendWithin<T>(
+  operation: PlatformError['operation'],
+  { connectMs, totalMs, signal }: Bounds,
+  send: (connection: ConnectionWatch, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  let stopped: string | undefined;
+  const stopFor = (reason: string) => {
+    stopped ??= reason;
+    connection.reset();
+    stop.abort();
+  };
+  const connection = new ConnectionWatch(() => clearTimeout(connect));
+  const total = totalMs === undefined ? undefined : setTimeout(stopFor, totalMs, 'timeout');
+  const connect = setTimeout(stopFor, connectMs, 'connect timeout');
+  const onAbort = () => stopFor('stopped');
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  try {
+    return await send(connection, stop.signal);
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    const kind = connection.ready ? 'unknown-outcome' : 'unreachable';
+    throw new PlatformError(kind, operation, { reason: stopped ?? (codeOf(error) || 'no answer') });
+  } finally {
+    clearTimeout(total);
+    clearTimeout(connect);
+    signal?.removeEventListener('abort', onAbort);
   }
 }

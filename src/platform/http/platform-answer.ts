@@ -1,7 +1,7 @@
 import { readPointer } from '../contract/contract-schema.js';
 import type { OperationName } from '../contract/operations.js';
-import { PlatformError, type PlatformErrorSubject } from '../contract/platform-errors.js';
-import { isPlatformId } from '../contract/platform-id.js';
+import { PlatformError } from '../contract/platform-errors.js';
+import { isPlatformId } from '../contract/wire-types.js';
 
 /** A 2xx answer. Reading it throws a {@link PlatformError} `unknown-outcome` when it does not hold what it should. */
 export class PlatformAnswer {
@@ -30,18 +30,17 @@ export class PlatformAnswer {
     return pointer === undefined ? undefined : readPointer(this.body, pointer);
   }
 
-  /** A text that has to be there. */
   requiredText(name: string): string {
-    const value = this.value(name);
-    return typeof value === 'string' && value.trim() !== ''
-      ? value
-      : this.unreadable(`no text at ${this.placeOf(name)}`);
+    return this.required(name, 'text', () => true);
   }
 
-  /** An id that has to be there: what no database keeps can't be one. */
+  /** What no database keeps can't be an id. */
   requiredId(name: string): string {
-    const value = this.value(name);
-    return isPlatformId(value) && value.trim() !== '' ? value : this.unreadable(`no id at ${this.placeOf(name)}`);
+    return this.required(name, 'id', isPlatformId);
+  }
+
+  requiredUrl(name: string): string {
+    return this.required(name, 'complete address', (text) => URL.canParse(text));
   }
 
   /** The JSON Pointer, within the answer, of what the contract calls `name`, and of a part of it. */
@@ -57,6 +56,12 @@ export class PlatformAnswer {
    */
   unreadable(reason: string): never {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
+  }
+
+  private required(name: string, what: string, fits: (text: string) => boolean): string {
+    const value = this.value(name);
+    const isFilled = typeof value === 'string' && value.trim() !== '';
+    return isFilled && fits(value) ? value : this.unreadable(`no ${what} at ${this.placeOf(name)}`);
   }
 
   private parse(): unknown {
@@ -76,7 +81,7 @@ export class PlatformAnswer {
  * @param now the moment from which a Retry-After date counts
  */
 export function errorForAnswer(
-  operation: PlatformErrorSubject,
+  operation: PlatformError['operation'],
   answer: { status: number; retryAfter: string | undefined; text: string; isPage?: boolean },
   now: Date,
 ): PlatformError {

@@ -1,14 +1,14 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import axios, { type AxiosResponse } from 'axios';
+import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
-import { codeOf, PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
-import { ConnectionWatch, resettableAgents } from './connections.js';
+import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
+import { resettableAgents, sendWithin } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
-import { type CallParameters, type PlatformRequest, platformRequest } from './platform-request.js';
+import { type CallParameters, platformRequest } from './platform-request.js';
 
 /** What a caller may ask of any call. */
 export interface CallOptions {
@@ -85,45 +85,19 @@ export class PlatformHttp implements OnApplicationShutdown {
     }
   }
 
-  private async attempt(call: PlatformCall): Promise<PlatformAnswer> {
+  private async attempt({
+    signal,
+    connectWithinMs = CONNECT_TIMEOUT_MS,
+    ...call
+  }: PlatformCall): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const request = platformRequest(this.contract, platform, call);
-    const answer = await this.exchange(request, call);
-    const { status } = answer;
-    const text = answer.data.toString('utf8');
-    const header = (name: string) => (typeof answer.headers[name] === 'string' ? answer.headers[name] : undefined);
-    // An API answers no web page: another server does, or the platform's own at an address that it does not know.
-    const isPage = isHtml(header('content-type'), text);
-    if (status >= 200 && status < 300) {
-      if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
-      const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
-      throw new PlatformError('unknown-outcome', operation, facts);
-    }
-    throw errorForAnswer(operation, { status, retryAfter: header('retry-after'), text, isPage }, this.clock.now());
-  }
-
-  private async exchange(request: PlatformRequest, call: PlatformCall): Promise<AxiosResponse<Buffer>> {
-    const { operation, signal } = call;
-    const stop = new AbortController();
-    let stopped: string | undefined;
-    const stopFor = (reason: string) => {
-      stopped ??= reason;
-      connection.reset();
-      stop.abort();
-    };
-    const connection = new ConnectionWatch(() => clearTimeout(connect));
-    const total = setTimeout(stopFor, this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, 'timeout');
-    const connect = setTimeout(stopFor, call.connectWithinMs ?? CONNECT_TIMEOUT_MS, 'connect timeout');
-    const onAbort = () => stopFor('stopped');
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) onAbort();
-    try {
-      return await axios.request<Buffer>({
-        method: request.method,
-        url: request.url,
+    const bounds = { connectMs: connectWithinMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
+    const { status, headers, data } = await sendWithin(operation, bounds, (transport, stop) =>
+      axios.request<Buffer>({
+        ...request,
         headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },
-        data: request.body,
         responseType: 'arraybuffer',
         transformRequest: [],
         transformResponse: [],
@@ -131,18 +105,20 @@ export class PlatformHttp implements OnApplicationShutdown {
         maxRedirects: 0,
         maxContentLength: factsOf(operation).answerLimit,
         proxy: false,
-        signal: stop.signal,
-        transport: connection,
+        signal: stop,
+        transport,
         ...(factsOf(operation).creates ? this.fresh : this.kept),
-      });
-    } catch (error) {
-      const kind = connection.ready ? 'unknown-outcome' : 'unreachable';
-      throw new PlatformError(kind, operation, { reason: stopped ?? codeOf(error) ?? 'no answer' });
-    } finally {
-      clearTimeout(total);
-      clearTimeout(connect);
-      signal?.removeEventListener('abort', onAbort);
-    }
+      }),
+    );
+    const text = data.toString('utf8');
+    const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
+    // An API answers no web page: another server does, or the platform's own at an address that it does not know.
+    const isPage = isHtml(header('content-type'), text);
+    if (status < 200 || status >= 300)
+      throw errorForAnswer(operation, { status, retryAfter: header('retry-after'), text, isPage }, this.clock.now());
+    if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
+    const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
+    throw new PlatformError('unknown-outcome', operation, facts);
   }
 }
 

@@ -39,7 +39,7 @@ describe('a request to the platform', () => {
 
   it('describes a file where the contract asks for it, its size as a number', () => {
     const file = { fileName: 'ü b.webm', contentType: 'audio/webm', size: 12 };
-    expect(JSON.parse(build('recordingUploadUrl', file).body ?? '')).toEqual({
+    expect(JSON.parse(build('recordingUploadUrl', file).data ?? '')).toEqual({
       name: 'ü b.webm',
       type: 'audio/webm',
       bytes: 12,

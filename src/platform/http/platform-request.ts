@@ -6,14 +6,6 @@ import { PlatformError } from '../contract/platform-errors.js';
 /** What a placeholder of the contract stands for in one call. */
 export type CallParameters = Readonly<Record<string, string | number>>;
 
-/** A request as it will be sent. */
-export interface PlatformRequest {
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  body: string | undefined;
-}
-
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
 const ONLY_PLACEHOLDER = /^\{([A-Za-z]+)\}$/;
 /** Would change the address instead of standing in it; a URL reads the encoded spellings alike. */
@@ -22,8 +14,8 @@ const NO_PATH_SEGMENT = /^\.{0,2}$/;
 /**
  * Builds the request of one operation from what the spec shows and what the contract file adds. Pure.
  *
- * @param base the platform's address without a slash at the end; its own path is kept
- * @param body the body that the spec shows; where it shows none, the contract's own is sent
+ * @param platform its address without a slash at the end, whose own path is kept
+ * @param call with the body that the spec shows; where it shows none, the contract's own is sent
  * @throws {PlatformError} `not-configured` when the contract lacks a setting, `rejected` when a parameter can't stand in
  *   an address
  */
@@ -31,32 +23,34 @@ export function platformRequest(
   contract: Contract,
   platform: { base: string; apiKey: string },
   call: { operation: OperationName; parameters?: CallParameters; body?: object },
-): PlatformRequest {
+): { method: string; url: string; headers: Record<string, string>; data: string | undefined } {
   const { operation, parameters = {} } = call;
   const rule = contract.operations[operation];
   const missing = contract.missingFor(operation);
   if (!rule.method || !rule.path || missing.length > 0)
     throw new PlatformError('not-configured', operation, { missing });
-  const query = Object.entries(rule.query).map(([name, value]) => [name, fill(value, parameters, String)] as const);
+  const path = fill(rule.path, parameters, (text, name) => {
+    if (!NO_PATH_SEGMENT.test(text)) return encodeWellFormed(text);
+    throw new PlatformError('rejected', operation, { reason: `${name} is empty or dots, nothing was sent` });
+  });
+  const query = Object.entries(rule.query)
+    .map(([name, value]) => `${encodeWellFormed(name)}=${encodeWellFormed(fill(value, parameters, String))}`)
+    .join('&');
   const body = call.body ?? (rule.body === undefined ? undefined : fillBody(rule.body, parameters));
   return {
     method: rule.method,
-    url: `${platform.base}${fillPath(operation, rule.path, parameters)}${queryString(query)}`,
+    url: `${platform.base}${path}${query && `?${query}`}`,
     headers: {
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...fillHeaders(rule.headers, parameters),
       ...credentials(contract, operation, platform.apiKey),
     },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    data: body === undefined ? undefined : JSON.stringify(body),
   };
 }
 
-/**
- * Fills the placeholders of contract headers, with lower-case names.
- *
- * @param parameters values; what a header can't hold is percent-encoded
- */
+/** Fills the placeholders of contract headers, with lower-case names; what a header can't hold is percent-encoded. */
 export function fillHeaders(headers: Record<string, string>, parameters: CallParameters): Record<string, string> {
   const filled = Object.entries(headers).map(([name, value]) => [
     name.toLowerCase(),
@@ -72,25 +66,10 @@ function credentials(contract: Contract, operation: OperationName, apiKey: strin
   return { [header.toLowerCase()]: scheme ? `${scheme} ${apiKey}` : apiKey };
 }
 
-function fillPath(operation: OperationName, path: string, parameters: CallParameters): string {
-  return fill(path, parameters, (text, name) => {
-    if (NO_PATH_SEGMENT.test(text)) {
-      throw new PlatformError('rejected', operation, { reason: `${name} is empty or dots, nothing was sent` });
-    }
-    return encodeWellFormed(text);
-  });
-}
-
-function queryString(query: (readonly [string, string])[]): string {
-  if (query.length === 0) return '';
-  return `?${query.map(([name, value]) => `${encodeWellFormed(name)}=${encodeWellFormed(value)}`).join('&')}`;
-}
-
 /** A value that is nothing but `{size}` becomes a number, as JSON writes sizes. */
 function fillBody(value: JsonValue, parameters: CallParameters): JsonValue {
   if (typeof value === 'string') {
-    const name = ONLY_PLACEHOLDER.exec(value)?.[1];
-    return (name === undefined ? undefined : parameters[name]) ?? fill(value, parameters, String);
+    return parameters[ONLY_PLACEHOLDER.exec(value)?.[1] ?? ''] ?? fill(value, parameters, String);
   }
   if (Array.isArray(value)) return value.map((item) => fillBody(item, parameters));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,15 +1,16 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { UploadMethod } from '../contract/operations.js';
-import { codeOf, PlatformError } from '../contract/platform-errors.js';
-import { platformProblem } from '../contract/platform-problem.js';
-import { ConnectionWatch } from '../http/connections.js';
+import { PlatformError, platformProblem } from '../contract/platform-errors.js';
+import { type ConnectionWatch, sendWithin } from '../http/connections.js';
 import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
@@ -26,6 +27,16 @@ interface UploadOptions {
   idleMs?: number;
 }
 
+/** Where and how a file is sent. */
+export interface UploadTarget {
+  uploadUrl: string;
+  /** How the file is named to the platform afterwards; may equal the upload URL. */
+  fileUrl: string;
+  method: UploadMethod;
+  /** All that are sent beside the length. */
+  headers: Record<string, string>;
+}
+
 /** The file broke off, or was not as long as was said; nothing is wrong with the store. */
 export class UploadSourceError extends Error {
   override readonly name = 'UploadSourceError';
@@ -39,12 +50,6 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 60_000;
 /** Bytes of an error answer that are read. */
 const ANSWER_LIMIT = 64 * 1024;
-
-interface StoreAnswer {
-  status: number;
-  retryAfter: string | undefined;
-  text: string;
-}
 
 /** Sends files to upload URLs: streamed with back-pressure, without the API key, never following a redirect. */
 @Injectable()
@@ -60,39 +65,28 @@ export class UploadStream {
    * @throws {PlatformError} for the store: `rejected` also when the address is not public or no longer valid
    * @throws {UploadSourceError} when the source fails or has another length
    */
-  async uploadTo(url: string, source: Readable, options: UploadOptions): Promise<void> {
+  async uploadTo(url: string, source: Readable, { signal, ...options }: UploadOptions): Promise<void> {
     const rule = { privateHostsAllowed: this.env.privateHostsAllowed };
     const fault = checkPublicUrl(url, rule);
     if (fault !== undefined) {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const stop = new AbortController();
-    const connect = setTimeout(() => stop.abort(), CONNECT_TIMEOUT_MS);
-    const connection = new ConnectionWatch(() => clearTimeout(connect));
-    const onAbort = () => stop.abort();
-    options.signal?.addEventListener('abort', onAbort, { once: true });
-    if (options.signal?.aborted) onAbort();
-    try {
-      const answer = await this.send(connection, url, source, { ...options, signal: stop.signal });
-      if (answer.status >= 200 && answer.status < 300) return;
-      throw errorForAnswer('upload', answer, this.clock.now());
-    } catch (error) {
-      if (error instanceof PlatformError || error instanceof UploadSourceError) throw error;
-      throw failure(error, connection.ready);
-    } finally {
-      clearTimeout(connect);
-      options.signal?.removeEventListener('abort', onAbort);
-    }
+    const fit = { ...urlToHttpOptions(new URL(url)), lookup: guardedLookup(rule), agent: false };
+    const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
+    const answer = await sendWithin('upload', bounds, (connection, stop) =>
+      this.send(connection, { ...fit, signal: stop }, source, options),
+    );
+    if (answer === 'source-broken') throw new UploadSourceError();
+    if (answer.status < 200 || answer.status >= 300) throw errorForAnswer('upload', answer, this.clock.now());
   }
 
   private async send(
     connection: ConnectionWatch,
-    url: string,
+    to: RequestOptions,
     source: Readable,
-    options: UploadOptions & { signal: AbortSignal },
-  ): Promise<StoreAnswer> {
-    const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
+    { contentLength, method = 'PUT', headers, idleMs = IDLE_MS }: UploadOptions,
+  ): Promise<StoreAnswer | 'source-broken'> {
     const broken = brokenSource(source);
     const counted = exactly(contentLength);
     counted.once('error', broken.blameSource);
@@ -100,14 +94,7 @@ export class UploadStream {
     try {
       const answer = new Promise<StoreAnswer>((resolve, reject) => {
         request = connection.request(
-          {
-            ...urlToHttpOptions(new URL(url)),
-            method,
-            headers: { ...headers, 'content-length': contentLength },
-            agent: false,
-            lookup: guardedLookup({ privateHostsAllowed: this.env.privateHostsAllowed }),
-            signal,
-          },
+          { ...to, method, headers: { ...headers, 'content-length': contentLength } },
           (response) => resolve(readAnswer(response)),
         );
         request.once('error', broken.blameStore).once('error', reject);
@@ -121,7 +108,9 @@ export class UploadStream {
       if (first.status < 300) await sent;
       return first;
     } catch (error) {
-      throw broken.bySource() ? new UploadSourceError() : error;
+      if (broken.bySource()) return 'source-broken';
+      if (codeOf(error) !== ADDRESS_NOT_PUBLIC) throw error;
+      throw new PlatformError('rejected', 'upload', { reason: ADDRESS_NOT_PUBLIC });
     } finally {
       request?.destroy();
       source.destroy();
@@ -158,7 +147,9 @@ function exactly(length: number): Transform {
   });
 }
 
-async function readAnswer(response: IncomingMessage): Promise<StoreAnswer> {
+type StoreAnswer = Awaited<ReturnType<typeof readAnswer>>;
+
+async function readAnswer(response: IncomingMessage) {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -172,12 +163,6 @@ async function readAnswer(response: IncomingMessage): Promise<StoreAnswer> {
   }
   const text = Buffer.concat(chunks).toString('utf8');
   return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text };
-}
-
-function failure(error: unknown, mayHaveLeft: boolean): PlatformError {
-  const reason = codeOf(error) ?? 'no answer';
-  if (reason === ADDRESS_NOT_PUBLIC) return new PlatformError('rejected', 'upload', { reason });
-  return new PlatformError(mayHaveLeft ? 'unknown-outcome' : 'unreachable', 'upload', { reason });
 }
 
 /**

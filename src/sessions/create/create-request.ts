@@ -1,5 +1,5 @@
 import type { ResolvedParties } from '../../people/store/resolved-parties.js';
-import type { CreateTherapySessionRequest, SessionInput } from '../../platform/contract/wire-types.js';
+import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 
 /** Of which kind a session's input is; it decides which fields of an update apply (spec, Applicability). */
@@ -33,7 +33,7 @@ export function inputKind({ recording }: Pick<SessionInputRequest, 'recording'>)
   return recording ? 'recording' : 'text';
 }
 
-function inputOf({ recording, text }: SessionInputRequest): SessionInput {
+function inputOf({ recording, text }: SessionInputRequest): CreateTherapySessionRequest['input'] {
   if (recording) {
     const { recordingUrls, recordingContent } = recording;
     return { recording: { recordingUrls, recordingContent } };

@@ -13,14 +13,12 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { IsExternalId } from '../../people/read/people.dto.js';
-import { IsPlatformId, PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
 import {
   CLIENT_PRONOUNS,
-  type ClientPronouns,
+  IsPlatformId,
+  PLATFORM_ID_MAX,
   RECORDING_CONTENTS,
-  type RecordingContent,
   SESSION_TYPES,
-  type SessionType,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
 import { isSessionDateTime, MaxCharacters } from '../model/field-rules.js';
@@ -43,7 +41,7 @@ export class RecordingInputRequest {
   recordingUrls!: string[];
 
   @IsIn(RECORDING_CONTENTS, { message: `must be ${RECORDING_CONTENTS.join(' or ')}` })
-  recordingContent!: RecordingContent;
+  recordingContent!: (typeof RECORDING_CONTENTS)[number];
 }
 
 export class TextInputRequest {
@@ -86,7 +84,7 @@ export class CreateSessionRequest {
   /** Only without `client` */
   @IsOptional()
   @IsIn(CLIENT_PRONOUNS, { message: `must be one of ${CLIENT_PRONOUNS.join(', ')}` })
-  clientPronouns?: ClientPronouns | null;
+  clientPronouns?: (typeof CLIENT_PRONOUNS)[number] | null;
 
   /** Either these or `sessionType` */
   @IsOptional()
@@ -100,7 +98,7 @@ export class CreateSessionRequest {
   /** Work in progress at the platform, which does not support the Couple types yet */
   @IsOptional()
   @IsIn(SESSION_TYPES, { message: `must be one of ${SESSION_TYPES.join(', ')}` })
-  sessionType?: SessionType | null;
+  sessionType?: (typeof SESSION_TYPES)[number] | null;
 
   @IsObject()
   @ValidateNested()

@@ -3,7 +3,7 @@ import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { SessionsClient } from '../../platform/clients/sessions-client.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
@@ -41,7 +41,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
     private readonly requests: SessionRequestsRepository,
     private readonly outcomes: RequestOutcomesRepository,
     private readonly keeper: OutcomeKeeper,
-    private readonly platform: SessionsClient,
+    private readonly platform: PlatformClient,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
     private readonly refreshes: RefreshNotifier,

@@ -1,4 +1,4 @@
-import type { SessionAnswer } from '../../platform/clients/sessions-client.js';
+import type { SessionAnswer } from '../../platform/clients/session-answer.js';
 import type { SessionDocument } from '../../platform/contract/wire-types.js';
 import type { InsightPart } from './session-seal.js';
 

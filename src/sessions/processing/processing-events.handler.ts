@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { Feed } from '../../feed/feed.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { readPointer } from '../../platform/contract/contract-schema.js';
-import { isPlatformId } from '../../platform/contract/platform-id.js';
+import { isPlatformId } from '../../platform/contract/wire-types.js';
 import {
   type EventHandler,
   type Handled,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import type { ProcessingSessionAnswer } from '../../platform/clients/sessions-client.js';
+import type { ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import type { FetchColumns, Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import type { FetchTicket } from '../model/apply-fetch.js';
 import { DEBOUNCE_MS } from '../model/refresh-timing.js';

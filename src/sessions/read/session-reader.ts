@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { SessionsClient } from '../../platform/clients/sessions-client.js';
-import { platformProblem } from '../../platform/contract/platform-problem.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
+import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionsResponse } from './notes-view.js';
 import { type SessionCursor, type SessionFilter, SessionReadsRepository } from './session-reads.repository.js';
@@ -22,7 +22,7 @@ export class SessionReader {
   constructor(
     private readonly reads: SessionReadsRepository,
     private readonly seal: SessionSeal,
-    private readonly platform: SessionsClient,
+    private readonly platform: PlatformClient,
   ) {}
 
   async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionResponse>> {

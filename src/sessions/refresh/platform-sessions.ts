@@ -1,9 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import {
-  type ProcessingSessionAnswer,
-  type SessionAnswer,
-  SessionsClient,
-} from '../../platform/clients/sessions-client.js';
+import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
+import type { SessionAnswer } from '../../platform/clients/session-answer.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { FetchResult } from '../../queue/due-rows/fetch-loop.js';
@@ -13,7 +10,7 @@ import type { FetchResult } from '../../queue/due-rows/fetch-loop.js';
 export class PlatformSessions {
   constructor(
     private readonly contract: Contract,
-    private readonly sessions: SessionsClient,
+    private readonly sessions: PlatformClient,
   ) {}
 
   /** Whether the contract says how a session is fetched. */

@@ -4,11 +4,11 @@ import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit } from '../../http/request/waiting.js';
-import { type SessionAnswer, SessionsClient } from '../../platform/clients/sessions-client.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
+import type { SessionAnswer } from '../../platform/clients/session-answer.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { platformProblem, platformUnclear } from '../../platform/contract/platform-problem.js';
+import { PlatformError, platformProblem, platformUnclear } from '../../platform/contract/platform-errors.js';
 import { SessionRequestsRepository } from '../create/session-requests.repository.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionReader } from '../read/session-reader.js';
@@ -29,7 +29,7 @@ export class SessionUpdates {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly database: Database,
-    private readonly platform: SessionsClient,
+    private readonly platform: PlatformClient,
     private readonly requests: SessionRequestsRepository,
     private readonly updates: UpdatesRepository,
     private readonly refreshes: RefreshRepository,

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { PLATFORM_ID_MAX } from '../../platform/contract/platform-id.js';
-import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import { EVENT_TYPES, type EventType, PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import { parseEvent } from './parse-event.js';
 
 const SEED = Number(process.env.SEED);

@@ -1,5 +1,4 @@
-import { isPlatformId } from '../../platform/contract/platform-id.js';
-import { EVENT_TYPES, type EventType, USER_ROLES } from '../../platform/contract/wire-types.js';
+import { EVENT_TYPES, type EventType, isPlatformId, USER_ROLES } from '../../platform/contract/wire-types.js';
 
 /** An event whose subject is known; every other field that the spec states fits or is absent. */
 export interface UnderstoodEvent {

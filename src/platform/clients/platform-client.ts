@@ -1,0 +1,153 @@
+import { inspect } from 'node:util';
+import { Injectable } from '@nestjs/common';
+import { Metrics } from '../../http/server/metrics.js';
+import { Contract } from '../contract/contract.js';
+import type {
+  CreateTherapySessionRequest,
+  SubmitComplianceJobRequest,
+  UpdateTherapySessionRequest,
+} from '../contract/wire-types.js';
+import type { PlatformAnswer } from '../http/platform-answer.js';
+import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
+import { fillHeaders } from '../http/platform-request.js';
+import type { UploadTarget } from '../upload/upload-stream.js';
+import { readSession, type SessionAnswer } from './session-answer.js';
+
+/** The platform's answer about a processing id; the contract file says where its parts stand. */
+export interface ProcessingSessionAnswer {
+  sessionId: string | undefined;
+  session: SessionAnswer | undefined;
+  /** The whole answer, as it came. */
+  raw: unknown;
+}
+
+/** A compliance job as the platform shows it. */
+export interface ComplianceJob {
+  /** `unknown` when the contract does not say where a state stands or what it means. */
+  state: 'running' | 'completed' | 'failed' | 'unknown';
+  /** The whole answer, as it came. */
+  raw: unknown;
+}
+
+const PLACEHOLDER = '[recorder token]';
+
+/** The single-use token that opens the recorder. It prints as a placeholder wherever it is logged or serialised. */
+export class RecorderToken {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The token itself: for the recorder's address and nothing else. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString = () => PLACEHOLDER;
+  toJSON = () => PLACEHOLDER;
+  [inspect.custom] = () => PLACEHOLDER;
+}
+
+/**
+ * Every operation of the platform but user management. All methods throw {@link PlatformError}; an unreadable answer
+ * leaves the outcome of what creates unknown.
+ */
+@Injectable()
+export class PlatformClient {
+  private readonly leftOut: ReturnType<typeof Metrics.prototype.counter<'part'>>;
+
+  constructor(
+    private readonly http: PlatformHttp,
+    private readonly contract: Contract,
+    metrics: Metrics,
+  ) {
+    this.leftOut = metrics.counter(
+      'platform_session_parts_left_out_total',
+      'Optional parts of sessions that could not be read, by the field; the rest of the session was taken',
+      ['part'],
+    );
+  }
+
+  async createSession(body: CreateTherapySessionRequest): Promise<{ sessionId: string }> {
+    const answer = await this.http.call({ operation: 'createSession', body });
+    return { sessionId: answer.requiredId('sessionId') };
+  }
+
+  async getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.sessionIn(await this.http.call({ operation: 'getSession', parameters: { sessionId }, ...options }));
+  }
+
+  /** Changes a session; what the body leaves out stays as it is. */
+  async updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
+    return this.sessionIn(await this.http.call({ operation: 'updateSession', parameters: { sessionId }, body }));
+  }
+
+  /** Adds or reprocesses note templates (deprecated by the spec in favour of `updateSession`). */
+  async updateSessionTemplates(sessionId: string, noteTemplateIds: string[]): Promise<SessionAnswer> {
+    const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body: { noteTemplateIds } } as const;
+    return this.sessionIn(await this.http.call(call));
+  }
+
+  /** Reads what a webhook's processing id stands for. */
+  async getProcessingSession(processingId: string, options: CallOptions = {}): Promise<ProcessingSessionAnswer> {
+    const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
+    const answer = await this.http.call({ ...call, ...options });
+    const { response } = this.contract.operations.getProcessingSession;
+    const session = response.session === undefined ? undefined : this.sessionIn(answer);
+    const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredId('sessionId');
+    return { sessionId, session, raw: answer.body };
+  }
+
+  async submitComplianceJob(body: SubmitComplianceJobRequest): Promise<{ jobId: string }> {
+    const answer = await this.http.call({ operation: 'submitComplianceJob', body });
+    return { jobId: answer.requiredId('jobId') };
+  }
+
+  async getComplianceJob(jobId: string, options: CallOptions = {}): Promise<ComplianceJob> {
+    const answer = await this.http.call({ operation: 'getComplianceJob', parameters: { jobId }, ...options });
+    const { states, response } = this.contract.operations.getComplianceJob;
+    const raw = answer.body;
+    if (!states || response.state === undefined) return { state: 'unknown', raw };
+    const state = answer.requiredText('state');
+    if (states.completed.includes(state)) return { state: 'completed', raw };
+    return { state: states.failed.includes(state) ? 'failed' : 'running', raw };
+  }
+
+  /**
+   * Asks where a file is to be sent. An address that is missing or not complete leaves the outcome unknown.
+   *
+   * @param file its size in bytes; the name must not hold personal data, for the platform gets it
+   */
+  async uploadTarget(
+    operation: 'recordingUploadUrl' | 'complianceUploadUrl',
+    file: { fileName: string; contentType: string; size: number },
+    options: CallOptions = {},
+  ): Promise<UploadTarget> {
+    const answer = await this.http.call({ operation, parameters: file, ...options });
+    const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};
+    // A signed URL is good for the headers alone that it was signed with, which only the contract knows.
+    const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
+    const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+    return {
+      uploadUrl: answer.requiredUrl('uploadUrl'),
+      fileUrl: answer.requiredUrl('fileUrl'),
+      method,
+      headers: fillHeaders(Object.fromEntries(kept), file),
+    };
+  }
+
+  /** Fetches a single-use token for a provider. @param userId the provider's id on the platform */
+  async initiateAuth(userId: string, options: CallOptions = {}): Promise<RecorderToken> {
+    const answer = await this.http.call({ operation: 'initiateAuth', body: { userId }, ...options });
+    return new RecorderToken(answer.requiredText('otpToken'));
+  }
+
+  private sessionIn(answer: PlatformAnswer): SessionAnswer {
+    const reading = readSession(answer.value('session'));
+    if ('fault' in reading) return answer.unreadable(`no Session: ${answer.placeOf('session', reading.fault)}`);
+    for (const part of reading.leftOut) this.leftOut.inc({ part });
+    return reading.session;
+  }
+}
