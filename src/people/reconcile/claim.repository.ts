@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import type { CallWindow, Lane } from '../../platform/rate-limit/pacing.js';
+import { type CallWindow, earliest, type Lane } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
   RateLimiterRepository,
@@ -91,7 +91,7 @@ export class ClaimRepository {
   private async claim(tx: PoolClient): Promise<ClaimOutcome> {
     const window = await this.calls.lockWindow(tx);
     const open = await this.circuits.open(tx, window.now);
-    const lanes = LANES.filter((lane) => this.calls.earliest(lane, window) <= window.now);
+    const lanes = LANES.filter((lane) => earliest(lane, window, this.calls.limit) <= window.now);
     for (let decisions = 0; decisions < DECISIONS_PER_CLAIM; decisions++) {
       const prober = await this.prober(tx, window, lanes, open);
       const id = prober ?? (await this.due.take(tx, lanes, [...open.blocked, ...open.probing], window.now));
@@ -151,7 +151,7 @@ export class ClaimRepository {
     const open = await this.circuits.open(sql, window.now);
     const heads = await this.due.heads(sql, open.blocked);
     const moments = heads.map(({ lane, dueAt }) =>
-      Math.max(dueAt.getTime(), this.calls.earliest(lane, window).getTime()),
+      Math.max(dueAt.getTime(), earliest(lane, window, this.calls.limit).getTime()),
     );
     if (open.nextProbeAt) moments.push(open.nextProbeAt.getTime());
     return moments.length > 0 ? Math.max(0, Math.min(...moments) - window.now.getTime()) : null;

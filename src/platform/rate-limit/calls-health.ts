@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { codeOf } from '../../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { RateLimiterRepository } from './rate-limiter.repository.js';
@@ -17,6 +16,12 @@ export interface CallsLately {
   now: Date;
 }
 
+/** The outcomes (`PlatformErrorKind`) that are caused by the platform or the way to it, not by the call. */
+const FAILURES: Record<string, string> = {
+  unreachable: 'could not be reached',
+  'unknown-outcome': 'gave no readable answer',
+};
+
 /**
  * How the platform's user management is, judged by what became of our calls: a pause after a 429 and an outage (the
  * last three calls unreachable, or without a readable answer) degrade it. A 403 is reported by the circuits.
@@ -28,35 +33,16 @@ export function callsHealth({ ended, blockedUntil, now }: CallsLately): Health {
     return { status: 'degraded', reason, facts: { pausedUntil: until } };
   }
   const newest = ended.slice(0, OUTAGE_CALLS);
-  const isOutage = newest.length === OUTAGE_CALLS && newest.every(({ outcome }) => outcome in FAILURES);
-  if (!isOutage) return { status: 'ok' };
-  const { outcome, status } = newest[0] as CallsLately['ended'][number];
-  const what = status === null ? FAILURES[outcome as Failure] : `answered with ${status}`;
+  const [last] = newest;
+  if (!last || newest.length < OUTAGE_CALLS || !newest.every(({ outcome }) => outcome in FAILURES))
+    return { status: 'ok' };
+  const what = last.status === null ? FAILURES[last.outcome] : `answered with ${last.status}`;
   return {
     status: 'degraded',
     reason: `The platform ${what} at the last ${OUTAGE_CALLS} calls to user management; work is kept and tried again. npx notebridge doctor looks for the cause.`,
-    facts: { lastOutcome: outcome, lastStatus: status },
+    facts: { lastOutcome: last.outcome, lastStatus: last.status },
   };
 }
-
-/** A session that keeps the row from which every process takes its slots. */
-export interface BudgetHolder {
-  pid: number;
-  /** As PostgreSQL says it, such as `idle in transaction`. */
-  state: string | null;
-  seconds: number;
-}
-
-type Failure = keyof typeof FAILURES;
-
-/** The outcomes (`PlatformErrorKind`) that are caused by the platform or the way to it, not by the call. */
-const FAILURES = {
-  unreachable: 'could not be reached',
-  'unknown-outcome': 'gave no readable answer',
-} as const;
-
-/** SQLSTATE of a lock that was not had in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Health and metrics of the calls to user management, of all processes together. */
 @Injectable()
@@ -66,7 +52,6 @@ export class CallsHealth {
     private readonly calls: RateLimiterRepository,
     metrics: Metrics,
   ) {
-    const standing = () => calls.standing(database.pool, 0);
     metrics.gauge('platform_window_limit', 'User-management calls that the platform takes in a minute', [], (gauge) =>
       gauge.set(calls.limit.calls),
     );
@@ -74,32 +59,24 @@ export class CallsHealth {
       'platform_window_calls',
       'User-management calls that occupy the minute now, of all processes',
       [],
-      async (gauge) => gauge.set((await standing()).occupied),
+      async (gauge) => gauge.set((await calls.readWindow(database.pool)).occupied),
     );
-    metrics.gauge('platform_pause_seconds', 'Seconds until the pause after a 429 ends', [], async (gauge) => {
-      const { blockedUntil, now } = await standing();
-      gauge.set(Math.max(0, ((blockedUntil ?? now).getTime() - now.getTime()) / 1000));
-    });
+    metrics.gauge('platform_pause_seconds', 'Seconds until the pause after a 429 ends', [], async (gauge) =>
+      gauge.set((await calls.bulkPace(database.pool)).blockedMs / 1000),
+    );
   }
 
   @HealthIndicator('platform')
   async health(): Promise<Health> {
-    const holder = await this.budgetHolder();
-    if (!holder) return callsHealth(await this.calls.standing(this.database.pool, OUTAGE_CALLS));
+    const { pool } = this.database;
+    const holder = await this.calls.budgetHolder(this.database);
+    if (!holder) {
+      const ended = await this.calls.newest(pool, OUTAGE_CALLS);
+      return callsHealth({ ...(await this.calls.readWindow(pool)), ended });
+    }
     // Nothing can be sent while one session holds the budget: an operator has to end it.
     const { pid, state, seconds } = holder;
     const reason = `A session of PostgreSQL (pid ${pid}, ${state ?? 'state unknown'}) has held the call budget for ${Math.round(seconds)} s: nothing is sent to user management until it ends; pg_terminate_backend(${pid}) ends it.`;
     return { status: 'down', reason, facts: { heldByPid: pid } };
-  }
-
-  /** Who keeps the budget's row, so that no process gets a slot. */
-  private async budgetHolder(): Promise<BudgetHolder | undefined> {
-    try {
-      await this.database.transaction((tx) => this.calls.touchBudget(tx));
-      return undefined;
-    } catch (error) {
-      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
-      return this.calls.budgetHolder(this.database.pool);
-    }
   }
 }

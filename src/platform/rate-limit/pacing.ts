@@ -34,7 +34,7 @@ export function paceMs(limit: CallLimit): number {
 }
 
 /** How far behind the even pace bulk work may be and still make it good, in milliseconds. */
-export function creditMs(limit: CallLimit): number {
+function creditMs(limit: CallLimit): number {
   return Math.max(paceMs(limit), Math.min(CATCH_UP_MS, limit.windowMs / 10));
 }
 
@@ -70,18 +70,13 @@ export function nextBulkAt(window: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit
   return new Date(due + paceMs(limit));
 }
 
-/** Bounds of the pause after a 429 without Retry-After, in milliseconds. */
-const BOUNDS = { baseMs: 1_000, maxMs: 60_000 };
-
 /**
- * How long every worker pauses after a 429.
+ * How long every worker pauses after a 429, in milliseconds: as the platform asked, if it did.
  *
- * @param retryAfterMs what the platform asked for, if it did
  * @param failures 429s in a row, this one included; calls that were already under way when the pause began don't count
  * @param fraction a random number in [0, 1)
- * @returns milliseconds
  */
 export function pauseMs(retryAfterMs: number | undefined, failures: number, fraction: number): number {
   if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);
-  return backoffMs(failures, fraction, BOUNDS);
+  return backoffMs(failures, fraction, { baseMs: 1_000, maxMs: 60_000 });
 }

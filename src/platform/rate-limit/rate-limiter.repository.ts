@@ -4,9 +4,9 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
-import { followClock } from './call-clock.js';
-import type { BudgetHolder, CallsLately } from './calls-health.js';
-import { bulkSlots, type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt, pauseMs } from './pacing.js';
+import type { Database } from '../../database/database.js';
+import { codeOf } from '../../http/problem/fault.js';
+import { bulkSlots, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 
 /** A slot that was granted: the right to one HTTP attempt, now. */
 export interface CallGrant {
@@ -39,6 +39,9 @@ export const newestOutcomes = (condition: string): string => `(
 
 /** Milliseconds that may pass between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
+
+/** SQLSTATE of a lock that was not had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Calls of whichever account: by their moment they are found by their account's index alone. */
 export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
@@ -77,7 +80,7 @@ export class RateLimiterRepository {
     await this.lockBudget(tx);
     const window = await this.readWindow(tx);
     if (!window.wasSetBack) return window;
-    await followClock(tx, this.account, this.holdMs);
+    await this.followClock(tx);
     return this.readWindow(tx);
   }
 
@@ -104,43 +107,22 @@ export class RateLimiterRepository {
     return row;
   }
 
-  /** The earliest moment at which a lane may call. */
-  earliest(lane: Lane, window: CallWindow): Date {
-    return earliest(lane, window, this.limit);
-  }
-
-  /**
-   * How the limit stands now, and the newest calls that ended in the last hour, for an operator.
-   *
-   * @param newest how many of them
-   */
-  async standing(sql: Pick<Pool, 'query'>, newest: number): Promise<CallsLately & { occupied: number }> {
-    const { rows } = await sql.query<CallsLately & { occupied: number }>(
-      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-         newest AS (
-           SELECT id, outcome, status FROM platform_calls
-           WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
-           ORDER BY granted_at DESC LIMIT $3)
-       SELECT now, (SELECT count(*)::int FROM (${OCCUPIED}) AS occupied) AS occupied,
-         (SELECT blocked_until FROM call_budgets WHERE account = $1) AS "blockedUntil",
-         (SELECT coalesce(json_agg(json_build_object('outcome', outcome, 'status', status) ORDER BY id DESC), '[]')
-          FROM newest) AS ended
-       FROM clock`,
-      [this.account, this.limit.calls, newest],
+  /** What became of the newest calls that ended in the last hour, the newest first. */
+  async newest(sql: Pick<Pool, 'query'>, count: number): Promise<{ outcome: string; status: number | null }[]> {
+    const { rows } = await sql.query<{ outcome: string; status: number | null }>(
+      `SELECT outcome, status FROM platform_calls
+       WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
+       ORDER BY granted_at DESC LIMIT $2`,
+      [this.account, count],
     );
-    const [row] = rows;
-    if (!row) throw new Error('The log of platform calls could not be read.');
-    return row;
+    return rows;
   }
 
   /** How often bulk calls may go: milliseconds for each, and what is left of a 429's pause. */
   async bulkPace(sql: Pick<Pool, 'query'>): Promise<{ callMs: number; blockedMs: number }> {
-    const { rows } = await sql.query<{ blockedMs: number | null }>(
-      `SELECT extract(epoch FROM blocked_until - clock_timestamp())::float8 * 1000 AS "blockedMs"
-       FROM call_budgets WHERE account = $1`,
-      [this.account],
-    );
-    return { callMs: this.limit.windowMs / bulkSlots(this.limit), blockedMs: Math.max(0, rows[0]?.blockedMs ?? 0) };
+    const { blockedUntil, now } = await this.readWindow(sql);
+    const blockedMs = Math.max(0, (blockedUntil ?? now).getTime() - now.getTime());
+    return { callMs: this.limit.windowMs / bulkSlots(this.limit), blockedMs };
   }
 
   /** Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit. */
@@ -167,13 +149,13 @@ export class RateLimiterRepository {
   /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
     await tx.query(
-      `UPDATE platform_calls SET outcome = $2, status = $3, duration_ms = $4, answered_at = clock_timestamp(),
+      `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
          expires_at = CASE
-           WHEN $5::text = 'free' THEN clock_timestamp()
-           WHEN $5::text = 'answered' THEN clock_timestamp() + $6 * interval '1 millisecond'
+           WHEN NOT $5::boolean THEN clock_timestamp()
+           WHEN $3::int IS NOT NULL THEN clock_timestamp() + $6 * interval '1 millisecond'
            ELSE expires_at END
        WHERE id = $1`,
-      [grant.id, result.outcome, result.status, Math.round(result.durationMs), hold(result), this.limit.windowMs],
+      [grant.id, result.outcome, result.status, Math.round(result.durationMs), result.reached, this.limit.windowMs],
     );
     if (result.rateLimited) await this.pause(tx, grant, result.rateLimited.retryAfterMs);
     else if (result.status !== null) {
@@ -194,15 +176,18 @@ export class RateLimiterRepository {
     return rows[0]?.unanswered ?? false;
   }
 
-  /** Locks the budget's row for an instant, as every grant does. @throws 55P03 when another session holds it for long */
-  async touchBudget(tx: PoolClient): Promise<void> {
-    await tx.query(`SET LOCAL lock_timeout = '1s'`);
-    await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);
-  }
-
-  /** The session that has been longest in a transaction which locks rows of the budget. */
-  async budgetHolder(sql: Pick<Pool, 'query'>): Promise<BudgetHolder | undefined> {
-    const { rows } = await sql.query<BudgetHolder>(
+  /** Who has kept the budget's row for a second, so that no process gets a slot: its session; undefined when none has. */
+  async budgetHolder(database: Database) {
+    try {
+      await database.transaction(async (tx) => {
+        await tx.query(`SET LOCAL lock_timeout = '1s'`);
+        await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);
+      });
+      return undefined;
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+    }
+    const { rows } = await database.pool.query<{ pid: number; state: string | null; seconds: number }>(
       `SELECT a.pid, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
        FROM pg_locks l JOIN pg_stat_activity a USING (pid)
        WHERE l.relation = 'call_budgets'::regclass AND l.granted AND l.mode <> 'AccessShareLock'
@@ -210,6 +195,34 @@ export class RateLimiterRepository {
        ORDER BY a.xact_start LIMIT 1`,
     );
     return rows[0];
+  }
+
+  /**
+   * Takes the log along with a clock that was set back: the newest call then lies ahead of the present, by the step less
+   * what has passed since it was granted. Without it every slot stays occupied, and every pause lasts, for as long as the
+   * step. A slot is kept for as long as a call can occupy one, whether it was answered by the old clock or the new.
+   */
+  private async followClock(tx: PoolClient): Promise<void> {
+    const { rows } = await tx.query<{ now: string; back: string }>(
+      `SELECT now::text, greatest(max(granted_at) - now, '0')::text AS back
+       FROM platform_calls, (SELECT clock_timestamp() AS now OFFSET 0) AS clock WHERE account = $1 GROUP BY now`,
+      [this.account],
+    );
+    const [step] = rows;
+    if (!step) return;
+    await tx.query(
+      `UPDATE platform_calls SET granted_at = granted_at - $3::interval,
+         answered_at = CASE WHEN answered_at IS NOT NULL THEN greatest(granted_at, answered_at) - $3::interval END,
+         expires_at = least(expires_at, clock_timestamp() + $4 * interval '1 millisecond')
+       WHERE account = $1 AND granted_at > $2::timestamptz`,
+      [this.account, step.now, step.back, this.holdMs],
+    );
+    await tx.query(
+      `UPDATE call_budgets SET bulk_next_at = least(bulk_next_at, $2::timestamptz),
+         blocked_until = CASE WHEN blocked_until > $2::timestamptz THEN blocked_until - $3::interval ELSE blocked_until END
+       WHERE account = $1`,
+      [this.account, step.now, step.back],
+    );
   }
 
   private async lockBudget(tx: PoolClient): Promise<void> {
@@ -234,9 +247,4 @@ export class RateLimiterRepository {
       [this.account, failures, pauseMs(retryAfterMs, Math.max(1, failures), this.random.fraction())],
     );
   }
-}
-
-function hold(result: CallOutcome): 'free' | 'answered' | 'until-timeout' {
-  if (!result.reached) return 'free';
-  return result.status === null ? 'until-timeout' : 'answered';
 }
