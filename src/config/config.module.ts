@@ -13,14 +13,7 @@ export class ConfigModule {
   static with(env: Env): DynamicModule {
     return {
       module: ConfigModule,
-      imports: [
-        NestConfigModule.forRoot({
-          isGlobal: true,
-          ignoreEnvFile: true,
-          ignoreEnvVars: true,
-          load: [() => ({ ...env })],
-        }),
-      ],
+      imports: [NestConfigModule.forRoot({ ignoreEnvFile: true, ignoreEnvVars: true, load: [() => ({ ...env })] })],
       providers: [{ provide: Env, useValue: env }, Clock, Random, Stopping],
       exports: [Env, Clock, Random, Stopping],
     };

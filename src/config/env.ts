@@ -5,53 +5,64 @@ import {
   IsBoolean,
   IsIn,
   IsInt,
-  IsNumber,
   IsOptional,
   IsString,
   Matches,
-  Max,
   Min,
   MinLength,
   validateSync,
 } from 'class-validator';
-import { HoldsAtLeast, IsForRehearsal, IsHttpUrl, IsPlatformUrl, NARROWEST_AGE_WINDOW_SECONDS } from './env-rules.js';
-import { isLoopbackHost, normaliseBaseUrl, parseByteSize, splitList, splitSecrets } from './env-values.js';
+import {
+  ByteSize,
+  Flag,
+  IsForRehearsal,
+  IsHttpUrl,
+  IsPlatformUrl,
+  isLoopbackHost,
+  List,
+  Seconds,
+  Secrets,
+  Trimmed,
+  WholeNumber,
+} from './env-rules.js';
 
-export type Role = 'api' | 'worker';
+type Role = 'api' | 'worker';
 
-const list = ({ value }: { value: unknown }) => (typeof value === 'string' ? splitList(value) : value);
-const secrets = ({ value }: { value: unknown }) => (typeof value === 'string' ? splitSecrets(value) : value);
-const flag = ({ value }: { value: unknown }) =>
-  typeof value === 'string'
-    ? ({ true: true, '1': true, false: false, '0': false }[value.trim().toLowerCase()] ?? value)
-    : value;
-const trimmed = ({ value }: { value: unknown }) => (typeof value === 'string' ? value.trim() : value);
-const THRESHOLD = /^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/;
-const DATA_KEY = /^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/;
+const DAY_SECONDS = 86_400;
+
+const IsPostgresUrl = () => Matches(/^postgres(ql)?:\/\//, { message: 'must begin with postgresql://' });
+const IsThreshold = () =>
+  Matches(/^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/, {
+    message: 'must be per cent and people such as 10%,5 or the word unlimited',
+  });
+
+/**
+ * The narrowest window for the age of webhooks that may be set, in seconds. A retry may keep the timestamp of the first
+ * try, so a window that ends before the last retry loses deliveries. The spec states 5 retries "with exponentially
+ * growing delay" and 5 seconds for each answer, but no first delay; an hour covers delays that double from 115 seconds:
+ * (1 + 2 + 4 + 8 + 16) * 115 + 6 * 5 = 3595. A sender known to wait longer needs a wider window.
+ */
+const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
 
 /** The whole environment of one process, read once and validated with every fault listed at once. */
 export class Env {
-  @IsPlatformUrl({ message: 'must be the https:// address of the platform (http:// only for a loopback host)' })
-  @Transform(({ value }) => normaliseBaseUrl(value))
+  @IsPlatformUrl()
   PLATFORM_BASE_URL!: string;
 
-  @Transform(trimmed)
+  @Trimmed()
   @Matches(/^[\x20-\x7e]+$/, {
     message: 'must hold the API key that the platform gave you, in one line of printable ASCII',
   })
   PLATFORM_API_KEY!: string;
 
-  @Transform(secrets)
+  @Secrets()
   @ArrayNotEmpty({ message: 'must hold the webhook secret (comma-separated while one is being rotated)' })
   PLATFORM_WEBHOOK_SECRET!: string[];
 
   @MinLength(16, { message: 'must hold a first administrator key of at least 16 characters (openssl rand -hex 24)' })
   ADMIN_API_KEY!: string;
 
-  @Type(() => Number)
-  @IsInt()
-  @Min(0)
-  @Max(65_535)
+  @WholeNumber(0, 65_535)
   PORT: number = 3000;
 
   @IsString()
@@ -61,24 +72,23 @@ export class Env {
   @IsHttpUrl()
   PUBLIC_URL?: string;
 
-  @Transform(list)
+  @List()
   @ArrayNotEmpty()
   @IsIn(['api', 'worker'], { each: true, message: 'must be api, worker or api,worker' })
   ROLES: Role[] = ['api', 'worker'];
 
   @IsOptional()
-  @Matches(/^postgres(ql)?:\/\//, { message: 'must begin with postgresql://' })
+  @IsPostgresUrl()
   DATABASE_URL?: string;
 
   @IsOptional()
-  @Matches(/^postgres(ql)?:\/\//, { message: 'must begin with postgresql://' })
+  @IsPostgresUrl()
   DATABASE_OWNER_URL?: string;
 
   @IsOptional()
   @Matches(/^rediss?:\/\//, { message: 'must begin with redis:// or rediss://' })
   REDIS_URL?: string;
 
-  @IsString()
   @Matches(/^[A-Za-z0-9_-]{1,40}$/)
   QUEUE_PREFIX: string = 'notebridge';
 
@@ -92,91 +102,55 @@ export class Env {
   PLATFORM_CONTRACT?: string;
 
   /** Seconds; a call without an answer by then has an unknown outcome. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(0.1)
-  @Max(60)
+  @Seconds(0.1, 60)
   PLATFORM_TIMEOUT_SECONDS: number = 10;
 
   /** Spec, Limits: 300 requests per minute per API key over all user-management endpoints. */
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1_000_000)
+  @WholeNumber(1, 1_000_000)
   USER_MANAGEMENT_CALLS_PER_MINUTE: number = 300;
 
   /** Seconds; the platform's minute. Shortened only to rehearse the limit against the simulator. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(0.5)
-  @Max(60)
+  @Seconds(0.5, 60)
   @IsForRehearsal(60, { message: 'must be 60: only against a platform on a loopback host may it be less' })
   USER_MANAGEMENT_WINDOW_SECONDS: number = 60;
 
   /** Seconds to wait before a create without an answer is looked up: the platform may commit late. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(0)
-  @Max(86_400)
+  @Seconds(0, DAY_SECONDS)
   UNKNOWN_OUTCOME_GRACE_SECONDS: number = 60;
 
   /** Seconds; a session that has not ended by this age is looked up, whether or not an event came. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(1)
-  @Max(30 * 86_400)
+  @Seconds(1, 30 * DAY_SECONDS)
   SESSION_REFRESH_AFTER_SECONDS: number = 900;
 
   /** Seconds between two such look-ups; they become rarer as a session gets old. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(1)
-  @Max(30 * 86_400)
+  @Seconds(1, 30 * DAY_SECONDS)
   SESSION_REFRESH_EVERY_SECONDS: number = 600;
 
   /** Seconds; a compliance job that has not ended by this age is looked up. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(0.1)
-  @Max(30 * 86_400)
+  @Seconds(0.1, 30 * DAY_SECONDS)
   COMPLIANCE_REFRESH_AFTER_SECONDS: number = 5;
 
   /** Seconds between two such look-ups at first; they become rarer as a job gets old. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(0.1)
-  @Max(30 * 86_400)
+  @Seconds(0.1, 30 * DAY_SECONDS)
   COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
 
   /** Connections that one process takes at once; what is beyond is closed without an answer. */
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1_000_000)
+  @WholeNumber(1, 1_000_000)
   MAX_CONNECTIONS: number = 2_000;
 
   /** Seconds in which a body that is read into memory has to arrive. */
-  @Type(() => Number)
-  @IsNumber()
-  @Min(1)
-  @Max(3_600)
+  @Seconds(1, 3_600)
   BODY_TIMEOUT_SECONDS: number = 30;
 
   /** Bytes of all such bodies that have begun to arrive. */
-  @Transform(({ value }) => parseByteSize(value))
-  @HoldsAtLeast('WEBHOOK_BODY_LIMIT')
+  @ByteSize('WEBHOOK_BODY_LIMIT')
   ARRIVING_BODIES_LIMIT: number = 64 * 1024 ** 2;
 
   /** Streams of server-sent events that one key may have open at once in one process. */
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(10_000)
+  @WholeNumber(1, 10_000)
   EVENT_STREAMS_PER_KEY: number = 20;
 
-  @Transform(({ value }) => parseByteSize(value))
-  @IsInt({ message: 'must be a size such as 5 MiB, 512 KiB or a number of bytes' })
-  @Min(1024)
+  @ByteSize(1024)
   WEBHOOK_BODY_LIMIT: number = 5 * 1024 * 1024;
 
   @IsOptional()
@@ -187,18 +161,18 @@ export class Env {
   })
   WEBHOOK_MAX_AGE_SECONDS?: number;
 
-  @Transform(list)
+  @List()
   @IsHttpUrl({ each: true })
   REDIRECT_ALLOWED_ORIGINS: string[] = [];
 
-  @Transform(flag)
+  @Flag()
   @IsBoolean({ message: 'must be true or false' })
   @IsOptional()
   PRIVATE_HOSTS_ALLOWED?: boolean;
 
-  @Transform(list)
+  @List()
   @IsOptional()
-  @Matches(DATA_KEY, {
+  @Matches(/^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/, {
     each: true,
     message: 'must be id:base64 pairs, each key being 32 bytes (openssl rand -base64 32)',
   })
@@ -206,35 +180,27 @@ export class Env {
   DATA_KEYS?: string[];
 
   /** An import that would delete more than this needs an override: per cent of those there are, and people. */
-  @Matches(THRESHOLD, { message: 'must be per cent and people such as 10%,5 or the word unlimited' })
+  @IsThreshold()
   IMPORT_MAX_DELETES: string = '10%,5';
 
   /** Likewise for clients from whose list an import takes a provider. */
-  @Matches(THRESHOLD, { message: 'must be per cent and people such as 10%,5 or the word unlimited' })
+  @IsThreshold()
   IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
 
   /** Likewise for people who are new. */
-  @Matches(THRESHOLD, { message: 'must be per cent and people such as 10%,5 or the word unlimited' })
+  @IsThreshold()
   IMPORT_MAX_CREATES: string = 'unlimited';
 
   /** Bytes of all files of one import. */
-  @Transform(({ value }) => parseByteSize(value))
-  @IsInt({ message: 'must be a size such as 2 GiB, 512 MiB or a number of bytes' })
-  @Min(1024)
+  @ByteSize(1024)
   IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
 
   /** Rows of one import; what is stored of each is many times a short line. */
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(10_000_000)
+  @WholeNumber(1, 10_000_000)
   IMPORT_MAX_ROWS: number = 3_000_000;
 
   /** Days for which histories and copies are kept; notes and the audit trail stay. */
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(36_500)
+  @WholeNumber(1, 36_500)
   RETENTION_DAYS: number = 90;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -262,6 +228,7 @@ export class Env {
  * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
  */
 export function validateEnv(raw: Record<string, unknown>): Env {
+  const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
   const given = Object.fromEntries(Object.entries(raw).filter(([, value]) => !isBlank(value)));
   const env = plainToInstance(Env, given, { exposeDefaultValues: true });
   const faults = validateSync(env, { forbidUnknownValues: true });
@@ -274,11 +241,5 @@ export function validateEnv(raw: Record<string, unknown>): Env {
   throw new Error(`The environment is not usable; mend these settings (see .env.example):\n${lines.join('\n')}`);
 }
 
-function isBlank(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() === '';
-}
-
 /** The environment of this process. @throws {Error} as `validateEnv` */
-export function readEnv(): Env {
-  return validateEnv(process.env);
-}
+export const readEnv = (): Env => validateEnv(process.env);
