@@ -22,7 +22,7 @@ const order = {
   sessions: { model: {}, read: {}, refresh: {}, processing: {}, create: {}, update: {} },
   recordings: {},
   imports: {
-    parse: { text: {}, row: {}, csv: {}, fhir: {} },
+    parse: { row: {}, text: {}, csv: {}, fhir: {} },
     model: {},
     upload: {},
     plan: {},

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { readPeople } from '../src/imports/parse/read-people.js';
 import type { ReadOptions } from '../src/imports/parse/row/import-row.js';
-import { UnreadableFile } from '../src/imports/parse/text/unreadable-file.js';
+import { UnreadableFile } from '../src/imports/parse/row/rejection.js';
 import { type BenchRow, median } from './bench-row.js';
 
 const BYTES = 4_000_000;

@@ -1,13 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { readPeople } from './read-people.js';
-import type { FileSummary, ReadEvent, ReadOptions, ReadRow, ResourceReference } from './row/import-row.js';
+import type { ReadEvent, ReadOptions, ReadRow, ResourceReference } from './row/import-row.js';
 
 /** A whole small file, read at once. */
 export interface ReadFile {
   columns: string[];
   rows: ReadRow[];
   facts: ResourceReference[];
-  end: FileSummary;
 }
 
 /** Gives bytes out in chunks, as a socket would. */
@@ -30,14 +29,11 @@ export async function readAll(
   const columns: string[] = [];
   const rows: ReadRow[] = [];
   const facts: ResourceReference[] = [];
-  let end: FileSummary | undefined;
   const take = (event: ReadEvent): void => {
     if (event.type === 'columns') columns.push(...event.columns);
     else if (event.type === 'row') rows.push(event);
-    else if (event.type === 'end') end = event;
     else facts.push(event);
   };
   for await (const event of readPeople(inChunks(Buffer.from(file), chunk), { now: NOW, ...options })) take(event);
-  if (!end) throw new Error('The reader ended without the account of the file: this is a fault of the reader.');
-  return { columns, rows, facts, end };
+  return { columns, rows, facts };
 }

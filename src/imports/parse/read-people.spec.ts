@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import type { ImportFormat, ReadEvent } from './row/import-row.js';
-import { UnreadableFile } from './text/unreadable-file.js';
+import { UnreadableFile } from './row/rejection.js';
 
 /** An upload without end, which tells how much of it was taken and whether it was let go. */
 function upload(beginning: string, line: string) {

@@ -1,14 +1,21 @@
-import { readCsvPeople } from './csv/csv-people.js';
-import { readFhirBundle, readFhirLines } from './fhir/fhir-people.js';
-import { readJsonLinesPeople } from './json-lines-people.js';
-import { DEFAULT_LIMITS, type ReadEvent, type ReadOptions } from './row/import-row.js';
+import { CsvPeople } from './csv/csv-people.js';
+import { fhirEvents } from './fhir/fhir-people.js';
+import { jsonPersonRow } from './json-lines-people.js';
+import { CSV_COLUMNS, FHIR_COLUMNS, type ReadEvent, type ReadOptions } from './row/import-row.js';
+import { BundleEntries, JsonLines } from './text/json-records.js';
 import { utf8Text } from './text/utf8-text.js';
 import { EVENT_COST, WorkMeter } from './text/work-meter.js';
+
+/** Characters of a row and of a cell. */
+const DEFAULT_LIMITS = { row: 1024 * 1024, cell: 64 * 1024 };
+
+/** JSON of a person is no longer than so many of the largest cells: reading one blocks the event loop briefly. */
+const RECORD_CELLS = 4;
 
 /**
  * Reads one uploaded file as it comes, in constant memory: first its columns, then a row for each person (accepted, or
  * rejected with its line, field, code and hint) with the references that are resolved once all files of the
- * import are read, last the account of the whole file. A bad row never stops the file.
+ * import are read. A bad row never stops the file.
  *
  * CSV with the kind `fhir` needs a column `kind`: so a file of rejected FHIR rows can come back. JSON lines with the
  * kind `fhir` are FHIR bulk data.
@@ -17,18 +24,50 @@ import { EVENT_COST, WorkMeter } from './text/work-meter.js';
  * @param source the bytes, in chunks of any size; its own errors pass through
  * @throws UnreadableFile when the file as a whole is refused, also after rows were read: those count for nothing
  */
-export function readPeople(
+export async function* readPeople(
   source: AsyncIterable<Buffer>,
   options: ReadOptions,
   meter = new WorkMeter(),
-): AsyncIterable<ReadEvent> {
-  return meter.pacing(eventsOf(meter.pacing(utf8Text(source), 0), options, meter), EVENT_COST);
+): AsyncGenerator<ReadEvent> {
+  const push = options.format === 'csv' ? csvReader(options, meter) : jsonReader(options);
+  for await (const text of withEnd(utf8Text(source))) {
+    meter.spend(text.length);
+    for (const event of push(text, text === '')) {
+      meter.spend(EVENT_COST);
+      if (meter.isPauseDue) await meter.pause();
+      yield event;
+    }
+    if (meter.isPauseDue) await meter.pause();
+  }
 }
 
-function eventsOf(text: AsyncIterable<string>, options: ReadOptions, meter: WorkMeter): AsyncIterable<ReadEvent> {
-  const { format, kind, limits = DEFAULT_LIMITS } = options;
-  if (format === 'csv') return readCsvPeople(text, kind, limits, meter);
-  if (format === 'fhir-json') return readFhirBundle(text, options, meter);
-  if (format === 'fhir-ndjson' || kind === 'fhir') return readFhirLines(text, options, meter);
-  return readJsonLinesPeople(text, kind === 'providers' ? 'provider' : 'client', limits, meter);
+/** The pieces of a text, then an empty one. */
+async function* withEnd(text: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const piece of text) if (piece !== '') yield piece;
+  yield '';
+}
+
+/** Takes a file's text piece by piece, and is called once more for its end. */
+type Reader = (text: string, last: boolean) => Iterable<ReadEvent>;
+
+function csvReader({ kind, limits = DEFAULT_LIMITS }: ReadOptions, meter: WorkMeter): Reader {
+  const people = new CsvPeople(kind, limits, meter);
+  return (text, last) => people.push(text, last);
+}
+
+function jsonReader({ limits = DEFAULT_LIMITS, ...options }: ReadOptions): Reader {
+  const { format, kind, whole = false } = options;
+  const isFhir = format !== 'ndjson' || kind === 'fhir';
+  const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);
+  const records = format === 'fhir-json' ? new BundleEntries(row, whole) : new JsonLines(row);
+  let begun = false;
+  return function* (text, last) {
+    if (!begun) yield { type: 'columns', columns: [...(isFhir ? FHIR_COLUMNS : CSV_COLUMNS)] };
+    begun = true;
+    for (const record of records.push(text, last)) {
+      if (record.text?.trim() === '') continue;
+      if (isFhir) yield* fhirEvents(record, { ...options, limits: { row } });
+      else yield jsonPersonRow(record, kind === 'providers' ? 'provider' : 'client', { ...limits, row });
+    }
+  };
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { inChunks, NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import type { ReadOptions } from './row/import-row.js';
-import { UnreadableFile } from './text/unreadable-file.js';
+import { UnreadableFile } from './row/rejection.js';
 import { EVENT_COST, PAUSE_EVERY, WorkMeter } from './text/work-meter.js';
 
 type Options = Omit<ReadOptions, 'now'>;
@@ -17,7 +17,10 @@ const BASE = 1024 * 1024;
 
 const KINDS: { beginning: string; options: Options }[] = [
   { beginning: 'externalId,email,firstName,lastName,providers\n', options: { format: 'csv', kind: 'clients' } },
-  { beginning: 'externalId;email;firstName;lastName;line;code;hint\n', options: { format: 'csv', kind: 'clients' } },
+  {
+    beginning: 'externalId;email;firstName;lastName;line;code;hint;check\n',
+    options: { format: 'csv', kind: 'clients' },
+  },
   { beginning: '', options: { format: 'csv', kind: 'clients' } },
   { beginning: '', options: { format: 'ndjson', kind: 'clients' } },
   { beginning: '', options: { format: 'fhir-ndjson', kind: 'fhir' } },

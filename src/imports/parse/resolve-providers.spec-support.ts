@@ -1,4 +1,7 @@
-import type { AliasReference, LinkReference, ResourceReference, RoleReference } from './row/import-row.js';
+import type { LinkReference, ResourceReference } from './row/import-row.js';
+
+type AliasReference = Extract<ResourceReference, { type: 'alias' }>;
+type RoleReference = Extract<ResourceReference, { type: 'role' }>;
 
 /** A client's providers, the first being the primary; `unresolved` counts references that mean nobody known. */
 export interface ResolvedProviders {

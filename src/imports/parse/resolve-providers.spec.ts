@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { NOW } from './read-all.spec-support.js';
 import { resolveProviders, upsertedProviders } from './resolve-providers.spec-support.js';
-import type { AliasReference, LinkReference, ResourceReference } from './row/import-row.js';
+import type { LinkReference, ResourceReference } from './row/import-row.js';
 
 const SEED = Number(process.env.SEED);
 
-const provider = (externalId: string, key = externalId): AliasReference => ({
+const provider = (externalId: string, key = externalId): ResourceReference => ({
   type: 'alias',
   kind: 'provider',
   key,
   externalId,
 });
-const client: AliasReference = { type: 'alias', kind: 'client', key: 'client', externalId: 'c-1' };
+const client: ResourceReference = { type: 'alias', kind: 'client', key: 'client', externalId: 'c-1' };
 const link = (providerKey: string, rank: 1 | 2 | 3, year?: number, position = 0): LinkReference => ({
   type: 'link',
   clientKey: 'client',

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
-import { rawCells, rawText } from '../parse/row/import-row.js';
+import { rawRow } from '../parse/row/import-row.js';
 import { mentionedIds } from './mentioned-ids.js';
 
 const SEED = Number(process.env.SEED);
 
 describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
   it.each([
-    ['a shifted cell', rawCells(['Roe', 'c 1', 'Ann']), 'c 1'],
-    ['a padded cell', rawCells([' c-1 ', 'Ann']), 'c-1'],
-    ['a list of providers', rawCells(['', '', 'p-1 | c-1']), 'c-1'],
-    ['a cell that swallowed the next row', rawCells(['c-0', 'Ann,Roe\nc-1,Bea', 'Roe']), 'c-1'],
-    ['a line whose quotes are broken', rawText('c-1;"Ann;Roe'), 'c-1'],
-    ['JSON that is broken', rawText('{"externalId":"c-1",'), 'c-1'],
-    ['an id with an invisible character', rawCells(['c\u200b-1']), 'c-1'],
+    ['a shifted cell', rawRow(['Roe', 'c 1', 'Ann']), 'c 1'],
+    ['a padded cell', rawRow([' c-1 ', 'Ann']), 'c-1'],
+    ['a list of providers', rawRow(['', '', 'p-1 | c-1']), 'c-1'],
+    ['a cell that swallowed the next row', rawRow(['c-0', 'Ann,Roe\nc-1,Bea', 'Roe']), 'c-1'],
+    ['a line whose quotes are broken', rawRow('c-1;"Ann;Roe'), 'c-1'],
+    ['JSON that is broken', rawRow('{"externalId":"c-1",'), 'c-1'],
+    ['an id with an invisible character', rawRow(['c\u200b-1']), 'c-1'],
   ])('include that of %s', (_, raw, id) => {
     expect(mentionedIds(raw)).toContain(id);
   });
@@ -23,7 +23,7 @@ describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
       .map((text) => `${text}x`);
     fc.assert(
       fc.property(fc.array(id, { maxLength: 6 }), fc.constantFrom(',', ';', '|', '\t', '","', '\n'), (ids, between) => {
-        for (const raw of [rawCells(ids), rawCells([ids.join(between)]), rawText(ids.join(between))]) {
+        for (const raw of [rawRow(ids), rawRow([ids.join(between)]), rawRow(ids.join(between))]) {
           for (const one of ids) expect(mentionedIds(raw)).toContain(one.trim());
         }
       }),
@@ -32,6 +32,6 @@ describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
   });
 
   it('are none that could not be one', () => {
-    expect([...mentionedIds(rawCells(['', 'x'.repeat(201), 'a\u0000b']))]).toEqual([]);
+    expect([...mentionedIds(rawRow(['', 'x'.repeat(201), 'a\u0000b']))]).toEqual([]);
   });
 });

@@ -6,8 +6,8 @@ import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
 import { Vault } from '../../vault/vault.js';
 import { added } from '../model/import-sql.js';
 import type { ImportRecord } from '../model/import-types.js';
+import { knownPersonKeys } from '../parse/fhir/reference-key.js';
 import type { ReferenceForm } from '../parse/row/import-row.js';
-import { knownPersonKeys } from '../parse/row/reference-key.js';
 import { rejection } from '../parse/row/rejection.js';
 import { keyFingerprint } from '../upload/staging.repository.js';
 

@@ -4,7 +4,7 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
 import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { RowOutcome } from '../model/import-types.js';
-import { CSV_COLUMNS, parseRaw, rawCells } from '../parse/row/import-row.js';
+import { CSV_COLUMNS, parseRaw, rawRow } from '../parse/row/import-row.js';
 import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
 import { type RawBlock, RawRowsRepository } from '../upload/raw-rows.repository.js';
 import type { ImportRowsQuery } from './imports.dto.js';
@@ -67,10 +67,10 @@ export class ImportRowsService {
       const page = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
       for (const row of page) {
         if (!block?.has(row.rowNo)) block = await this.rawRows.blockOf(id, row.rowNo);
-        const raw = block?.get(row.rowNo)?.raw ?? rawCells([]); // no longer kept
+        const raw = block?.get(row.rowNo)?.raw ?? rawRow([]); // no longer kept
         const { cells, text } = parseRaw(raw);
         yield {
-          raw: text === '' ? rawCells(layout.arrange(row.file, row.kind, cells)) : raw,
+          raw: text === '' ? rawRow(layout.arrange(row.file, row.kind, cells)) : raw,
           line: row.line,
           code: row.code ?? '',
           hint: row.hint ?? '',

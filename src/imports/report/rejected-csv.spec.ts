@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { guardFormula, unguardFormula } from '../parse/csv/rejected-cells.js';
 import { readAll } from '../parse/read-all.spec-support.js';
-import { rawCells, rawText } from '../parse/row/import-row.js';
+import { rawRow } from '../parse/row/import-row.js';
 import { type RejectedLine, rejectedCsv, rejectedLayout } from './rejected-csv.js';
 
 const SEED = Number(process.env.SEED);
@@ -35,7 +35,7 @@ function throughSpreadsheet(text: string): string {
 
 describe(`the file of rejected rows (SEED=${SEED})`, () => {
   it('holds the original columns, then line, code, hint and a check', async () => {
-    const text = await written([{ ...because, raw: rawCells(['c-1', 'no mail', 'Ann', 'Roe', 'p-1|p-2', '12 b']) }]);
+    const text = await written([{ ...because, raw: rawRow(['c-1', 'no mail', 'Ann', 'Roe', 'p-1|p-2', '12 b']) }]);
     expect(text).toContain(
       '\ufeffMRN,email,First name,Surname,Therapist,Room,line,code,hint,check\r\nc-1,no mail,Ann,Roe,p-1|p-2,12 b,7,bad-email,email is not an address.,',
     );
@@ -70,7 +70,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
         const columns = [...COLUMNS.slice(0, 5), odd, last];
         const cells = rows.map((some) => [...some, 'x']);
         const text = await written(
-          cells.map((some) => ({ ...because, raw: rawCells(some) })),
+          cells.map((some) => ({ ...because, raw: rawRow(some) })),
           columns,
         );
         const read = await readAll(text, csv);
@@ -132,7 +132,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
   });
 
   it('what was decided by who was known is decided anew', async () => {
-    const raw = rawCells(['c-1', '', 'Ann', 'Roe', 'p-1', '']);
+    const raw = rawRow(['c-1', '', 'Ann', 'Roe', 'p-1', '']);
     for (const code of ['no-provider', 'unknown-provider']) {
       expect((await readAll(await written([{ ...because, raw, code }]), csv)).rows).toMatchObject([{ ok: true }]);
     }
@@ -151,14 +151,14 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
 
   it('a FHIR client comes with the providers that other resources named', async () => {
     const columns = ['kind', 'externalId', 'email', 'firstName', 'lastName', 'providers'];
-    const raw = rawCells(['client', 'c-1', 'no mail', 'Ann', 'Roe', '']);
+    const raw = rawRow(['client', 'c-1', 'no mail', 'Ann', 'Roe', '']);
     const text = await written([{ ...because, raw, providers: ['p-2', 'p-1'] }], columns);
     const { rows } = await readAll(text.replace('no mail', ''), { format: 'csv', kind: 'fhir' });
     expect(rows).toMatchObject([{ ok: true, person: { kind: 'client', providers: ['p-2', 'p-1'] } }]);
   });
 
   it('text that could not be cut into cells is kept where it cannot be taken for one', async () => {
-    const text = await written([{ ...because, raw: rawText('{"externalId": =') }]);
+    const text = await written([{ ...because, raw: rawRow('{"externalId": =') }]);
     expect(parse(text, { bom: true, relax_column_count: true })[1]).toEqual([
       '',
       '',

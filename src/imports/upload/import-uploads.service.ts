@@ -10,7 +10,7 @@ import { type ImportFile, ImportFiles } from '../model/import-files.js';
 import type { ImportRequest } from '../model/import-types.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { readPeople } from '../parse/read-people.js';
-import { UnreadableFile } from '../parse/text/unreadable-file.js';
+import { UnreadableFile } from '../parse/row/rejection.js';
 import { StagingRepository } from './staging.repository.js';
 import { StagingWriter } from './staging-writer.js';
 import { UploadConnectionPool } from './upload-connections.js';
@@ -141,7 +141,7 @@ export class ImportUploads {
         else if (event.type === 'columns') {
           if (event.areRejects && whole) throw rejectsAsSnapshot(ordinal, file.name);
           [entry.columns, entry.ignored] = [event.columns, event.ignored];
-        } else if (event.type !== 'end') await writer.reference(event);
+        } else await writer.reference(event);
       }
     } catch (error) {
       if (!(error instanceof UnreadableFile)) throw error;

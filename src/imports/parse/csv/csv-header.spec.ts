@@ -9,7 +9,7 @@ test('columns from which nothing is read are named, so that a misspelt one is se
 test('a file of providers has no use for the column of whom clients see', () => {
   const cells = ['externalId', 'email', 'firstName', 'lastName', 'providers'];
   expect(readHeader(cells, 'providers', 1).ignored).toEqual(['providers']);
-  expect(readHeader([...cells.slice(0, 4), 'line', 'code', 'hint'], 'providers', 1).ignored).toEqual([]);
+  expect(readHeader([...cells.slice(0, 4), 'line', 'code', 'hint', 'check'], 'providers', 1).ignored).toEqual([]);
 });
 
 test('what does not look like a name is not repeated', () => {

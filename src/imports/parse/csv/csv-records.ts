@@ -1,5 +1,4 @@
-import { PiledText } from '../text/text-lines.js';
-import { LINE_COST, WorkMeter } from '../text/work-meter.js';
+import { WorkMeter } from '../text/work-meter.js';
 
 /** How a CSV file is written; both are single characters. */
 export interface CsvDialect {
@@ -26,19 +25,8 @@ export interface BrokenLine {
 /** Cells of one record: more would be a list of texts that no header names. */
 export const CELLS_MAX = 4096;
 
-/** A record that was read; `end` and `next` stand behind its last character and behind its line end. */
-interface Extent {
-  cells: string[];
-  end: number;
-  next: number;
-  span: number;
-}
-
-/** Why a record was not read, and up to where it was looked at. */
-interface Failure {
-  why: 'incomplete' | 'bad-quote' | 'cell-count';
-  seen: number;
-}
+/** What a line costs beside its characters, in characters, also one that is blank. */
+const LINE_COST = 8;
 
 /**
  * Cuts CSV text (RFC 4180) into records as it comes, in memory bounded by the row limit. Tolerated: blanks around
@@ -48,14 +36,17 @@ interface Failure {
  * limit) costs its first physical line only: one stray quote never swallows the rest of a file. What comes out does not
  * depend on how the text was cut into pieces.
  *
- * Every character is looked at a few times at most: the lines that were looked at in vain are read each by itself, and
- * only from the line on which the fault showed may a record cover several lines again.
+ * Every character is looked at a few times at most: text that waits for more is looked at again once it has doubled; the
+ * lines that were looked at in vain are read each by itself, and only from the line on which the fault showed may a
+ * record cover several lines again.
  *
  * This is not csv-parse, since that ends the parse at its `max_record_size`, and takes everything behind a stray quote
  * for one record. The tests hold that both agree on every well-formed file.
  */
 export class CsvRecords {
-  private readonly piled: PiledText;
+  private waiting = '';
+  /** Characters with which the waiting text is worth another look. */
+  private enough = 0;
   private line = 1;
   /** Inside a physical line that is too long: nothing of it is kept. */
   private skipping = false;
@@ -69,17 +60,16 @@ export class CsvRecords {
     private readonly dialect: CsvDialect,
     private readonly rowLimit: number,
     private readonly meter = new WorkMeter(),
-  ) {
-    this.piled = new PiledText(rowLimit);
-  }
+  ) {}
 
   /**
    * The records that are complete with this text.
    * @param last no more text will come: what remains is a record, too
    */
   *push(text: string, last = false): Generator<CsvRecord | BrokenLine> {
-    const buffer = this.piled.add(text, last);
-    if (buffer === undefined) return;
+    this.waiting += text;
+    if (!last && this.waiting.length < this.enough) return;
+    const buffer = this.waiting;
     let at = this.skipping ? this.skipLine(buffer) : 0;
     let quote = this.find(buffer, '"', at);
     while (at < buffer.length) {
@@ -87,20 +77,20 @@ export class CsvRecords {
       if (found < 0 && !last) break;
       const end = found < 0 ? buffer.length : found;
       if (quote >= 0 && quote < at) quote = this.find(buffer, '"', at);
-      const record = this.read(buffer, at, end, quote >= 0 && quote < end, last);
-      if (!record) break;
-      yield record.is;
-      at = record.next;
+      const read = this.read(buffer, at, end, quote >= 0 && quote < end, last);
+      if (!read) break;
+      yield read.record;
+      at = read.next;
     }
-    this.base += at;
-    const rest = buffer.slice(at);
-    if (!last && rest.length > this.rowLimit && this.find(rest, this.dialect.newline, 0) < 0) {
-      this.base += rest.length;
+    this.waiting = buffer.slice(at);
+    if (!last && this.waiting.length > this.rowLimit && this.find(this.waiting, this.dialect.newline, 0) < 0) {
+      at = buffer.length;
+      this.waiting = '';
       this.skipping = true;
       yield { line: this.line, span: 1, broken: 'row-too-large', text: '' };
-    } else {
-      this.piled.keep(rest);
     }
+    this.base += at;
+    this.enough = Math.min(2 * this.waiting.length, this.rowLimit + 1);
   }
 
   /** What begins on the physical line from `at` to `end`; undefined: more text is needed. */
@@ -110,34 +100,35 @@ export class CsvRecords {
     end: number,
     quoted: boolean,
     last: boolean,
-  ): { is: CsvRecord | BrokenLine; next: number } | undefined {
-    const next = Math.min(end + 1, buffer.length);
-    if (end - at > this.rowLimit) return { is: this.broken('row-too-large', ''), next };
+  ): { record: CsvRecord | BrokenLine; next: number } | undefined {
+    const { delimiter, newline } = this.dialect;
+    const broken = (why: BrokenLine['broken'], text = withoutReturn(buffer, at, end)) => ({
+      record: { line: this.line++, span: 1, broken: why, text } as const,
+      next: Math.min(end + 1, buffer.length),
+    });
+    if (end - at > this.rowLimit) return broken('row-too-large', '');
     this.meter.spend(end - at + LINE_COST);
     if (!quoted) {
-      const cells = withoutReturn(buffer, at, end).split(this.dialect.delimiter, CELLS_MAX + 1);
-      if (cells.length > CELLS_MAX) return { is: this.broken('cell-count', withoutReturn(buffer, at, end)), next };
-      return { is: { line: this.line++, span: 1, cells }, next };
+      const cells = withoutReturn(buffer, at, end).split(delimiter, CELLS_MAX + 1);
+      if (cells.length > CELLS_MAX) return broken('cell-count');
+      return { record: { line: this.line++, span: 1, cells }, next: Math.min(end + 1, buffer.length) };
     }
     const single = this.base + at < this.singleUntil;
     const limit = single ? end : Math.min(buffer.length, at + this.rowLimit);
-    const extent = this.readQuoted(buffer, at, limit, single || last || limit < buffer.length);
+    const extent = readQuoted(buffer, at, limit, single || last || limit < buffer.length, this.dialect);
+    this.meter.spend(extent.seen - at);
     if ('cells' in extent) {
-      const is = { line: this.line, span: extent.span, cells: extent.cells };
-      this.line += extent.span;
-      return { is, next: extent.next };
+      const { cells, span, seen } = extent;
+      this.line += span;
+      return { record: { line: this.line - span, span, cells }, next: seen };
     }
-    if (extent.why === 'incomplete' && !single && !last && limit === buffer.length) return undefined;
+    const { why, seen } = extent;
+    if (why === 'incomplete' && !single && !last && limit === buffer.length) return undefined;
     // Up to the line on which the fault showed, or where nothing was found to end, lines stand by themselves.
-    const fault = extent.why === 'incomplete' ? extent.seen : buffer.lastIndexOf(this.dialect.newline, extent.seen) + 1;
-    this.meter.spend(extent.seen - fault);
+    const fault = why === 'incomplete' ? seen : buffer.lastIndexOf(newline, seen) + 1;
+    this.meter.spend(seen - fault);
     this.singleUntil = Math.max(this.singleUntil, this.base + fault);
-    const why = extent.why === 'cell-count' && extent.seen <= end ? 'cell-count' : 'bad-quote';
-    return { is: this.broken(why, withoutReturn(buffer, at, end)), next };
-  }
-
-  private broken(broken: BrokenLine['broken'], text: string): BrokenLine {
-    return { line: this.line++, span: 1, broken, text };
+    return broken(why === 'cell-count' && seen <= end ? why : 'bad-quote');
   }
 
   /** Where the line after the one that is skipped begins. */
@@ -154,55 +145,46 @@ export class CsvRecords {
     this.meter.spend((found < 0 ? text.length : found) - from);
     return found;
   }
+}
 
-  /**
-   * Reads one record that holds a quote.
-   * @param limit where it ends at the latest
-   * @param whole nothing behind `limit` can complete it
-   */
-  private readQuoted(text: string, from: number, limit: number, whole: boolean): Extent | Failure {
-    const { delimiter, newline } = this.dialect;
-    const cells: string[] = [];
-    let span = 1;
-    let at = from;
-    for (;;) {
-      if (cells.length === CELLS_MAX) return this.failure('cell-count', from, at);
-      let stop = skipSpaces(text, at, limit);
-      if (stop < limit && text[stop] === '"') {
-        const close = closingQuote(text, stop + 1, limit);
-        if (close < 0) return this.failure('incomplete', from, limit);
-        const inside = text.slice(stop + 1, close);
-        span += inside.split(newline).length - 1;
-        cells.push(inside.replaceAll('""', '"'));
-        stop = skipSpaces(text, close + 1, limit);
-        if (stop < limit && text[stop] === '\r' && newline === '\n') stop++;
-        if (stop < limit && text[stop] !== delimiter && text[stop] !== newline) {
-          return this.failure('bad-quote', from, stop);
-        }
-      } else {
-        stop = at;
-        while (stop < limit && text[stop] !== delimiter && text[stop] !== newline) stop++;
-        const cellEnds = stop < limit && text[stop] === delimiter;
-        cells.push(cellEnds ? text.slice(at, stop) : withoutReturn(text, at, stop));
-      }
-      if (stop >= limit) {
-        // Only the end of the file, or a line end right here, completes it.
-        const ends = stop === text.length ? whole : text[stop] === newline;
-        if (!ends) return this.failure('incomplete', from, limit);
-        this.meter.spend(stop - from);
-        return { cells, end: stop, next: Math.min(stop + 1, text.length), span };
-      }
-      at = stop + 1;
-      if (text[stop] === newline) {
-        this.meter.spend(at - from);
-        return { cells, end: stop, next: at, span };
-      }
+/** A record that was read, or why not, and up to where it was looked at: of a record, to behind its line end. */
+type Extent =
+  | { cells: string[]; span: number; seen: number }
+  | { why: 'incomplete' | 'bad-quote' | 'cell-count'; seen: number };
+
+/**
+ * Reads one record that holds a quote.
+ * @param limit where it ends at the latest
+ * @param whole nothing behind `limit` can complete it
+ */
+function readQuoted(text: string, from: number, limit: number, whole: boolean, dialect: CsvDialect): Extent {
+  const { delimiter, newline } = dialect;
+  const cells: string[] = [];
+  let span = 1;
+  for (let at = from; ; ) {
+    if (cells.length === CELLS_MAX) return { why: 'cell-count', seen: at };
+    let stop = skipSpaces(text, at, limit);
+    if (stop < limit && text[stop] === '"') {
+      const close = closingQuote(text, stop + 1, limit);
+      if (close < 0) return { why: 'incomplete', seen: limit };
+      const inside = text.slice(stop + 1, close);
+      span += inside.split(newline).length - 1;
+      cells.push(inside.replaceAll('""', '"'));
+      stop = skipSpaces(text, close + 1, limit);
+      if (stop < limit && text[stop] === '\r' && newline === '\n') stop++;
+      if (stop < limit && text[stop] !== delimiter && text[stop] !== newline) return { why: 'bad-quote', seen: stop };
+    } else {
+      stop = at;
+      while (stop < limit && text[stop] !== delimiter && text[stop] !== newline) stop++;
+      const cellEnds = stop < limit && text[stop] === delimiter;
+      cells.push(cellEnds ? text.slice(at, stop) : withoutReturn(text, at, stop));
     }
-  }
-
-  private failure(why: Failure['why'], from: number, seen: number): Failure {
-    this.meter.spend(seen - from);
-    return { why, seen };
+    // At the limit only the end of the file, or a line end right here, completes it.
+    if (stop >= limit && !(stop === text.length ? whole : text[stop] === newline)) {
+      return { why: 'incomplete', seen: limit };
+    }
+    at = Math.min(stop + 1, text.length);
+    if (stop >= limit || text[stop] === newline) return { cells, span, seen: at };
   }
 }
 

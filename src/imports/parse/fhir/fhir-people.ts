@@ -1,110 +1,154 @@
+import type { PersonKind } from '../../../people/model/person.js';
 import {
-  DEFAULT_LIMITS,
-  FHIR_COLUMNS,
-  type FileSummary,
-  type ReadEvent,
+  type LinkReference,
   type ReadOptions,
   type ReadRow,
   type RejectedRow,
-  rawText,
+  type ResourceReference,
+  rawRow,
 } from '../row/import-row.js';
-import { isJsonObject, type JsonObject, parseObject, textIn } from '../row/json-object.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { isImportableId } from '../row/validate-person.js';
-import type { ResourceScan } from '../text/resource-scan.js';
-import { linesOf } from '../text/text-lines.js';
-import { UnreadableFile } from '../text/unreadable-file.js';
-import type { WorkMeter } from '../text/work-meter.js';
-import { FhirBundle } from './fhir-bundle.js';
-import { isSupporting, personKindOf, resourceEvents } from './fhir-resource.js';
+import { isImportableId, validatePerson } from '../row/validate-person.js';
+import { type JsonObject, type JsonRecord, parseObject } from '../text/json-records.js';
+import { endOf, fhirPerson, objectsIn, sinceOf, textIn } from './fhir-person.js';
+import { identifierKeys, literalKeys, referenceForm, referenceKey, uriKey } from './reference-key.js';
 
-type FhirOptions = Pick<ReadOptions, 'limits' | 'idSystems' | 'now' | 'whole'>;
-
-const PARTIAL =
-  'This Bundle is one page of a search (it has a link "next"), so that whoever stands on another page would count as missing: send the whole export, or import it without mode=snapshot.';
-
-/** Counts what a FHIR file holds while it is turned into events. */
-class FhirRows {
-  readonly account: FileSummary = { type: 'end', units: 0, header: 0, blank: 0, supporting: 0 };
-
-  private readonly idSystems: readonly string[];
-  readonly limit: number;
-
-  constructor(private readonly options: FhirOptions) {
-    this.idSystems = options.idSystems ?? [];
-    this.limit = (options.limits ?? DEFAULT_LIMITS).row;
-  }
-
-  /** The events of one resource; `undefined` stands for something that is no JSON object. */
-  *resource(line: number, text: string, resource: JsonObject | undefined, fullUrl?: string): Generator<ReadEvent> {
-    const { now } = this.options;
-    const events = resource && resourceEvents(resource, { line, idSystems: this.idSystems, now, fullUrl });
-    if (!resource) return yield this.reject(line, text, rejection('bad-json'));
-    if (!events) return yield this.reject(line, text, rejection('not-a-person'));
-    if (isSupporting(resource.resourceType)) this.account.supporting++;
-    yield* events;
-  }
-
-  /** What is too large to be read: a row only where it may be a person. */
-  *tooLarge(line: number, scan: ResourceScan | undefined): Generator<ReadRow> {
-    if (isSupporting(scan?.resourceType)) {
-      this.account.supporting++;
-      return;
-    }
-    const kind = personKindOf(scan?.resourceType);
-    const known = this.idSystems.length === 0 && isImportableId(scan?.id) ? { externalId: scan.id } : {};
-    const row = this.reject(line, '', rejection('row-too-large', { limit: this.limit }));
-    yield { ...row, ...(kind && { kind, ...known }) };
-  }
-
-  private reject(line: number, text: string, why: Rejection): RejectedRow {
-    return { type: 'row', ok: false, line, span: 1, raw: rawText(text), ...why };
-  }
+interface FhirOptions extends Pick<ReadOptions, 'format' | 'idSystems' | 'now'> {
+  limits: { row: number };
 }
 
-/** The rows and references of FHIR R4 bulk data, one resource on each line. */
-export async function* readFhirLines(
-  source: AsyncIterable<string>,
-  options: FhirOptions,
-  meter: WorkMeter,
-): AsyncGenerator<ReadEvent> {
-  const rows = new FhirRows(options);
-  yield { type: 'columns', columns: [...FHIR_COLUMNS] };
-  for await (const { line, text, scan } of linesOf(source, rows.limit, meter)) {
-    rows.account.units++;
-    if (text === undefined) yield* rows.tooLarge(line, scan);
-    else if (text.trim() === '') rows.account.blank++;
-    else yield* rows.resource(line, text, parseObject(text));
-  }
-  yield rows.account;
+type FhirEvent = ReadRow | ResourceReference;
+
+const KINDS = new Map<unknown, PersonKind>([
+  ['Practitioner', 'provider'],
+  ['Patient', 'client'],
+]);
+
+/** Any type of FHIR resource that can stand in a file. */
+function isResourceType(type: unknown): boolean {
+  return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type) && type !== 'Bundle';
+}
+
+function rejected(line: number, text: string, why: Rejection): RejectedRow {
+  return { type: 'row', ok: false, line, span: 1, raw: rawRow(text), ...why };
 }
 
 /**
- * The rows and references of a FHIR R4 Bundle; a row's line is the one on which its entry begins.
- * @throws UnreadableFile when it is no Bundle or its JSON is broken outside its entries
+ * What one FHIR R4 resource says, on a line of its own or in an entry of a Bundle: a row for a Practitioner or Patient
+ * with the keys that mean them, references for a PractitionerRole, CareTeam or Encounter, nothing for other resources.
  */
-export async function* readFhirBundle(
-  source: AsyncIterable<string>,
-  options: FhirOptions,
-  meter: WorkMeter,
-): AsyncGenerator<ReadEvent> {
-  const rows = new FhirRows(options);
-  const bundle = new FhirBundle(rows.limit);
-  yield { type: 'columns', columns: [...FHIR_COLUMNS] };
-  for await (const piece of source) {
-    meter.spend(piece.length);
-    for (const { line, text, scan } of bundle.push(piece)) {
-      rows.account.units++;
-      if (text === undefined) {
-        yield* rows.tooLarge(line, scan);
-        continue;
-      }
-      const entry = parseObject(text);
-      const resource = entry && (isJsonObject(entry.resource) ? entry.resource : {});
-      yield* rows.resource(line, text, resource, textIn(entry?.fullUrl));
-    }
-  }
-  bundle.end();
-  if (options.whole && bundle.hasNext) throw new UnreadableFile('partial-bundle', 1, PARTIAL);
-  yield rows.account;
+export function fhirEvents(record: JsonRecord, options: FhirOptions): Iterable<FhirEvent> {
+  const { line, text } = record;
+  if (text === undefined) return tooLarge(record, options);
+  const parsed = parseObject(text);
+  if (!parsed) return [rejected(line, text, rejection('bad-json'))];
+  const isEntry = options.format === 'fhir-json';
+  const resource = isEntry ? objectsIn([parsed.resource])[0] : parsed;
+  const type = resource?.resourceType;
+  if (!resource || !isResourceType(type)) return [rejected(line, text, rejection('not-a-person'))];
+  const fullUrl = isEntry ? textIn(parsed.fullUrl) : undefined;
+  const kind = KINDS.get(type);
+  if (kind) return personEvents(kind, resource, line, fullUrl, options);
+  if (type === 'PractitionerRole') return roleReferences(resource, fullUrl);
+  if (type === 'CareTeam') return careTeamLinks(resource);
+  return type === 'Encounter' ? encounterLinks(resource) : [];
+}
+
+/** What is too large to be read is a row only where it may be a person. */
+function tooLarge({ line, resourceType, id }: JsonRecord, { idSystems = [], limits }: FhirOptions): RejectedRow[] {
+  const kind = KINDS.get(resourceType);
+  if (!kind && isResourceType(resourceType)) return [];
+  const row = rejected(line, '', rejection('row-too-large', { limit: limits.row }));
+  return [
+    { ...row, ...(kind && { kind }), ...(kind && idSystems.length === 0 && isImportableId(id) && { externalId: id }) },
+  ];
+}
+
+function* personEvents(
+  kind: PersonKind,
+  resource: JsonObject,
+  line: number,
+  fullUrl: string | undefined,
+  { idSystems = [], now }: FhirOptions,
+): Generator<FhirEvent> {
+  const { unsplit, ...candidate } = fhirPerson(kind, resource, idSystems, now);
+  const { externalId, email, firstName, lastName = unsplit } = candidate;
+  const fault = ownFault(resource, unsplit);
+  const validated = fault ? { rejection: fault } : validatePerson(candidate);
+  // What could be read, for the file of rejected rows; the providers come from the links.
+  const raw = rawRow([kind, ...[externalId, email, firstName, lastName].map((field) => field ?? ''), '']);
+  const known = isImportableId(externalId) ? { externalId } : undefined;
+  if ('person' in validated) yield { type: 'row', line, span: 1, raw, ok: true, person: validated.person };
+  else yield { ...rejected(line, '', validated.rejection), raw, kind, ...known };
+
+  // A rejected person is meant by references, too, as long as the external id is one.
+  if (!known) return;
+  const keys = ownKeys(kind, kind === 'provider' ? 'Practitioner' : 'Patient', resource, fullUrl);
+  for (const key of keys) yield { type: 'alias', kind, key, ...known };
+  const [clientKey] = keys;
+  if (kind === 'provider' || !clientKey) return;
+  const practitioners = objectsIn(resource.generalPractitioner);
+  yield* practitioners.flatMap((reference, position) => link(clientKey, 1, reference, position));
+}
+
+/** What is wrong with a person's resource that no check of its fields shows. */
+function ownFault(resource: JsonObject, unsplit: string | undefined): Rejection | undefined {
+  // The record lives on in another one, so that it is no second person.
+  if (objectsIn(resource.link).some(({ type }) => type === 'replaced-by')) return rejection('merged-record');
+  return unsplit === undefined ? undefined : rejection('unsplit-name', { field: 'firstName' });
+}
+
+/** Every key under which references may mean this resource. */
+function ownKeys(kind: PersonKind, type: string, resource: JsonObject, fullUrl: string | undefined): string[] {
+  const id = textIn(resource.id);
+  const urlKey = fullUrl && uriKey(kind, fullUrl);
+  const keys = [...(id ? literalKeys(kind, type, id) : []), ...(urlKey ? [urlKey] : [])];
+  return [...new Set([...keys, ...identifierKeys(kind, resource.identifier)])];
+}
+
+/** Who fills a PractitionerRole, under each of the role's keys; nobody when it is not active any more. */
+function roleReferences(role: JsonObject, fullUrl: string | undefined): FhirEvent[] {
+  const practitionerKey = referenceKey('provider', role.practitioner);
+  if (!practitionerKey || role.active === false) return [];
+  const keys = ownKeys('provider', 'PractitionerRole', role, fullUrl).filter((key) => key !== practitionerKey);
+  const ends = endOf(role.period);
+  return keys.map((key) => ({ type: 'role', key, practitionerKey, ...(ends && { ends }) }));
+}
+
+function link(
+  clientKey: string,
+  rank: LinkReference['rank'],
+  reference: unknown,
+  position: number,
+  at?: Date,
+  ends?: Date,
+): LinkReference[] {
+  const providerKey = referenceKey('provider', reference);
+  if (!providerKey) return [];
+  const when = { ...(at && { at }), ...(ends && { ends }) };
+  return [{ type: 'link', clientKey, providerKey, form: referenceForm(reference), rank, position, ...when }];
+}
+
+/**
+ * The providers that a CareTeam names for its subject: a team that is active, or says nothing of it. Its members, or
+ * itself, may have ended: the date that decides follows from the whole import.
+ */
+function careTeamLinks(team: JsonObject): LinkReference[] {
+  const clientKey = referenceKey('client', team.subject);
+  if (!clientKey || ![undefined, 'active'].includes(textIn(team.status))) return [];
+  return objectsIn(team.participant).flatMap(({ period, member }, position) =>
+    link(clientKey, 2, member, position, sinceOf(period, team.period), endOf(period, team.period)),
+  );
+}
+
+/** Statuses of an Encounter under which it says nothing about who treats whom. */
+const VOID: readonly (string | undefined)[] = ['entered-in-error', 'proposed', 'cancelled'];
+
+/** The providers that an Encounter names for its subject; relatives are none. */
+function encounterLinks(encounter: JsonObject): LinkReference[] {
+  const clientKey = referenceKey('client', encounter.subject);
+  if (!clientKey || VOID.includes(textIn(encounter.status))) return [];
+  return objectsIn(encounter.participant).flatMap(({ period, individual }, position) =>
+    link(clientKey, 3, individual, position, sinceOf(period, encounter.period)),
+  );
 }

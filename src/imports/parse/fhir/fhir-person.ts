@@ -1,39 +1,111 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import { type JsonObject, objectsIn, textIn } from '../row/json-object.js';
 import type { PersonCandidate } from '../row/validate-person.js';
-import { hasEnded, isCurrent } from './fhir-period.js';
+import { isJsonObject, type JsonObject } from '../text/json-records.js';
+
+/** Items of a list that are looked at: no person has so many names, identifiers or providers. */
+const ITEMS_MAX = 1_000;
+
+/** The objects of a list, as far as it is looked at; nothing where there is no list. */
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.slice(0, ITEMS_MAX).filter(isJsonObject) : [];
+}
+
+/** A string without blanks at its ends; undefined when it is empty or no string. */
+export function textIn(value: unknown): string | undefined {
+  return (typeof value === 'string' && value.trim()) || undefined;
+}
+
+/** FHIR dateTime, also 2019 or 2019-03, as far as its year has four digits and is one of the common era. */
+const DATE_TIME = /^(?!0000)\d{4}(?:-(\d\d)(?:-(\d\d)(T.{1,40})?)?)?$/;
+
+/** When a moment begins, and where it is a year, month or day, when that is over. */
+function moment(value: unknown): { begins: Date; over: Date } | undefined {
+  const [text, month, day, time] = DATE_TIME.exec(textIn(value) ?? '') ?? [];
+  const begins = new Date(text ?? Number.NaN);
+  if (Number.isNaN(begins.getTime())) return undefined;
+  if (time !== undefined) return { begins, over: begins };
+  const over = new Date(begins);
+  if (day !== undefined) over.setUTCDate(over.getUTCDate() + 1);
+  else if (month !== undefined) over.setUTCMonth(over.getUTCMonth() + 1);
+  else over.setUTCFullYear(over.getUTCFullYear() + 1);
+  return { begins, over };
+}
+
+/** When the first of these periods that says so begins, or else ended. */
+export function sinceOf(...periods: unknown[]): Date | undefined {
+  const dates = periods.filter(isJsonObject).map(({ start, end }) => (moment(start) ?? moment(end))?.begins);
+  return dates.find((date) => date !== undefined);
+}
+
+/** When the first of these periods to end is over; undefined while none says so. */
+export function endOf(...periods: unknown[]): Date | undefined {
+  const ends = periods.filter(isJsonObject).flatMap(({ end }) => moment(end)?.over ?? []);
+  return ends.sort((a, b) => a.getTime() - b.getTime())[0];
+}
+
+/** Whether something holds now; what says nothing does. */
+function isCurrent(period: unknown, now: Date): boolean {
+  return !hasEnded(period, now) && !(isJsonObject(period) && (moment(period.start)?.begins ?? now) > now);
+}
+
+function hasEnded(period: unknown, now: Date): boolean {
+  return (endOf(period) ?? Number.POSITIVE_INFINITY) <= now;
+}
 
 /** HumanName.use, best first; a name without a use stands behind `usual`. */
 const NAME_USES = ['official', 'usual', undefined, 'temp', 'nickname', 'anonymous', 'old', 'maiden'];
 
+/** ContactPoint.use, best first: a provider is reached at work, a client at home. */
+const EMAIL_USES = {
+  provider: ['work', undefined, 'home', 'mobile', 'temp'],
+  client: ['home', undefined, 'mobile', 'work', 'temp'],
+};
+
+/** Place of a use in an order; one that it does not know comes last. */
+function place(use: unknown, order: readonly (string | undefined)[]): number {
+  const index = order.indexOf(textIn(use));
+  return index < 0 ? order.length : index;
+}
+
 /** Titles before a written name, and what stands behind it, without their dots. */
-const TITLES = ['dr', 'mr', 'mrs', 'ms', 'miss', 'mx', 'prof', 'professor', 'rev', 'sir', 'dame', 'fr', 'sr', 'br'];
+const TITLES = 'dr mr mrs ms miss mx prof professor rev sir dame fr sr br'.split(' ');
 const SUFFIXES = [
-  ...[
-    'jr',
-    'sr',
-    'ii',
-    'iii',
-    'iv',
-    'md',
-    'do',
-    'phd',
-    'psyd',
-    'edd',
-    'dds',
-    'dmd',
-    'dnp',
-    'rn',
-    'np',
-    'aprn',
-    'pmhnp',
-  ],
-  ...['pa', 'pac', 'lcsw', 'lmft', 'lmhc', 'lpc', 'lpcc', 'lcpc', 'licsw', 'lmsw', 'msw', 'mft', 'ma', 'ms', 'med'],
-  ...['ba', 'bs', 'bcba', 'mph', 'mba', 'facp', 'esq', 'ot', 'otr', 'slp', 'pt', 'dpt'],
-];
+  'jr sr ii iii iv md do phd psyd edd dds dmd dnp rn np aprn pmhnp pa pac lcsw lmft lmhc lpc lpcc lcpc licsw lmsw msw',
+  'mft ma ms med ba bs bcba mph mba facp esq ot otr slp pt dpt',
+].flatMap((some) => some.split(' '));
 
 /** Characters of a written name that are looked at. */
 const TEXT_MAX = 500;
+
+function bare(word: string): string {
+  return word.replaceAll('.', '').toLowerCase();
+}
+
+/** `MD`, `Ph.D.`: what is no name, or need not be one. */
+function isSuffix(word: string): boolean {
+  return SUFFIXES.includes(bare(word));
+}
+
+/** The words of a name without titles and suffixes. */
+function nameWords(text: string, known: ReadonlySet<string>): string[] {
+  const words = text.split(/\s+/).filter((word) => word !== '' && !known.has(word));
+  while (TITLES.includes(bare(words[0] ?? ''))) words.shift();
+  while (words.length > 1 && isSuffix(words.at(-1) ?? '')) words.pop();
+  return words;
+}
+
+/**
+ * First and last name out of a written name, where only one reading is possible: two words (`Dr. Ada Osei`), or one on
+ * each side of a comma (`Osei, Ada`). With more words a middle name can't be told from a second last name.
+ */
+function splitText(text: string, known: ReadonlySet<string>): { firstName?: string; lastName?: string } | undefined {
+  const parts = text.split(',').map((part) => nameWords(part, known));
+  const names = parts.filter((words, at) => at === 0 || !words.every(isSuffix));
+  const [before = [], behind] = names;
+  if (!behind) return before.length === 2 ? { firstName: before[0], lastName: before[1] } : undefined;
+  const isPlain = names.length === 2 && parts.length === 2 && before.length === 1 && behind.length === 1;
+  return isPlain ? { firstName: behind[0], lastName: before[0] } : undefined;
+}
 
 /** What a HumanName holds; `unsplit`: it has text only, of which first and last name can't be told apart safely. */
 interface FhirName {
@@ -42,109 +114,56 @@ interface FhirName {
   unsplit?: string;
 }
 
-function bare(word: string): string {
-  return word.replaceAll('.', '').toLowerCase();
-}
-
-/** The words of a name without titles and suffixes. */
-function nameWords(text: string, known: ReadonlySet<string>): string[] {
-  const words = text.split(/\s+/).filter((word) => word !== '' && !known.has(word));
-  while (words.length > 0 && TITLES.includes(bare(words[0] ?? ''))) words.shift();
-  while (words.length > 1 && isSuffix(words.at(-1) ?? '')) words.pop();
-  return words;
-}
-
-/** `MD`, `Ph.D.`: what is no name, or need not be one. */
-function isSuffix(word: string): boolean {
-  return SUFFIXES.includes(bare(word));
-}
-
-/**
- * First and last name out of a written name, where only one reading is possible: two words (`Dr. Ada Osei`), or one on
- * each side of a comma (`Osei, Ada`). With more words a middle name can't be told from a second last name.
- */
-function splitText(text: string, known: ReadonlySet<string>): { first: string; last: string } | undefined {
-  const parts = text
-    .slice(0, TEXT_MAX)
-    .split(',')
-    .map((part) => nameWords(part, known));
-  const names = parts.filter((words, at) => at === 0 || !words.every(isSuffix));
-  const [before = [], behind, more] = names;
-  if (more) return undefined;
-  if (!behind) return before.length === 2 ? { first: before[0] ?? '', last: before[1] ?? '' } : undefined;
-  const isPlain = before.length === 1 && behind.length === 1 && names.length === parts.length;
-  return isPlain ? { first: behind[0] ?? '', last: before[0] ?? '' } : undefined;
-}
-
 /** The name that a person has now, the best by its use. */
 function fhirName(resource: JsonObject, now: Date): FhirName {
-  const place = (name: JsonObject) => {
-    const use = NAME_USES.indexOf(textIn(name.use));
-    return (isCurrent(name.period, now) ? 0 : 100) + (use < 0 ? NAME_USES.length : use);
-  };
-  const [name] = objectsIn(resource.name).sort((a, b) => place(a) - place(b));
+  const rank = ({ period, use }: JsonObject) => (isCurrent(period, now) ? 0 : 100) + place(use, NAME_USES);
+  const [name] = objectsIn(resource.name).sort((a, b) => rank(a) - rank(b));
   if (!name) return {};
   const firstName = Array.isArray(name.given) ? name.given.map(textIn).find((part) => part !== undefined) : undefined;
   const lastName = textIn(name.family);
-  const text = textIn(name.text);
+  const text = textIn(name.text)?.slice(0, TEXT_MAX);
   if (!text || (firstName && lastName)) return { firstName, lastName };
   const known = new Set([name.prefix, name.suffix].flat().flatMap((word) => textIn(word)?.split(/\s+/) ?? []));
-  if (lastName) return { firstName: firstBefore(text, lastName, known), lastName };
+  if (lastName) {
+    // The first word before the last name, of a text that ends with it.
+    return {
+      firstName: text.endsWith(lastName) ? nameWords(text.slice(0, -lastName.length), known)[0] : undefined,
+      lastName,
+    };
+  }
   const written = splitText(text, known);
-  if (firstName) return { firstName, lastName: written?.first === firstName ? written.last : undefined };
-  return written ? { firstName: written.first, lastName: written.last } : { unsplit: text.slice(0, TEXT_MAX) };
-}
-
-/** The first word before the last name; undefined for a text that does not end with it. */
-function firstBefore(text: string, lastName: string, known: ReadonlySet<string>): string | undefined {
-  return text.endsWith(lastName) ? nameWords(text.slice(0, -lastName.length), known)[0] : undefined;
-}
-
-/** ContactPoint.use, best first: a provider is reached at work, a client at home. */
-const EMAIL_USES: Record<PersonKind, (string | undefined)[]> = {
-  provider: ['work', undefined, 'home', 'mobile', 'temp'],
-  client: ['home', undefined, 'mobile', 'work', 'temp'],
-};
-
-function place(use: unknown, order: (string | undefined)[]): number {
-  const index = order.indexOf(textIn(use));
-  return index < 0 ? order.length : index;
+  if (firstName) return { firstName, lastName: written?.firstName === firstName ? written.lastName : undefined };
+  return written ?? { unsplit: text };
 }
 
 /** The best email that is in use: an old or ended address may be another person's by now. */
 function bestEmail(resource: JsonObject, kind: PersonKind, now: Date): string | undefined {
-  const rank = (point: JsonObject) => (typeof point.rank === 'number' ? point.rank : Number.POSITIVE_INFINITY);
-  const later = (point: JsonObject) => Number(!isCurrent(point.period, now));
-  const order = EMAIL_USES[kind];
+  const ranks = ({ period, rank, use }: JsonObject) => [
+    isCurrent(period, now) ? 0 : 1,
+    typeof rank === 'number' ? rank : Number.MAX_VALUE,
+    place(use, EMAIL_USES[kind]),
+  ];
   const [best] = objectsIn(resource.telecom)
-    .filter((point) => point.system === 'email' && point.use !== 'old' && textIn(point.value))
-    .filter((point) => !hasEnded(point.period, now))
-    .sort(
-      (a, b) =>
-        later(a) - later(b) || (rank(a) === rank(b) ? place(a.use, order) - place(b.use, order) : rank(a) - rank(b)),
-    );
+    .filter(({ system, use, value }) => system === 'email' && use !== 'old' && textIn(value))
+    .filter(({ period }) => !hasEnded(period, now))
+    .map((point) => ({ value: point.value, ranks: ranks(point) }))
+    .sort((a, b) => a.ranks.map((rank, at) => rank - (b.ranks[at] ?? 0)).find((difference) => difference !== 0) ?? 0);
   return textIn(best?.value);
 }
 
 /** The value of the first of these systems that a resource has; a current one before others, then an official one. */
 function identifierOf(resource: JsonObject, systems: readonly string[], now: Date): string | undefined {
-  const identifiers = objectsIn(resource.identifier).filter(({ use }) => use !== 'old');
-  const later = ({ period, use }: JsonObject) => (isCurrent(period, now) ? 0 : 2) + Number(use !== 'official');
-  for (const wanted of systems) {
-    const [best] = identifiers
-      .filter(({ system, value }) => textIn(system) === wanted && textIn(value))
-      .sort((a, b) => later(a) - later(b));
-    if (best) return textIn(best.value);
-  }
-  return undefined;
+  const rank = ({ period, use }: JsonObject) => (isCurrent(period, now) ? 0 : 2) + Number(use !== 'official');
+  const identifiers = objectsIn(resource.identifier)
+    .filter(({ use, value }) => use !== 'old' && textIn(value))
+    .sort((a, b) => rank(a) - rank(b));
+  const found = systems.map((wanted) => identifiers.find(({ system }) => textIn(system) === wanted));
+  return textIn(found.find((identifier) => identifier !== undefined)?.value);
 }
 
-/** A person as a resource says it, and its name's text where that is all there is. */
-type FhirCandidate = PersonCandidate & Pick<FhirName, 'unsplit'>;
-
 /**
- * A FHIR R4 Practitioner or Patient as a person. Inactive and deceased people are people: their records are still
- * theirs, and leaving them out would make a snapshot delete them.
+ * A FHIR R4 Practitioner or Patient as a person, and its name's text where that is all there is of it. Inactive and
+ * deceased people are people: their records are still theirs, and leaving them out would make a snapshot delete them.
  * @param idSystems identifier systems that give the external id; none: the resource's id
  * @param now of names, emails and identifiers, those that hold now count first
  */
@@ -153,12 +172,7 @@ export function fhirPerson(
   resource: JsonObject,
   idSystems: readonly string[],
   now: Date,
-): FhirCandidate {
+): PersonCandidate & FhirName {
   const externalId = idSystems.length > 0 ? identifierOf(resource, idSystems, now) : textIn(resource.id);
   return { kind, externalId, email: bestEmail(resource, kind, now), ...fhirName(resource, now) };
-}
-
-/** Whether a Patient's record lives on in another one (Patient.link), so that it is no second person. */
-export function isReplaced(resource: JsonObject): boolean {
-  return objectsIn(resource.link).some(({ type }) => type === 'replaced-by');
 }

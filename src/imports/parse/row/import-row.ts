@@ -24,7 +24,7 @@ interface Row {
   line: number;
   /** Physical lines that the row covers; of a Bundle: entries, that is 1. */
   span: number;
-  /** The row as it was, for storing sealed and for the file of rejected rows: see `raw-row.ts`. */
+  /** The row as it was, for storing sealed and for the file of rejected rows: see `rawRow`. */
   raw: string;
 }
 
@@ -34,7 +34,7 @@ export type RejectedRow = Row & { ok: false; kind?: PersonKind; externalId?: str
 export type ReadRow = AcceptedRow | RejectedRow;
 
 /** The file's own columns in their order, before its first row. */
-export interface FileColumns {
+interface FileColumns {
   type: 'columns';
   columns: string[];
   /** Those from which nothing is read, as far as their names may be shown. */
@@ -43,25 +43,16 @@ export interface FileColumns {
   areRejects?: boolean;
 }
 
-/** A key (see `reference-key.ts`) under which references may mean this person. */
-export interface AliasReference {
-  type: 'alias';
-  kind: PersonKind;
-  key: string;
-  externalId: string;
-}
-
-/** A key of a PractitionerRole, and the key of the practitioner who fills it. */
-export interface RoleReference {
-  type: 'role';
-  key: string;
-  practitionerKey: string;
-  /** When it is over, where that is known. */
-  ends?: Date;
-}
-
 /** How a reference is written: shown where it can't be resolved, since it holds nothing personal. */
 export type ReferenceForm = 'Practitioner/…' | 'PractitionerRole/…' | 'urn:uuid:…' | 'urn:oid:…' | 'identifier';
+
+/** What a FHIR resource says beside the people; keys are those of `reference-key.ts`. */
+export type ResourceReference =
+  /** A key under which references may mean this person. */
+  | { type: 'alias'; kind: PersonKind; key: string; externalId: string }
+  /** A key of a PractitionerRole, the key of the practitioner who fills it, and when that is over, where it is known. */
+  | { type: 'role'; key: string; practitionerKey: string; ends?: Date }
+  | LinkReference;
 
 /** A client's provider, as one resource names them. */
 export interface LinkReference {
@@ -70,40 +61,15 @@ export interface LinkReference {
   providerKey: string;
   /** 1: generalPractitioner, 2: CareTeam, 3: Encounter. */
   rank: 1 | 2 | 3;
-  /** How the provider is referred to. */
   form: ReferenceForm;
-  /** Since when, where that is known. */
+  /** Since when, and when it is over, where that is known. */
   at?: Date;
-  /** When it is over, where that is known. */
   ends?: Date;
   /** Place in its own resource, from 0. */
   position: number;
 }
 
-export type ResourceReference = AliasReference | RoleReference | LinkReference;
-
-/**
- * The account of a file that was read to its end, in units: physical lines, of a Bundle its entries. Every unit is one
- * of these: `header + blank + supporting + (the sum of all rows' span) = units`.
- */
-export interface FileSummary {
-  type: 'end';
-  units: number;
-  header: number;
-  blank: number;
-  /** Resources that are not people: roles, care teams, encounters, and those that an import has no use for. */
-  supporting: number;
-}
-
-export type ReadEvent = FileColumns | ReadRow | ResourceReference | FileSummary;
-
-/** Sizes in characters (UTF-16 units). */
-export interface ReadLimits {
-  row: number;
-  cell: number;
-}
-
-export const DEFAULT_LIMITS: ReadLimits = { row: 1024 * 1024, cell: 64 * 1024 };
+export type ReadEvent = FileColumns | ReadRow | ResourceReference;
 
 export type ImportKind = 'providers' | 'clients' | 'fhir';
 export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';
@@ -111,7 +77,8 @@ export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';
 export interface ReadOptions {
   format: ImportFormat;
   kind: ImportKind;
-  limits?: ReadLimits;
+  /** Sizes in characters (UTF-16 units). */
+  limits?: { row: number; cell: number };
   /** Identifier systems of which a FHIR resource's external id is the value, the first that it has; else its id. */
   idSystems?: readonly string[];
   /** The present: of names, emails and identifiers those that hold now count first. */
@@ -122,15 +89,10 @@ export interface ReadOptions {
 
 /**
  * A row as it was, in one string: a JSON list of its cells in the order of the file's columns, or a JSON string of its
- * text where no cells could be told apart (broken JSON, broken quotes).
+ * text where no cells could be told apart; nothing where it was too large to keep.
  */
-export function rawCells(cells: readonly string[]): string {
-  return JSON.stringify(cells);
-}
-
-/** The raw form of a row that has no cells: its text, or nothing where it was too large to keep. */
-export function rawText(text: string): string {
-  return JSON.stringify(text);
+export function rawRow(row: readonly string[] | string): string {
+  return JSON.stringify(row);
 }
 
 /** The cells of a raw row, or its text. Throws SyntaxError on what is neither. */

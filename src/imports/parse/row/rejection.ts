@@ -1,4 +1,4 @@
-import { EMAIL_MAX, EXTERNAL_ID_MAX, NAME_MAX, PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 
 /** What a hint may say beside the rule itself. None of it is taken from a cell. */
 interface Detail {
@@ -8,14 +8,6 @@ interface Detail {
   found: number;
 }
 
-const LENGTHS: Record<string, number> = {
-  externalId: EXTERNAL_ID_MAX,
-  firstName: NAME_MAX,
-  lastName: NAME_MAX,
-  email: EMAIL_MAX,
-  providers: EXTERNAL_ID_MAX,
-};
-
 const HINTS = {
   'missing-field': ({ field }) => `${field} is empty: fill it in.`,
   'bad-email': () => 'email is not an address: write it as name@example.org, without spaces.',
@@ -23,7 +15,7 @@ const HINTS = {
   'invisible-character': ({ field }) =>
     `${field} holds an invisible character, such as a zero-width space: type it anew.`,
   'bad-id': ({ field }) => `${field} begins or ends with a space: remove it.`,
-  'too-long': ({ field }) => `${field} is longer than ${LENGTHS[field]} characters: shorten it.`,
+  'too-long': ({ field, limit }) => `${field} is longer than ${limit} characters: shorten it.`,
   'too-many-providers': () => `providers names more than ${PROVIDERS_MAX} providers: shorten the list.`,
   'wrong-type': ({ field, expected }) => `${field} must be ${expected}.`,
   'unknown-field': ({ field, expected }) => `${field || 'A field'} is not known here: use only ${expected}.`,
@@ -47,29 +39,9 @@ const HINTS = {
     `The provider is referred to (${expected}), and the reference leads to nobody who is known: import practitioners and roles first or together, or give the import a default provider.`,
 } satisfies Record<string, (detail: Detail) => string>;
 
-/** Why a row is not imported. */
-type RejectCode = keyof typeof HINTS;
-
-/** What is decided by who is known when the import is planned: the same row may be right another time. */
-const OF_THE_PLAN: readonly string[] = [
-  'no-provider',
-  'unknown-provider',
-  'unresolved-provider',
-] satisfies RejectCode[];
-
-/** Whether a row that was rejected for this stays wrong until it is changed. */
-export function isStuckCode(code: string): code is RejectCode {
-  return Object.hasOwn(HINTS, code) && !OF_THE_PLAN.includes(code);
-}
-
-/** A rejected row came back as it was. */
-export function unchangedRejection(code: RejectCode): Rejection {
-  return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
-}
-
 /** What is wrong with one row, where, and how to mend it; never holds personal data. */
 export interface Rejection {
-  code: RejectCode;
+  code: keyof typeof HINTS;
   field?: string;
   hint: string;
 }
@@ -78,7 +50,53 @@ export interface Rejection {
  * A rejection with its hint.
  * @param detail `field` as the import spells it; `limit` in characters; `expected` in words; `found` as a count
  */
-export function rejection(code: RejectCode, detail: Partial<Detail> = {}): Rejection {
+export function rejection(code: keyof typeof HINTS, detail: Partial<Detail> = {}): Rejection {
   const hint = HINTS[code]({ field: '', limit: 0, expected: '', found: 0, ...detail });
   return detail.field ? { code, field: detail.field, hint } : { code, hint };
+}
+
+/**
+ * Why a row that was rejected for `code` and came back unchanged is rejected again; undefined where it may be right now,
+ * as it was decided by who was known when the import was planned.
+ */
+export function unchangedRejection(code: string): Rejection | undefined {
+  if (!isCode(code) || ['no-provider', 'unknown-provider', 'unresolved-provider'].includes(code)) return undefined;
+  return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
+}
+
+function isCode(code: string): code is keyof typeof HINTS {
+  return Object.hasOwn(HINTS, code);
+}
+
+/** Why no row of a file can be trusted. */
+type UnreadableCode =
+  | 'not-utf8'
+  | 'not-text'
+  | 'empty-file'
+  | 'bad-header'
+  | 'missing-column'
+  | 'duplicate-column'
+  | 'wrong-kind'
+  | 'bad-json'
+  | 'not-a-bundle'
+  | 'partial-bundle';
+
+/**
+ * The file as a whole is refused: rows that were read before count for nothing. A single bad row is never a reason.
+ * The message holds no cell of the file; names of header columns may appear in it.
+ */
+export class UnreadableFile extends Error {
+  /**
+   * @param code stable, for programs
+   * @param line the physical line, from 1, that shows the fault
+   * @param hint one sentence or two: what is wrong and how to mend it
+   */
+  constructor(
+    readonly code: UnreadableCode,
+    readonly line: number,
+    readonly hint: string,
+  ) {
+    super(`The file cannot be read (line ${line}): ${hint}`);
+    this.name = 'UnreadableFile';
+  }
 }

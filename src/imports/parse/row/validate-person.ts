@@ -11,63 +11,45 @@ import {
 import type { ImportedPerson } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
-/** What a row says about a person, in text, before any rule was applied. */
-export interface PersonCandidate {
-  kind: PersonKind;
-  externalId?: string;
-  email?: string;
-  firstName?: string;
-  lastName?: string;
-  /** Undefined: not part of this source (in FHIR, links name them). */
-  providers?: string[];
-}
+/** What a row says about a person, in text, before any rule was applied; `providers` only where the source names them. */
+export type PersonCandidate = { kind: PersonKind } & { [Field in keyof ImportedPerson]?: ImportedPerson[Field] };
 
 export type Validated = { person: ImportedPerson } | { rejection: Rejection };
-
-const LONE_SURROGATE = /\p{Cs}/u;
-const CONTROL = /\p{Cc}/u;
 
 /** Zero-width and other invisible characters, by which two ids look alike and are not. */
 const INVISIBLE = /\p{Cf}/u;
 
-/** Whether a text can be stored and sent: whole Unicode characters only (JSON's \ud800 is none). */
-function isWhole(text: string): boolean {
-  return !LONE_SURROGATE.test(text);
-}
-
-/** An external id that may be stored and shown; the same rule as at the HTTP edge, and whole Unicode. */
+/** An external id that may be stored and shown: the same rule as at the HTTP edge, and nothing invisible. */
 export function isImportableId(value: unknown): value is string {
-  return isExternalId(value) && isWhole(value) && !INVISIBLE.test(value);
+  return isExternalId(value) && !INVISIBLE.test(value);
 }
 
-function idFault(field: string, id: string | undefined): Rejection | undefined {
-  if (id === undefined || id.trim() === '') return rejection('missing-field', { field });
-  if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field });
-  if (CONTROL.test(id) || !isWhole(id)) return rejection('bad-character', { field });
+function idFault(field: string, id: string): Rejection | undefined {
+  if (id.trim() === '') return rejection('missing-field', { field });
+  if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
+  if (/[\p{Cc}\p{Cs}]/u.test(id)) return rejection('bad-character', { field });
   if (INVISIBLE.test(id)) return rejection('invisible-character', { field });
   return isExternalId(id) ? undefined : rejection('bad-id', { field });
 }
 
 function nameFault(field: string, name: string): Rejection | undefined {
   if (name === '') return rejection('missing-field', { field });
-  if (name.length > NAME_MAX) return rejection('too-long', { field });
-  return isPersonName(name) && isWhole(name) ? undefined : rejection('bad-character', { field });
+  if (name.length > NAME_MAX) return rejection('too-long', { field, limit: NAME_MAX });
+  return isPersonName(name) ? undefined : rejection('bad-character', { field });
 }
 
 function emailFault(kind: PersonKind, email: string): Rejection | undefined {
   const field = 'email';
   if (email === '') return kind === 'provider' ? rejection('missing-field', { field }) : undefined;
-  if (email.length > EMAIL_MAX) return rejection('too-long', { field });
-  return isEmailAddress(email) && isWhole(email) ? undefined : rejection('bad-email', { field });
+  if (email.length > EMAIL_MAX) return rejection('too-long', { field, limit: EMAIL_MAX });
+  return isEmailAddress(email) ? undefined : rejection('bad-email', { field });
 }
 
 function providersFault(providers: readonly string[]): Rejection | undefined {
-  if (providers.length > PROVIDERS_MAX) return rejection('too-many-providers', { field: 'providers' });
-  for (const id of providers) {
-    const fault = idFault('providers', id);
-    if (fault) return fault;
-  }
-  return undefined;
+  const field = 'providers';
+  if (providers.length > PROVIDERS_MAX) return rejection('too-many-providers', { field });
+  const wrong = providers.find((id) => !isImportableId(id));
+  return wrong === undefined ? undefined : idFault(field, wrong);
 }
 
 /** Each once; a list that is too long in any case stays as it is. */
@@ -80,7 +62,7 @@ function distinct(ids: string[]): string[] {
  * taken as it is; a provider needs an email, a client does not (spec, User management); repeated providers count once.
  */
 export function validatePerson(candidate: PersonCandidate): Validated {
-  const { kind, externalId } = candidate;
+  const { kind, externalId = '' } = candidate;
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
   const email = (candidate.email ?? '').trim();
@@ -94,7 +76,7 @@ export function validatePerson(candidate: PersonCandidate): Validated {
     providersFault(providers ?? []);
   if (fault) return { rejection: fault };
 
-  const person: ImportedPerson = { kind, externalId: externalId as string, firstName, lastName };
+  const person: ImportedPerson = { kind, externalId, firstName, lastName };
   if (email !== '') person.email = email;
   if (providers) person.providers = providers;
   return { person };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { inChunks } from '../read-all.spec-support.js';
-import { UnreadableFile } from './unreadable-file.js';
+import { UnreadableFile } from '../row/rejection.js';
 import { utf8Text } from './utf8-text.js';
 
 const SEED = Number(process.env.SEED);

@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { UnreadableFile } from './unreadable-file.js';
+import { UnreadableFile } from '../row/rejection.js';
 
 /** Bytes that are decoded together: few steps for a large file, and each takes no more than a few milliseconds. */
 const PIECE = 8 * 1024;
-
-const NEWLINE = 0x0a;
 
 const SIGNATURES: { bytes: readonly number[]; code: 'not-utf8' | 'not-text'; what: string }[] = [
   { bytes: [0xff, 0xfe], code: 'not-utf8', what: 'is UTF-16 text' },
@@ -16,35 +14,26 @@ const SIGNATURES: { bytes: readonly number[]; code: 'not-utf8' | 'not-text'; wha
 
 /** Joins small chunks and cuts large ones, so that every later step works on pieces of one size. */
 async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let waiting: Buffer[] = [];
-  let size = 0;
+  let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {
-    waiting.push(chunk);
-    size += chunk.length;
-    if (size < PIECE) continue;
-    const whole = waiting.length === 1 ? chunk : Buffer.concat(waiting);
-    for (let at = 0; at < size; at += PIECE) yield whole.subarray(at, at + PIECE);
-    waiting = [];
-    size = 0;
+    rest = Buffer.concat([rest, chunk]);
+    let at = 0;
+    for (; rest.length - at >= PIECE; at += PIECE) yield rest.subarray(at, at + PIECE);
+    rest = rest.subarray(at);
   }
-  if (size > 0) yield Buffer.concat(waiting);
+  if (rest.length > 0) yield rest;
 }
 
-/** The line of the fault in a piece that is not UTF-8, counted from its first one. @param before what was decoded last */
-function faultLine(before: Buffer, piece: Buffer): number {
+/** How many sound lines a piece that is not UTF-8 begins with. @param before the piece that was decoded last */
+function soundLines(before: Buffer, piece: Buffer): number {
   // The piece's first character may begin in the line's last bytes before it, behind the end of an earlier one.
-  const tail = before.subarray(Math.max(before.length - 3, before.lastIndexOf(NEWLINE) + 1));
+  const tail = before.subarray(Math.max(before.length - 3, before.lastIndexOf('\n') + 1));
   const start = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);
-  const bytes = Buffer.concat([tail.subarray(start < 0 ? tail.length : start), piece]);
-  let line = 1;
-  for (
-    let from = 0, end = bytes.indexOf(NEWLINE);
-    end >= 0;
-    from = end + 1, end = bytes.indexOf(NEWLINE, from), line++
-  ) {
-    if (!isUtf8(bytes.subarray(from, end))) break;
-  }
-  return line;
+  const text = Buffer.concat([start < 0 ? Buffer.alloc(0) : tail.subarray(start), piece]).toString('latin1');
+  return Math.max(
+    0,
+    text.split('\n').findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))),
+  );
 }
 
 function refuseOtherFormats(bytes: Buffer): void {
@@ -63,20 +52,20 @@ const HINT =
 export async function* utf8Text(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let before: Buffer = Buffer.alloc(0);
-  let lines = 0;
-  const decode = (piece?: Buffer): string => {
+  let lines = 1;
+  const decode = (piece: Buffer, stream: boolean): string => {
     try {
-      return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
+      return decoder.decode(piece, { stream });
     } catch {
-      throw new UnreadableFile('not-utf8', lines + faultLine(before, piece ?? Buffer.alloc(0)), HINT);
+      throw new UnreadableFile('not-utf8', lines + soundLines(before, piece), HINT);
     }
   };
   for await (const piece of pieces(source)) {
     if (before.length === 0) refuseOtherFormats(piece);
-    const text = decode(piece);
+    const text = decode(piece, true);
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
     before = piece;
     yield text;
   }
-  decode();
+  decode(Buffer.alloc(0), false);
 }

@@ -1,6 +1,10 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { ReferenceForm } from './import-row.js';
-import { isJsonObject, objectsIn, textIn } from './json-object.js';
+import type { ReferenceForm } from '../row/import-row.js';
+import { isJsonObject } from '../text/json-records.js';
+import { objectsIn, textIn } from './fhir-person.js';
+
+// Keys are the canonical form of FHIR references: two references mean the same resource when their keys are equal.
+// They may hold identifiers of people: store their fingerprints only.
 
 /** The resources that a reference to a provider, or to a client, may name. */
 const TYPES: Record<PersonKind, readonly string[]> = {
@@ -11,18 +15,10 @@ const TYPES: Record<PersonKind, readonly string[]> = {
 /** Characters of a reference; a longer one means nobody. */
 const URI_MAX = 2_000;
 
-/**
- * Keys are the canonical form of FHIR references: two references mean the same resource when their keys are equal.
- * They may hold identifiers of people: store their fingerprints only.
- */
-function literalKey(kind: PersonKind, type: string, id: string): string {
-  return `${kind}:${type}/${id}`;
-}
-
 /** The keys of a resource by its id: also as `urn:uuid:…`, where a Bundle was cut into lines and its fullUrls are gone. */
 export function literalKeys(kind: PersonKind, type: string, id: string): string[] {
   const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
-  return [literalKey(kind, type, id), ...(isUuid ? [`${kind}:urn:uuid:${id.toLowerCase()}`] : [])];
+  return [`${kind}:${type}/${id}`, ...(isUuid ? [`${kind}:urn:uuid:${id.toLowerCase()}`] : [])];
 }
 
 /** The key of an identifier; `*` as system stands for any. */
@@ -40,7 +36,7 @@ export function knownPersonKeys(kind: PersonKind, externalId: string, idSystems:
 export function identifierKeys(kind: PersonKind, identifiers: unknown): string[] {
   return objectsIn(identifiers).flatMap(({ system, value }) => {
     const text = textIn(value);
-    return text ? [identifierKey(kind, textIn(system), text), identifierKey(kind, '*', text)] : [];
+    return text ? [textIn(system), '*'].map((one) => identifierKey(kind, one, text)) : [];
   });
 }
 
@@ -54,14 +50,14 @@ export function uriKey(kind: PersonKind, uri: string): string | undefined {
   const question = uri.indexOf('?');
   if (question >= 0) return searchKey(kind, uri.slice(0, question), uri.slice(question + 1));
   const [, type, id] = /(?:^|\/)([A-Z][A-Za-z]+)\/([^/?#|\s]+)(?:\/_history\/[^/]+)?$/.exec(uri) ?? [];
-  return type && id && TYPES[kind].includes(type) ? literalKey(kind, type, id) : undefined;
+  return type && id && TYPES[kind].includes(type) ? `${kind}:${type}/${id}` : undefined;
 }
 
 function searchKey(kind: PersonKind, path: string, query: string): string | undefined {
   const type = path.slice(path.lastIndexOf('/') + 1);
-  const wanted = query.split('&').filter((part) => part.startsWith('identifier='));
-  if (!TYPES[kind].includes(type) || wanted.length !== 1) return undefined;
-  const token = decoded(wanted[0]?.slice('identifier='.length) ?? '');
+  const [wanted, another] = query.split('&').filter((part) => part.startsWith('identifier='));
+  if (!TYPES[kind].includes(type) || !wanted || another) return undefined;
+  const token = decoded(wanted.slice('identifier='.length));
   const bar = token.indexOf('|');
   const system = bar < 0 ? '*' : token.slice(0, bar).trim();
   // FHIR R4, Search: in a parameter the characters $ , | \ are escaped by a backslash.
@@ -80,23 +76,21 @@ function decoded(text: string): string {
   }
 }
 
-/** How a reference that has a key is written. */
-export function referenceForm(reference: unknown): ReferenceForm {
-  const uri = isJsonObject(reference) ? (textIn(reference.reference) ?? '') : '';
-  if (uri === '' || uri.startsWith('#') || uri.includes('?')) return 'identifier';
-  const [urn] = /^urn:(?:uuid|oid):/i.exec(uri) ?? [];
-  if (urn) return `${urn.toLowerCase()}…` as ReferenceForm;
-  return uri.includes('PractitionerRole/') ? 'PractitionerRole/…' : 'Practitioner/…';
-}
-
 /** The key of a FHIR Reference: its `reference`, else its `identifier` (a logical reference). */
 export function referenceKey(kind: PersonKind, reference: unknown): string | undefined {
   if (!isJsonObject(reference)) return undefined;
   const uri = textIn(reference.reference);
   if (uri && !uri.startsWith('#')) return uriKey(kind, uri);
-  const type = textIn(reference.type);
-  const { identifier } = reference;
-  const value = isJsonObject(identifier) ? textIn(identifier.value) : undefined;
-  if (!value || !isJsonObject(identifier) || (type && !TYPES[kind].includes(type))) return undefined;
-  return identifierKey(kind, textIn(identifier.system), value);
+  const [type, [identifier]] = [textIn(reference.type), objectsIn([reference.identifier])];
+  const value = textIn(identifier?.value);
+  if (!value || (type && !TYPES[kind].includes(type))) return undefined;
+  return identifierKey(kind, textIn(identifier?.system), value);
+}
+
+/** How a reference that has a key is written. */
+export function referenceForm(reference: unknown): ReferenceForm {
+  const uri = (isJsonObject(reference) && textIn(reference.reference)) || '#';
+  if (uri.startsWith('#') || uri.includes('?')) return 'identifier';
+  if (/^urn:/i.test(uri)) return /^urn:uuid:/i.test(uri) ? 'urn:uuid:…' : 'urn:oid:…';
+  return uri.includes('PractitionerRole/') ? 'PractitionerRole/…' : 'Practitioner/…';
 }
