@@ -6,6 +6,22 @@ import { Vault } from '../../vault/vault.js';
 import type { AcceptedRow, ImportedPerson, RejectedRow, ResourceReference } from '../parse/row/import-row.js';
 import { type RawBlock, RawRowsRepository, type SealedBlock } from './raw-rows.repository.js';
 
+/** The columns of a batch, with the types of their values. */
+type Columns = Record<string, string>;
+
+const CANDIDATE_COLUMNS = {
+  ...{ row_no: 'int', file: 'int', line: 'int', kind: 'person_kind', external_id: 'text' },
+  ...{ providers: 'text', profile_hash: 'bytea' },
+};
+const ROW_COLUMNS = {
+  ...{ ...CANDIDATE_COLUMNS, profile: 'bytea', email_fingerprint: 'bytea', outcome: 'row_outcome' },
+  ...{ planned: 'text', code: 'text', field: 'text', hint: 'text' },
+};
+const REFERENCE_COLUMNS = {
+  ...{ reference_no: 'int', type: 'text', key: 'text', target: 'text', ends: 'timestamptz', kind: 'text' },
+  ...{ rank: 'int', position: 'int', form: 'text', at: 'timestamptz' },
+};
+
 /** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
 interface RowPlace {
   rowNo: number;
@@ -41,40 +57,37 @@ export class StagingRepository {
 
   /** Equal profiles have equal hashes, in hex. */
   profileHash(person: ImportedPerson): string {
-    return this.seal.hash(profileOf(person)).toString('hex');
+    return hex(this.seal.hash(profileOf(person)));
   }
 
   /** Seals what consecutive rows were read as. */
   sealRaw(importId: string, rows: readonly StagedRow[]): SealedBlock {
-    const raw = (staged: StagedRow) => ({
-      raw: staged.row.raw,
-      ...(isAccepted(staged) && { profile: profileOf(staged.row.person) }),
-    });
+    const raw = (staged: StagedRow) =>
+      isAccepted(staged) ? { raw: staged.row.raw, profile: profileOf(staged.row.person) } : { raw: staged.row.raw };
     return this.rawRows.seal(importId, new Map(rows.map((staged) => [staged.rowNo, raw(staged)])));
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
   async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[], block: SealedBlock): Promise<void> {
     const unchanged = await this.storeUnchanged(tx, importId, rows, block);
-    const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo)).map((staged) => this.columnsOf(staged));
+    const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo)).map((staged) => this.rowValues(staged));
+    const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
-      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, profile, profile_hash,
-         email_fingerprint, providers, outcome, planned, code, field, hint)
-       SELECT $1, * FROM json_to_recordset($2) AS r(row_no int, file int, line int, kind person_kind, external_id text,
-         profile bytea, profile_hash bytea, email_fingerprint bytea, providers text[], outcome row_outcome, planned text,
-         code text, field text, hint text)`,
-      [importId, JSON.stringify(others)],
+      `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
+       SELECT $1, row_no, file, line, kind, external_id, providers::text[], profile_hash, profile, email_fingerprint,
+         outcome, planned, code, field, hint FROM ${table}`,
+      [importId, ...values],
     );
   }
 
   /** Stores what resources say beside the people. */
   async storeReferences(tx: PoolClient, importId: string, references: readonly StagedReference[]): Promise<void> {
     if (references.length === 0) return;
+    const records = references.map(({ referenceNo, ...fact }) => this.referenceValues(referenceNo, fact));
+    const { table, values } = unnested(REFERENCE_COLUMNS, 2, records);
     await tx.query(
-      `INSERT INTO import_references (import_id, reference_no, type, key, target, kind, rank, at, position, ends, form)
-       SELECT $1, * FROM json_to_recordset($2) AS f(reference_no int, type text, key text, target text,
-         kind text, rank int, at timestamptz, position int, ends timestamptz, form text)`,
-      [importId, JSON.stringify(references.map((one) => this.referenceColumnsOf(one)))],
+      `INSERT INTO import_references (import_id, ${Object.keys(REFERENCE_COLUMNS)}) SELECT $1, n.* FROM ${table}`,
+      [importId, ...values],
     );
   }
 
@@ -91,25 +104,24 @@ export class StagingRepository {
     const candidates = staged.flatMap((one) => {
       if (!isAccepted(one) || one.providers === null) return [];
       const { kind, externalId } = one.row.person;
-      const hash = `\\x${one.profileHash}`;
-      const { rowNo, file, providers } = one;
-      return { row_no: rowNo, file, line: one.row.line, kind, external_id: externalId, providers, hash };
+      return [[one.rowNo, one.file, one.row.line, kind, externalId, listOf(one.providers), one.profileHash]];
     });
+    const { table, values } = unnested(CANDIDATE_COLUMNS, 5, candidates);
     const { rows } = await tx.query<{ row_no: number }>(
-      `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $3, $4, $5))
+      `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)),
+         n AS (SELECT * FROM ${table})
        INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
          person_id, person_wanted_at)
-       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers, 'unchanged', 'unchanged', p.id, p.wanted_at
-       FROM json_to_recordset($2) AS n(row_no int, file int, line int, kind person_kind, external_id text,
-         providers text[], hash bytea)
+       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged', p.id, p.wanted_at
+       FROM n
        CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
          WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
-       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.hash
-         AND (p.kind = 'provider' OR n.providers = ARRAY(
+       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
+         AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
        RETURNING row_no`,
-      [importId, JSON.stringify(candidates), firstRow, lastRow, sealed],
+      [importId, firstRow, lastRow, sealed, ...values],
     );
     return new Set(rows.map((row) => row.row_no));
   }
@@ -141,38 +153,38 @@ export class StagingRepository {
     return [this.seal.seal(key, profile), this.seal.hash(profile), this.seal.emailFingerprint(profile.email)] as const;
   }
 
-  private columnsOf(staged: StagedRow) {
-    const at = { row_no: staged.rowNo, file: staged.file, line: staged.row.line };
+  /** The values of `ROW_COLUMNS`. */
+  private rowValues(staged: StagedRow): unknown[] {
+    const place = [staged.rowNo, staged.file, staged.row.line];
     if (!isAccepted(staged)) {
       const { externalId, code, field, hint } = staged.row;
-      const why = { outcome: 'rejected', planned: 'rejected', code, field, hint };
-      return { ...at, kind: staged.kind, external_id: externalId, providers: [], ...why };
+      return [...place, staged.kind, externalId, '{}', null, null, null, 'rejected', 'rejected', code, field, hint];
     }
-    const { person } = staged.row;
-    const { kind, externalId } = person;
-    const profile = profileOf(person);
+    const { kind, externalId } = staged.row.person;
+    const profile = profileOf(staged.row.person);
+    const sealed = hex(this.seal.seal({ kind, externalId }, profile));
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    return {
-      ...at,
+    const { profileHash, providers } = staged;
+    return [
+      ...place,
       kind,
-      external_id: externalId,
-      profile: hex(this.seal.seal({ kind, externalId }, profile)),
-      profile_hash: `\\x${staged.profileHash}`,
-      email_fingerprint: fingerprint && hex(fingerprint),
-      providers: staged.providers,
-      outcome: 'pending',
-    };
+      externalId,
+      listOf(providers),
+      profileHash,
+      sealed,
+      fingerprint && hex(fingerprint),
+      'pending',
+    ];
   }
 
-  private referenceColumnsOf({ referenceNo, ...fact }: StagedReference) {
+  /** The values of `REFERENCE_COLUMNS`. */
+  private referenceValues(referenceNo: number, fact: ResourceReference): unknown[] {
     const of = (key: string) => keyFingerprint(this.vault, key);
-    const at = { reference_no: referenceNo, type: fact.type };
-    if (fact.type === 'alias') return { ...at, key: of(fact.key), target: fact.externalId, kind: fact.kind };
-    if (fact.type === 'role') {
-      return { ...at, key: of(fact.key), target: of(fact.practitionerKey), ends: fact.ends };
-    }
-    const { clientKey, providerKey, rank, position, form, at: since, ends } = fact;
-    return { ...at, key: of(clientKey), target: of(providerKey), rank, position, form, at: since, ends };
+    if (fact.type === 'alias') return [referenceNo, fact.type, of(fact.key), fact.externalId, null, fact.kind];
+    const ends = fact.ends?.toISOString();
+    if (fact.type === 'role') return [referenceNo, fact.type, of(fact.key), of(fact.practitionerKey), ends];
+    const { type, clientKey, providerKey, rank, position, form, at } = fact;
+    return [referenceNo, type, of(clientKey), of(providerKey), ends, null, rank, position, form, at?.toISOString()];
   }
 }
 
@@ -186,4 +198,19 @@ function profileOf({ email, firstName, lastName }: ImportedPerson): Profile {
 
 function hex(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`;
+}
+
+/** An array literal: ids hold no characters that JSON escapes but the two that a literal escapes likewise. */
+function listOf(ids: readonly string[] | null): string | null {
+  return ids && `{${JSON.stringify(ids).slice(1, -1)}}`;
+}
+
+/**
+ * A batch as a table `n` whose columns are parameters from a number on, and the values of these: one array for each
+ * column, of which PostgreSQL reads three times as many in a second as of JSON.
+ */
+function unnested(columns: Columns, first: number, records: readonly unknown[][]) {
+  const arrays = Object.values(columns).map((type, at) => `$${first + at}::${type}[]`);
+  const table = `unnest(${arrays}) AS n(${Object.keys(columns)})`;
+  return { table, values: arrays.map((_, at) => records.map((record) => record[at])) };
 }
