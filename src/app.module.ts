@@ -17,8 +17,8 @@ import { SessionsModule, SessionsWorkerModule } from './sessions/sessions.module
 import { VaultModule } from './vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from './webhooks/webhooks.module.js';
 
-/** The rooms in their order. */
-const ROOMS = [
+/** In the order of their folders. */
+const MODULES = [
   HttpModule,
   DatabaseModule,
   VaultModule,
@@ -36,7 +36,6 @@ const ROOMS = [
   OperationsModule,
 ];
 
-/** What answers the doorbells. */
 const WORKERS = [
   WebhooksWorkerModule,
   PeopleWorkerModule,
@@ -51,6 +50,6 @@ export class AppModule {
   /** @param env validated, with the database and the data keys settled (`prepare`) */
   static with(env: Env): DynamicModule {
     const workers = env.hasRole('worker') ? WORKERS : [];
-    return { module: AppModule, imports: [ConfigModule.with(env), ...ROOMS, ...workers] };
+    return { module: AppModule, imports: [ConfigModule.with(env), ...MODULES, ...workers] };
   }
 }

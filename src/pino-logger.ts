@@ -5,30 +5,22 @@ type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
 /** Members that no log line should ever have; a belt, for code that logs them is at fault already. */
 const NEVER = [
-  'authorization',
-  'apiKey',
-  'key',
-  'token',
-  'otpToken',
-  'sessionToken',
-  'secret',
-  'password',
-  'email',
-  'firstName',
-  'lastName',
-  'inviteUrl',
-  'text',
-  'body',
-  'headers',
-  'url',
-  'query',
+  ...[
+    'authorization',
+    'apiKey',
+    'key',
+    'token',
+    'otpToken',
+    'sessionToken',
+    'secret',
+    'password',
+    'email',
+    'firstName',
+  ],
+  ...['lastName', 'inviteUrl', 'text', 'body', 'headers', 'url', 'query'],
 ];
 
-/**
- * Options of the one pino that Nest and Fastify share.
- *
- * @param level as LOG_LEVEL
- */
+/** Options of the one pino that Nest and Fastify share. @param level as LOG_LEVEL */
 export function pinoOptions(level: string): LoggerOptions {
   return {
     level,
@@ -41,45 +33,25 @@ export function pinoOptions(level: string): LoggerOptions {
   };
 }
 
-/** What Nest tells of at every start, a line for each module and route: for whoever debugs the start. */
-const OF_THE_FRAMEWORK = new Set([
-  'NestFactory',
-  'NestApplication',
-  'InstanceLoader',
-  'RoutesResolver',
-  'RouterExplorer',
-]);
+/** What Nest writes at every start, a line for each module and route: for whoever debugs the start. */
+const OF_THE_FRAMEWORK = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
 
-/** What logs an error that ends the start; whoever started hears its sentence from `main`. */
+/** What logs an error that ends the start, which `main` says in a sentence. */
 const OF_A_REFUSED_START = 'ExceptionHandler';
+
+type Log = (message: unknown, ...rest: unknown[]) => void;
 
 /** Nest's LoggerService over a pino instance: the same one that Fastify logs with. */
 export class PinoLogger implements LoggerService {
   constructor(private readonly pino: Pino) {}
 
-  log(message: unknown, ...rest: unknown[]): void {
-    this.write(OF_THE_FRAMEWORK.has(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
-  }
-
-  error(message: unknown, ...rest: unknown[]): void {
-    this.write(rest.at(-1) === OF_A_REFUSED_START ? 'debug' : 'error', message, rest);
-  }
-
-  warn(message: unknown, ...rest: unknown[]): void {
-    this.write('warn', message, rest);
-  }
-
-  debug(message: unknown, ...rest: unknown[]): void {
-    this.write('debug', message, rest);
-  }
-
-  verbose(message: unknown, ...rest: unknown[]): void {
-    this.write('trace', message, rest);
-  }
-
-  fatal(message: unknown, ...rest: unknown[]): void {
-    this.write('fatal', message, rest);
-  }
+  log: Log = (message, ...rest) =>
+    this.write(OF_THE_FRAMEWORK.includes(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
+  error: Log = (message, ...rest) => this.write(rest.at(-1) === OF_A_REFUSED_START ? 'debug' : 'error', message, rest);
+  warn: Log = (message, ...rest) => this.write('warn', message, rest);
+  debug: Log = (message, ...rest) => this.write('debug', message, rest);
+  verbose: Log = (message, ...rest) => this.write('trace', message, rest);
+  fatal: Log = (message, ...rest) => this.write('fatal', message, rest);
 
   /** Nest hands over `(message, stack?, context?)`. */
   private write(level: Level, message: unknown, rest: unknown[]): void {

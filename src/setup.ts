@@ -40,7 +40,7 @@ export function httpAdapter(): FastifyAdapter {
   });
 }
 
-/** Everything that stands before the rooms; call it between creating the application and starting it. */
+/** Everything that stands before the features; call it between creating the application and starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const env = app.get(Env);

@@ -10,14 +10,8 @@ const BY_CODE: Record<string, (setting: string) => string> = {
     `The role of ${setting} may not change the schema (42501): name the role that owns the tables in DATABASE_OWNER_URL.`,
 };
 
-/**
- * Says in one sentence why PostgreSQL can't be used, and which setting to mend.
- *
- * @param error what a connection or its first statements threw
- * @param setting the name of the setting that holds the address
- * @returns undefined when the error is about something else
- */
-export function connectFault(error: unknown, setting: string): string | undefined {
+/** Why PostgreSQL can't be used, and which setting to mend; undefined when the error is about something else. */
+function connectFault(error: unknown, setting: string): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const about = BY_CODE[code];
@@ -30,7 +24,8 @@ export function connectFault(error: unknown, setting: string): string | undefine
 /**
  * Runs what needs the database at start.
  *
- * @throws {Error} with the sentence of `connectFault`, or what the work threw when it is about something else
+ * @param setting the name of the setting that holds the address
+ * @throws {Error} saying in one sentence why PostgreSQL can't be used; what is about something else as it was
  */
 export async function explained<T>(setting: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -10,42 +10,40 @@ const WHY: Record<string, string> = {
   ENOTDIR: 'a file stands in its way',
 };
 
-/**
- * Makes the folder for what is kept between starts, unless it is there.
- *
- * @throws {Error} the sentence of `dataFolderFault` when it can't be made or written to
- */
+/** Makes the folder for what is kept between starts, unless it is there. @throws {Error} as `dataFolderFault` says */
 export function makeDataFolder(folder: string): void {
-  try {
+  explain(folder, () => {
     mkdirSync(folder, { recursive: true });
-    checkFolder(folder);
-  } catch (error) {
-    throw new Error(dataFolderFault(folder, error), { cause: error });
-  }
+    checkAccess(folder);
+  });
 }
 
 /**
  * Looks whether the folder can be used, or made, without making it: whoever looks may be another user than the service.
  *
- * @throws {Error} the sentence of `dataFolderFault`
+ * @throws {Error} as `dataFolderFault` says
  */
 export function checkDataFolder(folder: string): void {
   let place = path.resolve(folder);
   while (!existsSync(place)) place = path.dirname(place);
-  try {
-    checkFolder(place);
-  } catch (error) {
-    throw new Error(dataFolderFault(folder, error), { cause: error });
-  }
-}
-
-function checkFolder(folder: string): void {
-  if (!statSync(folder).isDirectory()) throw Object.assign(new Error(`${folder} is a file`), { code: 'ENOTDIR' });
-  accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  explain(folder, () => checkAccess(place));
 }
 
 /** Says why a data folder can't be used, and which setting to mend. @param error of the file system */
 export function dataFolderFault(folder: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
   return `The data folder ${folder} can not be used (${WHY[code] ?? code}): set DATA_DIR to a folder that you may write to.`;
+}
+
+function explain(folder: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    throw new Error(dataFolderFault(folder, error), { cause: error });
+  }
+}
+
+function checkAccess(folder: string): void {
+  if (!statSync(folder).isDirectory()) throw Object.assign(new Error(`${folder} is a file`), { code: 'ENOTDIR' });
+  accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
 }

@@ -7,15 +7,7 @@ import { PrismaService } from './prisma.service.js';
 @Global()
 @Module({
   providers: [
-    {
-      provide: Database,
-      inject: [Env],
-      useFactory: (env: Env) => {
-        if (!env.DATABASE_URL)
-          throw new Error('DATABASE_URL is not set; start with main.ts, which starts the embedded one.');
-        return new Database(env.DATABASE_URL);
-      },
-    },
+    { provide: Database, inject: [Env], useFactory: (env: Env) => new Database(env.DATABASE_URL as string) },
     PrismaService,
   ],
   exports: [Database, PrismaService],

@@ -6,36 +6,24 @@ import { SilenceWatch, WatchedClient } from './silence-watch.js';
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** What a pool's connections are held to: milliseconds after which PostgreSQL ends a statement or an idle transaction. */
-interface Limits {
-  /** How often a connection is used; one that is idle may have died without a word. */
-  readonly maxUses?: number;
-  readonly statementMs: number;
-  readonly idleMs: number;
-}
-
-const LIMITS: Limits = { statementMs: 10_000, idleMs: 10_000 };
-const BULK_LIMITS: Limits = { maxUses: 1, statementMs: 10 * 60_000, idleMs: 30_000 };
+/** A pool's connections, and the milliseconds after which PostgreSQL ends a statement or an idle transaction of theirs. */
+const USUAL = { max: 16, statementMs: 10_000, idleMs: 10_000 };
+/** For statements over many rows. A connection is used once: one that is idle may have died without a word. */
+const BULK = { max: 3, maxUses: 1, Client: WatchedClient, statementMs: 10 * 60_000, idleMs: 30_000 };
 
 /** Milliseconds beyond a statement's limit after which its connection has died without a word, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
 
 /** Milliseconds after which the answer to a statement of the usual length counts as lost. */
-export const ANSWER_TIMEOUT_MS = LIMITS.statementMs + SILENT_AFTER_MS;
+export const ANSWER_TIMEOUT_MS = USUAL.statementMs + SILENT_AFTER_MS;
 
 /** Milliseconds of idleness after which the system itself looks whether the other side is there. */
 const KEEP_ALIVE_MS = 5_000;
-
-/** Connections for statements over many rows. */
-const BULK_POOL_SIZE = 3;
 
 /** Milliseconds between two looks for bulk statements whose connection fell silent; it is cut at the second. */
 const LOOK_MS = 3_000;
 
 const APPLICATION = 'notebridge';
-
-/** A process keeps this many connections for its API and workers; the receiver has its own few. */
-const POOL_SIZE = 16;
 
 /**
  * Options of every pool: times are stored and read in UTC whatever the server's zone is; no statement is compiled to
@@ -65,8 +53,8 @@ export class Database implements OnApplicationShutdown {
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
-    this.pool = this.newPool(POOL_SIZE, LIMITS);
-    this.bulkPool = this.newPool(BULK_POOL_SIZE, BULK_LIMITS, WatchedClient);
+    this.pool = this.newPool(USUAL);
+    this.bulkPool = this.newPool(BULK);
     this.silence = new SilenceWatch(this.pool, APPLICATION);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
     // What keeps the look from its answer is reported by those who use the pool.
@@ -123,12 +111,10 @@ export class Database implements OnApplicationShutdown {
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 
-  private newPool(max: number, { maxUses, statementMs, idleMs }: Limits, Client = pg.Client): pg.Pool {
+  private newPool({ statementMs, idleMs, ...sizes }: pg.PoolConfig & typeof USUAL): pg.Pool {
     const pool = new pg.Pool({
-      Client,
+      ...sizes,
       connectionString: this.url,
-      max,
-      maxUses,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: statementMs + SILENT_AFTER_MS,
       statement_timeout: statementMs,
@@ -153,19 +139,13 @@ export class Database implements OnApplicationShutdown {
 const isStale = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
-  return tx.query('ROLLBACK').then(
-    () => true,
-    () => false,
-  );
+  const done = await tx.query('ROLLBACK').catch(() => undefined);
+  return done !== undefined;
 }
 
 /** Runs work on a connection of its own, outside every pool: for what is done once, at start. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    options: SESSION_OPTIONS,
-    connectionTimeoutMillis: 10_000,
-  });
+  const client = new pg.Client({ connectionString: url, options: SESSION_OPTIONS, connectionTimeoutMillis: 10_000 });
   await client.connect();
   return work(client).finally(() => client.end());
 }

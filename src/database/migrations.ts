@@ -56,12 +56,10 @@ export async function applyMigrations(databaseUrl: string, folder = migrationsFo
   });
 }
 
-async function migrationNames(folder: string): Promise<string[]> {
+/** The names of the migrations, in their order. */
+export async function migrationNames(folder = migrationsFolder()): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort();
+  return entries.flatMap((entry) => (entry.isDirectory() ? entry.name : [])).sort();
 }
 
 async function applyOne(client: pg.Client, name: string, sql: string, checksum: string): Promise<void> {
@@ -76,8 +74,6 @@ async function applyOne(client: pg.Client, name: string, sql: string, checksum: 
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK');
-    throw new Error(
-      `The migration ${name} failed and was undone: ${error instanceof Error ? error.message : 'no reason given'}`,
-    );
+    throw new Error(`The migration ${name} failed and was undone: ${(error as Error).message}`);
   }
 }

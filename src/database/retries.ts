@@ -9,12 +9,11 @@ const REFUSED_MS = 120_000;
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Stores what only this process knows, such as the answer to a create: while the database is away it is held on to,
- * however long that takes.
+ * Stores what only this process knows, such as the answer to a create: for as long as the database is away, and for two
+ * minutes when it is there and refuses.
  *
  * @param store must bear to be run again
  * @param pause between two tries; rejects to give up
- * @throws what `store` threw, when the database is there and has refused it for two minutes; or what `pause` did
  */
 export async function retryUntilStored<T>(
   store: () => Promise<T>,

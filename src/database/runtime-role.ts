@@ -27,20 +27,18 @@ const LACKING = `
       AND (c.relname = 'audit_entries' OR has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')))
   LIMIT 1`;
 
-/** The role that an address speaks as: its user, or what the server takes it for. */
-export async function roleOf(url: string): Promise<string> {
-  const { rows } = await withClient(url, (client) => client.query<{ role: string }>('SELECT current_user AS role'));
-  return rows[0]?.role ?? '';
-}
-
 /**
  * Lets a role that owns nothing run the service: read and write every table, but only add to the audit trail. Nothing
  * happens when the role is the owner's own. To be called after all migrations.
  *
  * @param ownerUrl of the role that owns the tables
- * @param role the runtime role (`roleOf`)
+ * @param url of the runtime role
  */
-export async function grantRuntimeRights(ownerUrl: string, role: string): Promise<void> {
+export async function grantRuntimeRights(ownerUrl: string, url: string): Promise<void> {
+  const { rows: roles } = await withClient(url, (client) =>
+    client.query<{ role: string }>('SELECT current_user AS role'),
+  );
+  const role = roles[0]?.role ?? '';
   await withClient(ownerUrl, async (client) => {
     const { rows } = await client.query<{ isOwner: boolean; hasQueues: boolean }>(
       `SELECT current_user = $1 AS "isOwner", to_regnamespace('bullmq') IS NOT NULL AS "hasQueues"`,
@@ -75,10 +73,4 @@ const LOSSY_COMMITS =
 export async function commitFault(client: Pick<pg.Client, 'query'>): Promise<string | undefined> {
   const { rows } = await client.query<{ mode: string }>(`SELECT current_setting('synchronous_commit') AS mode`);
   return rows[0]?.mode === 'off' ? LOSSY_COMMITS : undefined;
-}
-
-/** @throws {Error} when commits may be lost. @param url of the runtime role */
-export async function checkDurableCommits(url: string): Promise<void> {
-  const fault = await withClient(url, commitFault);
-  if (fault) throw new Error(fault);
 }

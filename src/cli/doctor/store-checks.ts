@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { SESSION_OPTIONS } from '../../database/database.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
-import { migrationsFolder } from '../../database/migrations.js';
+import { migrationNames } from '../../database/migrations.js';
 import { commitFault } from '../../database/runtime-role.js';
 import { prepareQueueStore } from '../../queue/backend/backend.js';
 import { parseDataKeys } from '../../vault/data-keys.js';
@@ -91,8 +90,7 @@ async function databaseFinding(url: string): Promise<Finding> {
 }
 
 async function missingMigrations(client: pg.Client, hasHistory: boolean): Promise<string[]> {
-  const entries = await readdir(migrationsFolder(), { withFileTypes: true });
-  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  const names = await migrationNames();
   if (!hasHistory) return names;
   const { rows } = await client.query<{ name: string }>(
     'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL',

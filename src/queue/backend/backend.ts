@@ -1,8 +1,7 @@
 import { type QueueOptions, runMigrations, setDefaultBackendFactory } from 'bullmq';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import type { Env } from '../../config/env.js';
-import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS } from '../../database/database.js';
+import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS, withClient } from '../../database/database.js';
 import { createPatientPostgresBackend } from './postgres-backend.js';
 import { QUEUE_NAMES } from './queue-names.js';
 
@@ -49,15 +48,6 @@ export function producerOptions(env: BackendEnv): QueueOptions {
 }
 
 /**
- * A worker's connection out of the producer's, which Nest gives to both: a worker waits until its Redis is back. Without
- * a queue of commands each of them fails at once, which BullMQ's main loop does not take for a lost connection: it asked
- * again without a pause, and nothing else ran in the process.
- */
-export function workerConnection(connection: Connection): Connection {
-  return 'enableOfflineQueue' in connection ? ({ ...connection, enableOfflineQueue: true } as Connection) : connection;
-}
-
-/**
  * Prepares the store of the queues at start: BullMQ's tables on PostgreSQL, or a look at Redis' eviction policy.
  *
  * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its poller
@@ -68,24 +58,16 @@ export async function prepareQueueStore(env: BackendEnv, ownerUrl: string): Prom
 }
 
 async function createQueueTables(ownerUrl: string): Promise<undefined> {
-  const client = new pg.Client({ connectionString: ownerUrl, options: SESSION_OPTIONS });
-  await client.connect();
-  try {
+  await withClient(ownerUrl, async (client) => {
     await runMigrations(client as unknown as Parameters<typeof runMigrations>[0]);
     // BullMQ makes a queue's sequence at its first job, which a role that owns nothing may not do. Its id is skipped.
     await client.query('SELECT bullmq.next_job_id(name) FROM unnest($1::text[]) AS name', [QUEUE_NAMES]);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function checkRedis(url: string): Promise<string | undefined> {
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: 3_000,
-    retryStrategy: null,
-    maxRetriesPerRequest: 0,
-  });
+  const once = { lazyConnect: true, connectTimeout: 3_000, retryStrategy: null, maxRetriesPerRequest: 0 };
+  const redis = new Redis(url, once);
   redis.on('error', () => undefined);
   try {
     await redis.connect();

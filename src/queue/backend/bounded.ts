@@ -2,7 +2,6 @@ import { Logger } from '@nestjs/common';
 import { type Job, type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
 import { within } from '../../config/within.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
-import { workerConnection } from './backend.js';
 import { QUEUE_STORE } from './queue-names.js';
 
 /** Milliseconds that BullMQ's own close may take once no work is under way; they close one after the other. */
@@ -46,6 +45,16 @@ export class BoundedWorker extends Worker {
   }
 }
 
+/**
+ * A worker's connection out of the producer's, which Nest gives to both: a worker waits until its Redis is back. Without
+ * a queue of commands each of them fails at once, which BullMQ's main loop does not take for a lost connection: it asked
+ * again without a pause, and nothing else ran in the process.
+ */
+function workerConnection(connection: WorkerOptions['connection']): WorkerOptions['connection'] {
+  const isProducers = 'enableOfflineQueue' in connection;
+  return isProducers ? ({ ...connection, enableOfflineQueue: true } as typeof connection) : connection;
+}
+
 /** What the queue may hold of an activation's error: its kind, code and place. A message may quote a row. */
 function withoutMessage(error: unknown): Error {
   const { error: kind = 'unknown', code, at } = errorTrace(error) as { error?: string; code?: string; at?: string[] };
@@ -80,11 +89,8 @@ export class BoundedQueue extends Queue {
   }
 
   override async close(): Promise<void> {
-    const closed = super.close().then(
-      () => true,
-      () => false,
-    );
-    if (await within(CLOSE_MS, closed, () => false)) return;
+    const closed = super.close().then(() => true);
+    if (await within(CLOSE_MS, closed, () => false).catch(() => false)) return;
     // Stops the attempts to connect again. Not awaited: it waits for the end of a connection that there is none of.
     this.disconnect().catch(() => undefined);
   }

@@ -88,11 +88,8 @@ export class QueueNotifier implements OnModuleDestroy {
   private async storeAnswers(): Promise<boolean> {
     const [queue] = this.queues.values();
     if (!queue) return true;
-    const answer = queue.isPaused().then(
-      () => true,
-      () => false,
-    );
-    return within(HEALTH_TIMEOUT_MS, answer, () => false);
+    const answer = queue.isPaused().then(() => true);
+    return within(HEALTH_TIMEOUT_MS, answer, () => false).catch(() => false);
   }
 
   private fail(name: string, error: unknown): void {
