@@ -2,16 +2,17 @@ import { inspect } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
-import type {
-  CreateTherapySessionRequest,
-  SubmitComplianceJobRequest,
-  UpdateTherapySessionRequest,
+import {
+  type CreateTherapySessionRequest,
+  readSession,
+  type SessionAnswer,
+  type SubmitComplianceJobRequest,
+  type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
 import type { PlatformAnswer } from '../http/platform-answer.js';
 import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
 import { fillHeaders } from '../http/platform-request.js';
 import type { UploadTarget } from '../upload/upload-stream.js';
-import { readSession, type SessionAnswer } from './session-answer.js';
 
 /** The platform's answer about a processing id; the contract file says where its parts stand. */
 export interface ProcessingSessionAnswer {

@@ -3,7 +3,7 @@ import type { OperationName } from './operations.js';
 import { notConfigured } from './platform-errors.js';
 
 /** Something that the service can do for the EHR, and what it lacks where it can't. */
-export interface Capability {
+interface Capability {
   name: CapabilityName;
   on: boolean;
   /** Settings to make, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
@@ -30,7 +30,7 @@ const OPERATIONS = {
 } as const satisfies Record<string, readonly OperationName[]>;
 
 export type CapabilityName = keyof typeof OPERATIONS;
-export const CAPABILITY_NAMES = Object.keys(OPERATIONS) as CapabilityName[];
+const CAPABILITY_NAMES = Object.keys(OPERATIONS) as CapabilityName[];
 
 /** Lists every capability with what it still lacks. Pure. */
 export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {

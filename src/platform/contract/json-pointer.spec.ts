@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isJsonPointer, readPointer } from './contract-schema.js';
+import { isJsonPointer, readPointer } from './json-pointer.js';
 
 const seed = Number(process.env.SEED);
 

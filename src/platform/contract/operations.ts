@@ -1,5 +1,4 @@
 export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type UploadMethod = 'PUT' | 'POST';
 
 /** What is fixed about an operation, whatever the contract file says. */
 interface OperationFacts {
@@ -16,7 +15,7 @@ interface OperationFacts {
   /** The spec shows the body, or shows that there is none. */
   bodyIsShown: boolean;
   /** Asks for an upload URL: its placeholders may describe the file, and `upload` says how to send it. */
-  upload?: { method?: UploadMethod };
+  upload?: { method?: 'PUT' | 'POST' };
   /** Has states that end it. */
   endStates?: true;
   /** Makes something: sent over a connection of its own, so that a stale one can't leave its outcome unknown. */

@@ -1,4 +1,4 @@
-import { readPointer } from '../contract/contract-schema.js';
+import { readPointer } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { isPlatformId } from '../contract/wire-types.js';

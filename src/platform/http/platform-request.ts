@@ -1,5 +1,4 @@
-import type { Contract } from '../contract/contract.js';
-import type { JsonValue } from '../contract/contract-schema.js';
+import type { Contract, JsonValue } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 

@@ -1,4 +1,6 @@
-import { type CallsLately, callsHealth } from './calls-health.js';
+import { callsHealth } from './calls-health.js';
+
+type CallsLately = Parameters<typeof callsHealth>[0];
 
 const now = new Date('2026-03-01T03:00:00Z');
 const of = (...ended: [outcome: string, status: number | null][]): CallsLately => ({

@@ -8,7 +8,7 @@ import { RateLimiterRepository } from './rate-limiter.repository.js';
 const OUTAGE_CALLS = 3;
 
 /** The latest calls to the platform's user management. */
-export interface CallsLately {
+interface CallsLately {
   /** The newest calls that ended, the newest first: what became of each, and its HTTP status. */
   ended: { outcome: string; status: number | null }[];
   /** A 429 stopped the calls until then; null or past: they go on. */

@@ -29,7 +29,7 @@ const CATCH_UP_MS = 1_000;
 const RESERVED_ONE_IN = 150;
 
 /** The even pace of bulk work, in milliseconds between two calls. */
-export function paceMs(limit: CallLimit): number {
+function paceMs(limit: CallLimit): number {
   return limit.windowMs / limit.calls;
 }
 

@@ -8,7 +8,6 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { UploadMethod } from '../contract/operations.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
 import { type ConnectionWatch, sendWithin } from '../http/connections.js';
 import { errorForAnswer } from '../http/platform-answer.js';
@@ -19,7 +18,7 @@ interface UploadOptions {
   /** Bytes, exactly: stores of pre-signed URLs refuse chunked bodies. */
   contentLength: number;
   /** PUT unless said. */
-  method?: UploadMethod;
+  method?: UploadTarget['method'];
   /** All others, the type among them. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -32,7 +31,7 @@ export interface UploadTarget {
   uploadUrl: string;
   /** How the file is named to the platform afterwards; may equal the upload URL. */
   fileUrl: string;
-  method: UploadMethod;
+  method: 'PUT' | 'POST';
   /** All that are sent beside the length. */
   headers: Record<string, string>;
 }

@@ -1,4 +1,4 @@
-import type { SessionAnswer } from '../../platform/clients/session-answer.js';
+import type { SessionAnswer } from '../../platform/contract/wire-types.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes, type OptionalFacts } from './answer-parts.js';
 
 /** An answer with the required fields of a Session alone (spec, Session). */

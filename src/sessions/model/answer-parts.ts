@@ -1,5 +1,4 @@
-import type { SessionAnswer } from '../../platform/clients/session-answer.js';
-import type { SessionDocument } from '../../platform/contract/wire-types.js';
+import type { SessionAnswer, SessionDocument } from '../../platform/contract/wire-types.js';
 import type { InsightPart } from './session-seal.js';
 
 /** Insights by the column that keeps them; undefined: the answer does not speak of it, null: there is none. */

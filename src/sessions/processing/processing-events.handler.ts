@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Feed } from '../../feed/feed.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { readPointer } from '../../platform/contract/contract-schema.js';
+import { readPointer } from '../../platform/contract/json-pointer.js';
 import { isPlatformId } from '../../platform/contract/wire-types.js';
 import {
   type EventHandler,

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
-import type { SessionAnswer } from '../../platform/clients/session-answer.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
+import type { SessionAnswer } from '../../platform/contract/wire-types.js';
 import type { FetchResult } from '../../queue/due-rows/fetch-loop.js';
 
 /** Fetches sessions; no error leaves. */

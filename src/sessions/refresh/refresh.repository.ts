@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import type { SessionAnswer } from '../../platform/clients/session-answer.js';
+import type { SessionAnswer } from '../../platform/contract/wire-types.js';
 import type { DueTable } from '../../queue/due-rows/due-rows.js';
 import type { Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/answer-parts.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { SessionAnswer } from '../../platform/clients/session-answer.js';
+import type { SessionAnswer } from '../../platform/contract/wire-types.js';
 import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
 import type { SessionRow } from '../model/session-row.js';
 import { PlatformSessions } from './platform-sessions.js';

@@ -1,0 +1,28 @@
+const POINTER = /^(\/([^~/]|~[01])*)*$/u;
+const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
+
+/** Whether a text is a JSON Pointer (RFC 6901): empty for the whole document, else `/` before every token. */
+export function isJsonPointer(text: string): boolean {
+  return POINTER.test(text);
+}
+
+/**
+ * Reads what a JSON Pointer points at (RFC 6901). Only a document's own members are seen.
+ *
+ * @returns undefined when the document holds nothing there, or when the text is no pointer
+ */
+export function readPointer(document: unknown, pointer: string): unknown {
+  if (!isJsonPointer(pointer)) return undefined;
+  const tokens = pointer.split('/').slice(1).map(unescapeToken);
+  return tokens.reduce<unknown>(member, document);
+}
+
+function unescapeToken(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function member(value: unknown, token: string): unknown {
+  if (Array.isArray(value)) return ARRAY_INDEX.test(token) ? value[Number(token)] : undefined;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined;
+  return Reflect.get(value, token);
+}
