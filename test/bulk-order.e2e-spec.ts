@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { until } from '../harness/until.js';
 import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
-import { RetentionRepository } from '../src/operations/retention.repository.js';
 import {
   clientLine,
   clientsCsv,
@@ -16,6 +15,7 @@ import {
 import { callRoom } from './support/call-room.js';
 import { openDatabase } from './support/databases.js';
 import { query } from './support/query.js';
+import { dropOld } from './support/retention.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService({ calls: 3_000 });
@@ -80,7 +80,7 @@ test('what is no longer kept of an old import is not retried', async () => {
   const { id } = await imported(service, 'kind=providers', files);
   await query(mirror.database, `UPDATE imports SET finished_at = now() - interval '100 days' WHERE id = $1`, [id]);
   const database = openDatabase(mirror.database);
-  const dropped = await new RetentionRepository(database).dropBefore(new Date(Date.now() - 90 * 86_400_000));
+  const dropped = await dropOld(database);
   await database.onApplicationShutdown();
   expect(dropped).toMatchObject({ importRows: 1 });
   const retried = await service.call('POST', `/v1/imports/${id}/retry`, { body: {} });

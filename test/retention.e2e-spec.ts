@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
-import { RetentionRepository } from '../src/operations/retention.repository.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { dropOld } from './support/retention.js';
 
 const OLD = `now() - interval '100 days'`;
-const DAYS_90_AGO = new Date(Date.now() - 90 * 86_400_000);
 
 describe('what was kept long enough', () => {
   let home: TestDatabase;
   let database: Database;
   const run = (sql: string, values: unknown[] = []) => database.pool.query(sql, values);
   const count = async (from: string) => Number((await run(`SELECT count(*) AS n FROM ${from}`)).rows[0].n);
-  const drop = () => new RetentionRepository(database).dropBefore(DAYS_90_AGO);
+  const drop = () => dropOld(database);
 
   beforeAll(async () => {
     home = await freshDatabase();

@@ -4,14 +4,11 @@ import { RequestGate } from '../http/request/request-gate.js';
 import { AuditController } from './audit/audit.controller.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
-import { AuditRepository } from './audit/audit.repository.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { EventStreams } from './guard/event-streams.js';
 import { Idempotency } from './idempotency/idempotency.js';
-import { IdempotencyRepository } from './idempotency/idempotency.repository.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
-import { ApiKeysRepository } from './keys/api-keys.repository.js';
 
 /** Who may do what, who did what, and what was asked for twice. */
 @Global()
@@ -22,12 +19,9 @@ import { ApiKeysRepository } from './keys/api-keys.repository.js';
     Admission,
     { provide: RequestGate, useExisting: Admission },
     ApiKeys,
-    ApiKeysRepository,
     Audit,
-    AuditRepository,
     EventStreams,
     Idempotency,
-    IdempotencyRepository,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
   ],

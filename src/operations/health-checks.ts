@@ -12,6 +12,13 @@ interface Indicator extends IndicatorPlace {
   ask: () => Health | Promise<Health>;
 }
 
+/** What `/health/ready` answers. */
+export interface HealthReport {
+  /** `down` and `stopping` mean: send no requests. */
+  status: 'ok' | 'degraded' | 'down' | 'stopping';
+  checks: Record<string, Health>;
+}
+
 /** Asks every part of the service that declared a `@HealthIndicator()` how it is. */
 @Injectable()
 export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
@@ -51,25 +58,25 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     const answers = await Promise.all(
       this.indicators.map(async ({ name, vital, ask }) => ({ name, vital, health: await this.answerOf(name, ask) })),
     );
-    for (const answer of answers) this.tellOfChange(answer);
+    for (const { name, health } of answers) this.logChange(name, health);
     return reportOf(answers);
   }
 
   /** A part that fails or recovers is a line in the log, once, whoever asked; `ok` is what everybody begins with. */
-  private tellOfChange({ name, health: { status, reason } }: HealthAnswer): void {
-    if (status === (this.known.get(name) ?? 'ok')) return;
-    this.known.set(name, status);
-    if (status === 'ok') this.log.log({ msg: 'a part of the service is well again', check: name });
-    else this.log.warn({ msg: 'a part of the service is not well', check: name, status, reason });
+  private logChange(check: string, { status, reason }: Health): void {
+    if (status === (this.known.get(check) ?? 'ok')) return;
+    this.known.set(check, status);
+    if (status === 'ok') this.log.log({ msg: 'a part of the service is well again', check });
+    else this.log.warn({ msg: 'a part of the service is not well', check, status, reason });
   }
 
-  private async answerOf(name: string, ask: Indicator['ask']): Promise<Health> {
+  private async answerOf(check: string, ask: Indicator['ask']): Promise<Health> {
     const silent = (): Health => ({ status: 'down', reason: `No answer within ${PATIENCE_MS / 1000} seconds.` });
     try {
       return await within(PATIENCE_MS, ask(), silent);
     } catch (error) {
       if (isDatabaseUnavailable(error)) return { status: 'down', reason: 'It stands in PostgreSQL, which is away.' };
-      this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });
+      this.log.warn({ msg: 'a health check failed', check, ...errorTrace(error) });
       return { status: 'down', reason: 'The check itself failed; the log says where.' };
     }
   }
@@ -79,32 +86,17 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     if (!prototype) return [];
     const methods = instance as Record<string, Indicator['ask']>;
     return this.scanner.getAllMethodNames(prototype).flatMap((method) => {
-      const place = this.reflector.get<IndicatorPlace | undefined>(HEALTH_INDICATOR, methods[method] as () => unknown);
-      return place ? [{ ...place, ask: () => (methods[method] as Indicator['ask']).call(instance) }] : [];
+      const ask = methods[method] as Indicator['ask'];
+      const place = this.reflector.get<IndicatorPlace | undefined>(HEALTH_INDICATOR, ask);
+      return place ? [{ ...place, ask: () => ask.call(instance) }] : [];
     });
   }
 }
 
-/** What `/health/ready` answers. */
-export interface HealthReport {
-  /** `down` and `stopping` mean: send no requests. */
-  status: 'ok' | 'degraded' | 'down' | 'stopping';
-  checks: Record<string, Health>;
-}
-
-/** What one part answered. */
-export interface HealthAnswer {
-  name: string;
-  vital: boolean;
-  health: Health;
-}
-
 /** The service is down when a vital part is, degraded when anything else is not well. */
-export function reportOf(answers: readonly HealthAnswer[]): HealthReport {
+export function reportOf(answers: readonly { name: string; vital: boolean; health: Health }[]): HealthReport {
   const isDown = answers.some(({ vital, health }) => vital && health.status === 'down');
   const isWell = answers.every(({ health }) => health.status === 'ok');
-  return {
-    status: isDown ? 'down' : isWell ? 'ok' : 'degraded',
-    checks: Object.fromEntries(answers.map(({ name, health }) => [name, health])),
-  };
+  const checks = Object.fromEntries(answers.map(({ name, health }) => [name, health]));
+  return { status: isDown ? 'down' : isWell ? 'ok' : 'degraded', checks };
 }

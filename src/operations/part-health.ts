@@ -10,17 +10,17 @@ import { WorkersRepository } from '../queue/due-rows/workers.repository.js';
 const SILENT_SECONDS = 30;
 
 const HELP = `Seconds since any process of the role was last alive; beyond ${SILENT_SECONDS} none is, and what is asked for waits: alert on that and on its absence`;
+const NO_WORKER = `No worker was alive within ${SILENT_SECONDS} seconds: what is asked for is kept and waits; start a process with the role worker.`;
+const READ_ONLY =
+  'PostgreSQL takes no writes: default_transaction_read_only is on for the role or database of DATABASE_URL.';
+const AWAY = 'PostgreSQL can not be reached, or gives no free connection; check DATABASE_URL and what keeps it busy.';
 
-const NO_WORKER: Health = {
-  status: 'degraded',
-  reason: `No worker was alive within ${SILENT_SECONDS} seconds: what is asked for is kept and waits; start a process with the role worker.`,
-};
-
-/** Whether any worker is alive, as a process without that role reports it. */
+/** The health of the parts that no other module reports. */
 @Injectable()
-export class WorkersHealth {
+export class PartHealth {
   constructor(
     private readonly env: Env,
+    private readonly database: Database,
     private readonly workers: WorkersRepository,
     metrics: Metrics,
   ) {
@@ -32,41 +32,28 @@ export class WorkersHealth {
     });
   }
 
+  /** Whether any worker is alive, as a process without that role reports it. */
   @HealthIndicator('worker')
-  async health(): Promise<Health> {
+  async worker(): Promise<Health> {
     if (this.env.hasRole('worker')) return { status: 'ok' };
     const age = await this.workers.secondsSinceAny();
-    return age !== null && age < SILENT_SECONDS ? { status: 'ok' } : NO_WORKER;
+    return age !== null && age < SILENT_SECONDS ? { status: 'ok' } : { status: 'degraded', reason: NO_WORKER };
   }
-}
 
-const READ_ONLY: Health = {
-  status: 'down',
-  reason: 'PostgreSQL takes no writes: default_transaction_read_only is on for the role or database of DATABASE_URL.',
-};
-
-/**
- * Whether the database answers and takes writes. It is not vital: while every connection of the API waits, the inbox,
- * which has connections of its own and is vital, may still commit.
- */
-@Injectable()
-export class DatabaseHealth {
-  constructor(private readonly database: Database) {}
-
+  /**
+   * Whether the database answers and takes writes. It is not vital: while every connection of the API waits, the inbox,
+   * which has connections of its own and is vital, may still commit.
+   */
   @HealthIndicator('database')
-  async health(): Promise<Health> {
+  async writes(): Promise<Health> {
     try {
       const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
         `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
       );
-      return rows[0]?.readOnly ? READ_ONLY : { status: 'ok' };
+      return rows[0]?.readOnly ? { status: 'down', reason: READ_ONLY } : { status: 'ok' };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
-      return {
-        status: 'down',
-        reason:
-          'PostgreSQL can not be reached, or gives no free connection; check DATABASE_URL and what keeps it busy.',
-      };
+      return { status: 'down', reason: AWAY };
     }
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../identity/scopes.js';
-import { AuditPageResponse, AuditQuery, AuditResponse } from './audit.dto.js';
+import { AuditPageResponse, AuditQuery } from './audit.dto.js';
 import { Audit } from './audit.js';
 
 @ApiTags('access')
@@ -12,9 +12,7 @@ export class AuditController {
 
   /** Who did what, the newest first */
   @Get()
-  async list(@Query() query: AuditQuery): Promise<AuditPageResponse> {
-    const { limit, cursor, ...filter } = query;
-    const { items, nextCursor } = await this.audit.list(filter, limit, cursor);
-    return { items: items.map((row) => new AuditResponse(row)), nextCursor };
+  list(@Query() query: AuditQuery): Promise<AuditPageResponse> {
+    return this.audit.list(query);
   }
 }

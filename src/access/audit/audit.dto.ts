@@ -1,7 +1,7 @@
 import { IsOptional, IsString, MaxLength } from 'class-validator';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
-import type { AuditRow } from './audit.repository.js';
 
+/** All that is given must hold. */
 export class AuditQuery extends PageQuery {
   /** Only what this key did */
   @IsOptional()
@@ -23,27 +23,17 @@ export class AuditQuery extends PageQuery {
 }
 
 export class AuditResponse {
-  id: string;
-  at: Date;
+  id!: string;
+  at!: Date;
   /** Id of the key, `admin` or `system` */
-  keyId: string;
-  keyName: string;
+  keyId!: string;
+  keyName!: string;
   /** @example "PUT /v1/providers/:externalId" */
-  action: string;
+  action!: string;
   /** Ids by what they are ids of */
-  subjects: Record<string, string>;
+  subjects!: Record<string, string>;
   /** HTTP status, or a word */
-  outcome: string;
-
-  constructor(row: AuditRow) {
-    this.id = row.id;
-    this.at = row.at;
-    this.keyId = row.keyId;
-    this.keyName = row.keyName;
-    this.action = row.action;
-    this.subjects = row.subjects;
-    this.outcome = row.outcome;
-  }
+  outcome!: string;
 }
 
 export class AuditPageResponse extends PageResponse {

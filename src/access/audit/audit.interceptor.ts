@@ -1,14 +1,7 @@
-import {
-  type CallHandler,
-  type CustomDecorator,
-  type ExecutionContext,
-  Injectable,
-  type NestInterceptor,
-  SetMetadata,
-} from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { catchError, from, map, mergeMap, type Observable } from 'rxjs';
+import { catchError, mergeMap, type Observable } from 'rxjs';
 import { problemOf } from '../../http/problem/fault.js';
 import type { Principal } from '../identity/scopes.js';
 import { Audit, routeOf, subjectsOf } from './audit.js';
@@ -19,9 +12,7 @@ const NOT_FOUND = 404;
 const AUDITED_READ = Symbol('notebridge:audited-read');
 
 /** Records reads of this route too: who saw what they show is worth knowing. */
-export function AuditedRead(): CustomDecorator<symbol> {
-  return SetMetadata(AUDITED_READ, true);
-}
+export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
 
 /** Records every request of a known caller that may change something, whatever its outcome, before it is answered. */
 @Injectable()
@@ -40,7 +31,10 @@ export class AuditInterceptor implements NestInterceptor {
 
     const reply = http.getResponse<FastifyReply>();
     return next.handle().pipe(
-      mergeMap((result) => from(this.record(by, request, reply.statusCode, result)).pipe(map(() => result))),
+      mergeMap(async (result: unknown) => {
+        await this.record(by, request, reply.statusCode, result);
+        return result;
+      }),
       catchError(async (error: unknown) => {
         await this.record(by, request, problemOf(error)?.status ?? 500, undefined);
         throw error;

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { finished } from 'node:stream/promises';
 import {
   applyDecorators,
   type CallHandler,
@@ -13,11 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Problem } from '../../http/problem/problem.js';
 import { routeOf } from '../audit/audit.js';
-import { digestAlongside, digestOf } from './body-digest.js';
 import { Idempotency, type KeyedRequest } from './idempotency.js';
-
-/** Headers of an answer that are replayed with it. */
-const KEPT_HEADERS = ['location'];
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,7 +25,7 @@ declare module 'fastify' {
 
 /** Lets a route that creates something honour the header Idempotency-Key. */
 @Injectable()
-export class IdempotencyInterceptor implements NestInterceptor {
+class IdempotencyInterceptor implements NestInterceptor {
   constructor(private readonly idempotency: Idempotency) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -43,42 +40,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const { answer, replayed } = await this.idempotency.once(keyed, async (creationId) => {
       request.creationId = creationId;
       const value: unknown = await lastValueFrom(next.handle(), { defaultValue: undefined });
-      const headers = KEPT_HEADERS.flatMap((name) => {
-        const content = reply.getHeader(name);
-        return content === undefined ? [] : [[name, String(content)]];
-      });
-      return { status: reply.statusCode, headers: Object.fromEntries(headers), value };
+      const location = reply.getHeader('location');
+      const headers: Record<string, string> = location === undefined ? {} : { location: String(location) };
+      return { status: reply.statusCode, headers, value };
     });
     if (replayed) reply.code(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
     return answer.value;
   }
-}
-
-function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
-  const scope = `${request.principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`;
-  const target = request.originalUrl;
-  const stays = (digest: string) => ({ scope, target, digest: () => digest, drain: async () => digest });
-  if (!isUnread(request)) return stays(digestOfParsed(request.body));
-  let alongside: (() => string | undefined) | undefined = digestAlongside(request.raw);
-  return {
-    scope,
-    target,
-    digest: () => alongside?.(),
-    drain: () => {
-      alongside = undefined;
-      return digestOf(request.raw);
-    },
-  };
-}
-
-/** A stream that the handler will read: raw, or multipart. */
-function isUnread(request: FastifyRequest): boolean {
-  return request.body === request.raw || (request.body === undefined && request.isMultipart());
-}
-
-function digestOfParsed(body: unknown): string {
-  const bytes = Buffer.isBuffer(body) ? body : canonicalJson(body);
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** The route replays its first answer to whoever sends the same Idempotency-Key again within 24 hours. */
@@ -114,11 +82,32 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   if (header === undefined) return undefined;
   const key = Array.isArray(header) ? header.join(', ') : header;
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
-  throw new Problem(
-    400,
-    'bad-idempotency-key',
-    'The header Idempotency-Key must be 1 to 255 printable ASCII characters; a UUID is a good one.',
-  );
+  const detail = 'The header Idempotency-Key must be 1 to 255 printable ASCII characters; a UUID is a good one.';
+  throw new Problem(400, 'bad-idempotency-key', detail);
+}
+
+function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
+  const { raw, body } = request;
+  const scope = `${request.principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`;
+  const target = request.originalUrl;
+  const isUnread = body === raw || (body === undefined && request.isMultipart());
+  if (!isUnread) {
+    const bytes = Buffer.isBuffer(body) ? body : canonicalJson(body);
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    return { scope, target, digest: () => digest, drain: async () => digest };
+  }
+  const digest = new BodyDigest(raw.headers['content-type']);
+  let result: string | undefined;
+  raw.pause(); // The body goes at its reader's pace: the listener would start the flow before one is there.
+  raw.on('data', (chunk: Buffer) => digest.update(chunk));
+  raw.once('end', () => {
+    result = digest.end();
+  });
+  const drain = async () => {
+    await finished(raw.resume());
+    return String(result);
+  };
+  return { scope, target, digest: () => result, drain };
 }
 
 /** JSON with the members of every object in one order, so that a body written in another order is the same body. */
@@ -130,4 +119,41 @@ export function canonicalJson(value: unknown): string {
         : member,
     ) ?? ''
   );
+}
+
+/**
+ * SHA-256 of a body that passes by in chunks. A multipart boundary is left out of it: clients draw a new one for every
+ * attempt, and the form is the same.
+ */
+export class BodyDigest {
+  private readonly hash = createHash('sha256');
+  private readonly boundary: Buffer;
+  private tail: Buffer = Buffer.alloc(0);
+
+  /** @param contentType of the body */
+  constructor(contentType: string | undefined) {
+    const match = /^multipart\/.*;\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(contentType ?? '');
+    this.boundary = Buffer.from(match?.[1] ?? match?.[2] ?? '', 'latin1');
+  }
+
+  update(chunk: Buffer): void {
+    if (this.boundary.length === 0) {
+      this.hash.update(chunk);
+      return;
+    }
+    let rest = this.tail.length > 0 ? Buffer.concat([this.tail, chunk]) : chunk;
+    for (let at = rest.indexOf(this.boundary); at >= 0; at = rest.indexOf(this.boundary)) {
+      this.hash.update(rest.subarray(0, at));
+      rest = rest.subarray(at + this.boundary.length);
+    }
+    // A boundary may go on in the next chunk.
+    const kept = Math.min(rest.length, this.boundary.length - 1);
+    this.hash.update(rest.subarray(0, rest.length - kept));
+    this.tail = Buffer.from(rest.subarray(rest.length - kept));
+  }
+
+  /** The digest in hex; nothing may come after it. */
+  end(): string {
+    return this.hash.update(this.tail).digest('hex');
+  }
 }

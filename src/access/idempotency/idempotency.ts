@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
-import { Poller } from '../../queue/notifier/poller.js';
 import { Vault } from '../../vault/vault.js';
-import { IdempotencyRepository, type IdempotencyRow } from './idempotency.repository.js';
 
 /** Seconds for which a running request keeps its key; renewed while it runs, so a dead process blocks no longer. */
 const LEASE_SECONDS = 14;
 
 /** Hours for which an answer can be replayed. */
 const KEPT_HOURS = 24;
-
-const HOUR_MS = 3_600_000;
 
 /** A request that carries an Idempotency-Key. */
 export interface KeyedRequest {
@@ -28,28 +25,53 @@ export interface KeyedRequest {
 }
 
 /** An answer as it is kept and replayed. */
-export interface KeptAnswer {
+interface KeptAnswer {
   status: number;
   headers: Record<string, string>;
   value: unknown;
 }
 
+/** What is kept of a request. Hashes are keyed fingerprints. */
+interface Row {
+  id: string;
+  /** null: of a stream that was not read to its end. */
+  requestHash: Buffer | null;
+  /** null: still running, or its process died. */
+  status: number | null;
+  headers: Record<string, string> | null;
+  /** Sealed. */
+  body: Buffer | null;
+}
+
+/** The right of one process to run a request. */
+interface Lease {
+  id: string;
+  token: string;
+}
+
+/** The key is new, its record expired, or the process that ran the same request died (its id stays the same then). */
+const CLAIM = `
+  INSERT INTO idempotency_records AS kept (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
+  VALUES ($1, $2, $3, $4, now() + make_interval(secs => ${LEASE_SECONDS}), now() + make_interval(hours => ${KEPT_HOURS}))
+  ON CONFLICT (scope_hash) DO UPDATE SET
+    id = CASE WHEN kept.expires_at <= now() THEN excluded.id ELSE kept.id END,
+    expires_at = CASE WHEN kept.expires_at <= now() THEN excluded.expires_at ELSE kept.expires_at END,
+    request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
+    lease_token = excluded.lease_token, lease_until = excluded.lease_until
+  WHERE kept.expires_at <= now() OR (
+    kept.status IS NULL AND kept.lease_until <= now()
+    AND COALESCE(kept.request_hash = excluded.request_hash, true))
+  RETURNING id`;
+
 /** Runs a request under an Idempotency-Key once, and answers its repetitions with the first answer. */
 @Injectable()
-export class Idempotency implements OnModuleInit {
+export class Idempotency {
   private readonly log = new Logger(Idempotency.name);
 
   constructor(
-    private readonly repository: IdempotencyRepository,
+    private readonly database: Database,
     private readonly vault: Vault,
-    private readonly poller: Poller,
   ) {}
-
-  onModuleInit(): void {
-    this.poller.every(HOUR_MS, 'idempotency-records', async () => {
-      await this.repository.deleteExpired();
-    });
-  }
 
   /**
    * @param run carries the request out; its argument is a UUID that stays the same when the request is run again
@@ -62,24 +84,20 @@ export class Idempotency implements OnModuleInit {
     run: (creationId: string) => Promise<KeptAnswer>,
   ): Promise<{ answer: KeptAnswer; replayed: boolean }> {
     const scopeHash = this.vault.fingerprint('idempotency-scope', request.scope);
-    const leaseToken = randomUUID();
-    const claim = { id: randomUUID(), scopeHash, requestHash: this.requestHash(request, request.digest()), leaseToken };
-    const id = await this.repository.claim(claim, LEASE_SECONDS, KEPT_HOURS);
-    if (id === undefined) return { answer: await this.replay(request, scopeHash), replayed: true };
+    const token = randomUUID();
+    const claim = [randomUUID(), scopeHash, this.requestHash(request, request.digest()), token];
+    const [claimed] = (await this.database.pool.query<{ id: string }>(CLAIM, claim)).rows;
+    if (!claimed) return { answer: await this.replay(request, scopeHash), replayed: true };
 
-    const renewing = setInterval(
-      () => void this.repository.renew(id, leaseToken, LEASE_SECONDS).catch(() => undefined),
-      (LEASE_SECONDS / 3) * 1000,
-    );
+    const lease = { id: claimed.id, token };
+    const renew = () => this.update(lease, `lease_until = now() + make_interval(secs => ${LEASE_SECONDS})`);
+    const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
     try {
-      const answer = await run(id);
-      await this.keep(id, leaseToken, request, answer).catch((error: unknown) => this.complain(error));
+      const answer = await run(lease.id);
+      await this.keep(lease, request, answer).catch((error: unknown) => this.complain(error));
       return { answer, replayed: false };
     } catch (error) {
-      // What is refused had no effect, and the caller may mend it under the same key.
-      const refused = (problemOf(error)?.status ?? 500) < 500;
-      const leaving = refused ? this.repository.forget(id, leaseToken) : this.repository.release(id, leaseToken);
-      await leaving.catch((fault: unknown) => this.complain(fault));
+      await this.end(lease, error).catch((fault: unknown) => this.complain(fault));
       throw error;
     } finally {
       clearInterval(renewing);
@@ -87,30 +105,46 @@ export class Idempotency implements OnModuleInit {
   }
 
   private async replay(request: KeyedRequest, scopeHash: Buffer): Promise<KeptAnswer> {
-    const row = await this.repository.find(scopeHash);
-    if (row?.requestHash && request.digest() !== undefined && !this.isSame(request, request.digest(), row))
-      throw reused();
+    const { rows } = await this.database.pool.query<Row>(
+      `SELECT id, request_hash AS "requestHash", status, headers, body FROM idempotency_records WHERE scope_hash = $1`,
+      [scopeHash],
+    );
+    const [row] = rows;
+    const refuseOther = (digest: string | undefined) => {
+      if (row?.requestHash && !this.requestHash(request, digest)?.equals(row.requestHash)) throw reused();
+    };
+    const digest = request.digest();
+    if (digest !== undefined) refuseOther(digest);
     if (!row || row.status === null) throw inProgress();
-    if (row.requestHash && request.digest() === undefined && !this.isSame(request, await request.drain(), row)) {
-      throw reused();
-    }
-    const json = row.body && this.vault.open(bodyOf(row.id), row.body);
+    if (digest === undefined && row.requestHash) refuseOther(await request.drain());
+    const json = row.body && this.vault.open(bodyOf(row), row.body);
     return { status: row.status, headers: row.headers ?? {}, value: json ? JSON.parse(json) : undefined };
   }
 
-  private async keep(id: string, leaseToken: string, request: KeyedRequest, answer: KeptAnswer): Promise<void> {
-    const json = answer.value === undefined ? undefined : JSON.stringify(answer.value);
-    await this.repository.keep(leaseToken, {
-      id,
-      requestHash: this.requestHash(request, request.digest()),
-      status: answer.status,
-      headers: answer.headers,
-      body: json === undefined ? null : this.vault.seal(bodyOf(id), json),
-    });
+  /** Stores the answer, unless the lease was lost. */
+  private async keep(lease: Lease, request: KeyedRequest, { status, headers, value }: KeptAnswer): Promise<void> {
+    const json = JSON.stringify(value) as string | undefined;
+    await this.update(
+      lease,
+      'status = $3, headers = $4, body = $5, request_hash = $6',
+      status,
+      JSON.stringify(headers),
+      json === undefined ? null : this.vault.seal(bodyOf(lease), json),
+      this.requestHash(request, request.digest()),
+    );
   }
 
-  private isSame(request: KeyedRequest, digest: string | undefined, row: IdempotencyRow): boolean {
-    return this.requestHash(request, digest)?.equals(row.requestHash ?? Buffer.alloc(0)) ?? false;
+  /** What is refused had no effect, and may be mended under the same key; after a fault it may run again, as the same. */
+  private async end(lease: Lease, error: unknown): Promise<void> {
+    if ((problemOf(error)?.status ?? 500) >= 500) return this.update(lease, 'lease_until = now()');
+    const forget = 'DELETE FROM idempotency_records WHERE id = $1 AND lease_token = $2';
+    await this.database.pool.query(forget, [lease.id, lease.token]);
+  }
+
+  /** @param set assignments, whose parameters count from $3 */
+  private async update({ id, token }: Lease, set: string, ...values: unknown[]): Promise<void> {
+    const text = `UPDATE idempotency_records SET ${set} WHERE id = $1 AND lease_token = $2`;
+    await this.database.pool.query(text, [id, token, ...values]);
   }
 
   private requestHash(request: KeyedRequest, digest: string | undefined): Buffer | null {
@@ -122,23 +156,14 @@ export class Idempotency implements OnModuleInit {
   }
 }
 
-function bodyOf(id: string) {
-  return { table: 'idempotency_records', column: 'body', row: id };
-}
+const bodyOf = ({ id }: { id: string }) => ({ table: 'idempotency_records', column: 'body', row: id });
 
 function reused(): Problem {
-  return new Problem(
-    422,
-    'idempotency-key-reused',
-    'This Idempotency-Key was used for another request; take a new key for every new request.',
-  );
+  const detail = 'This Idempotency-Key was used for another request; take a new key for every new request.';
+  return new Problem(422, 'idempotency-key-reused', detail);
 }
 
 function inProgress(): Problem {
-  return new Problem(
-    409,
-    'idempotency-in-progress',
-    'The first request with this Idempotency-Key is still running; ask again later.',
-    { retryAfterSeconds: 1 },
-  );
+  const detail = 'The first request with this Idempotency-Key is still running; ask again later.';
+  return new Problem(409, 'idempotency-in-progress', detail, { retryAfterSeconds: 1 });
 }

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
-import { ApiKeyPageResponse, ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
+import { ApiKeyPageResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
 import { ApiKeys } from './api-keys.js';
 
 @ApiTags('access')
@@ -14,16 +14,14 @@ export class ApiKeysController {
 
   /** Makes a key; it is shown this once */
   @Post()
-  async create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
-    const { row, key } = await this.keys.create(body.name, body.scopes, caller);
-    return new NewApiKeyResponse(row, key);
+  create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
+    return this.keys.create(body, caller);
   }
 
   /** All keys, revoked ones too, the oldest first */
   @Get()
-  async list(@Query() query: PageQuery): Promise<ApiKeyPageResponse> {
-    const { items, nextCursor } = await this.keys.list(query.limit, query.cursor);
-    return { items: items.map((row) => new ApiKeyResponse(row)), nextCursor };
+  list(@Query() { limit, cursor }: PageQuery): Promise<ApiKeyPageResponse> {
+    return this.keys.list(limit, cursor);
   }
 
   /** Revokes a key, at once; revoking it again changes nothing */

@@ -2,7 +2,6 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ArrayNotEmpty, ArrayUnique, IsIn, IsString, MaxLength, MinLength } from 'class-validator';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scopes.js';
-import type { ApiKeyRow } from './api-keys.repository.js';
 
 export class NewApiKeyRequest {
   /** What the key is for; not a person */
@@ -19,32 +18,18 @@ export class NewApiKeyRequest {
 
 export class ApiKeyResponse {
   @ApiProperty({ format: 'uuid' })
-  id: string;
-  name: string;
+  id!: string;
+  name!: string;
   /** The first characters of the key, for recognition */
-  prefix: string;
-  scopes: Scope[];
-  createdAt: Date;
-  revokedAt: Date | null;
-
-  constructor(row: ApiKeyRow) {
-    this.id = row.id;
-    this.name = row.name;
-    this.prefix = row.prefix;
-    this.scopes = row.scopes;
-    this.createdAt = row.createdAt;
-    this.revokedAt = row.revokedAt;
-  }
+  prefix!: string;
+  scopes!: Scope[];
+  createdAt!: Date;
+  revokedAt!: Date | null;
 }
 
 export class NewApiKeyResponse extends ApiKeyResponse {
   /** The key itself, shown this once */
-  key: string;
-
-  constructor(row: ApiKeyRow, key: string) {
-    super(row);
-    this.key = key;
-  }
+  key!: string;
 }
 
 export class ApiKeyPageResponse extends PageResponse {

@@ -1,7 +1,10 @@
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, IsEmail, IsString, MinLength, ValidateNested } from 'class-validator';
 import { Problem } from '../problem/problem.js';
-import { DEEPEST, MOST_ITEMS, MOST_MEMBERS, shapeProblem, validationPipe } from './validation.js';
+import { DEEPEST, shapeProblem, validationPipe } from './validation.js';
+
+const MOST_MEMBERS = 100;
+const MOST_ITEMS = 1_000;
 
 class Item {
   @IsString()

@@ -3,7 +3,7 @@ import type { ValidationError } from 'class-validator';
 import { Problem } from '../problem/problem.js';
 
 /** One fault of a request: where, and what is expected there. Never the value. */
-export interface FieldFault {
+interface FieldFault {
   /** JSON Pointer (RFC 6901) into the body or the query. */
   pointer: string;
   detail: string;
@@ -13,7 +13,7 @@ export interface FieldFault {
 const MOST_FAULTS = 50;
 
 /** Flattens what class-validator found into faults with JSON Pointers, parents before children. */
-export function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFault[] {
+function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFault[] {
   const faults: FieldFault[] = [];
   for (const error of errors) {
     if (faults.length >= MOST_FAULTS) break;
@@ -28,10 +28,6 @@ export function fieldFaults(errors: readonly ValidationError[], parent = ''): Fi
 }
 
 /** The problem that names the first faulty field and lists all of them. */
-export function validationProblem(errors: readonly ValidationError[]): Problem {
-  return faultsProblem('The body', fieldFaults(errors));
-}
-
 function faultsProblem(whole: string, errors: readonly FieldFault[]): Problem {
   const { pointer, detail } = errors[0] ?? { pointer: '', detail: 'is not valid' };
   const where = pointer === '' ? whole : `The field ${pointer}`;
@@ -45,7 +41,7 @@ export function validationPipe(): ValidationPipe {
     forbidNonWhitelisted: true,
     transform: true,
     validationError: { target: false, value: false },
-    exceptionFactory: validationProblem,
+    exceptionFactory: (errors) => faultsProblem('The body', fieldFaults(errors)),
   });
 }
 
@@ -53,8 +49,8 @@ export function validationPipe(): ValidationPipe {
 export const DEEPEST = 50;
 
 /** Members of one object, and items of one list: validation compares them with each other. */
-export const MOST_MEMBERS = 100;
-export const MOST_ITEMS = 1_000;
+const MOST_MEMBERS = 100;
+const MOST_ITEMS = 1_000;
 
 /** Characters of a name that a pointer repeats. */
 const LONGEST_NAME = 64;
@@ -82,6 +78,6 @@ export function shapeProblem(value: unknown, pointer = '', levels = DEEPEST): Pr
 }
 
 /** One step of a JSON Pointer, escaped as RFC 6901 §3 says. */
-export function pointerStep(name: string): string {
+function pointerStep(name: string): string {
   return `/${name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

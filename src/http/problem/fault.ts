@@ -26,17 +26,10 @@ const FASTIFY: Record<string, () => Problem> = {
 /** busboy raises these without a code. */
 const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part header|Part terminated early)/;
 
+/** What Nest, Fastify and their plugins refuse without a code that is known above. */
 const BY_STATUS: Record<number, [type: string, detail: string]> = {
   400: ['bad-request', 'The request is not well-formed.'],
-  401: ['unauthenticated', 'Send a valid key as Authorization: Bearer <key>.'],
-  403: ['forbidden', 'This key may not do that.'],
   404: ['not-found', 'Nothing is found under this path; /docs and /openapi.json list what there is.'],
-  405: ['method-not-allowed', 'This path does not take that method; /openapi.json lists what there is.'],
-  409: ['conflict', 'The request does not fit the present state.'],
-  413: ['body-too-large', 'The body is larger than this route takes.'],
-  415: ['unsupported-media-type', 'This route does not take that Content-Type.'],
-  422: ['unprocessable', 'The request is understood but can not be carried out.'],
-  429: ['too-many-requests', 'Too many requests; slow down.'],
   503: ['unavailable', 'The service can not answer now; send the request again.'],
 };
 
@@ -50,17 +43,10 @@ export function unsupportedMediaType(takes: string): Problem {
   return new Problem(415, 'unsupported-media-type', `This route takes ${takes}; set Content-Type accordingly.`);
 }
 
-function badValue(): Problem {
-  const detail = 'A value can not be kept or looked for; send texts without NUL, and times and numbers that there are.';
-  return new Problem(400, 'bad-value', detail);
-}
-
 function badJson(): Problem {
-  return new Problem(
-    400,
-    'bad-json',
-    'The body is not valid JSON, or has a member __proto__ or constructor.prototype; check it with a JSON parser.',
-  );
+  const detail =
+    'The body is not valid JSON, or has a member __proto__ or constructor.prototype; check it with a JSON parser.';
+  return new Problem(400, 'bad-json', detail);
 }
 
 function badMultipart(): Problem {
@@ -79,42 +65,36 @@ export function problemOf(error: unknown): Problem | undefined {
   const known = FASTIFY[codeOf(cause)] ?? FASTIFY[codeOf(error)];
   if (known) return known();
   if (isDatabaseUnavailable(error)) {
-    return new Problem(
-      503,
-      'database-unavailable',
-      'The database can not be reached, or is too busy; send the request again.',
-      {
-        retryAfterSeconds: DATABASE_RETRY_SECONDS,
-      },
-    );
+    const detail = 'The database can not be reached, or is too busy; send the request again.';
+    return new Problem(503, 'database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
-  if (isRefusedValue(error)) return badValue();
+  if (isRefusedValue(error)) {
+    const detail =
+      'A value can not be kept or looked for; send texts without NUL, and times and numbers that there are.';
+    return new Problem(400, 'bad-value', detail);
+  }
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();
-  if (error instanceof HttpException) return problemOfStatus(error.getStatus());
-  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
-  return status >= 400 && status < 500 ? problemOfStatus(status) : undefined;
+  const status = error instanceof HttpException ? error.getStatus() : statusCodeOf(error);
+  const [type, detail] = BY_STATUS[status] ?? ['refused', 'The request was refused.'];
+  return status < 500 || status in BY_STATUS ? new Problem(status, type, detail) : undefined;
 }
 
-function problemOfStatus(status: number): Problem | undefined {
-  const [type, detail] = BY_STATUS[status] ?? (status < 500 ? ['refused', 'The request was refused.'] : []);
-  return type && detail ? new Problem(status, type, detail) : undefined;
+/** A status of 4xx that an error of a library bears; 500 otherwise. */
+function statusCodeOf(error: unknown): number {
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  return status >= 400 && status < 500 ? status : 500;
 }
 
 /**
  * SQLSTATEs that say "not now": connection exceptions, shutdown, a statement or an idle transaction over its time, no
  * room for a connection or a row, a standby; and, of a database that was fit at the start, a login or a name that it
- * takes no longer.
+ * takes no longer. Then socket faults as Node names them; and Prisma's unreachable, timed out, closed, pool exhausted.
  */
-const SQLSTATE = /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/;
-
-/** SQLSTATEs of values that no column takes: NUL and other bytes, times and numbers that there are none of. */
-const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
-
-/** Socket faults as Node names them. */
-const SOCKET = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
-
-/** Prisma: unreachable, timed out, closed, pool exhausted. */
-const PRISMA = /^(P1001|P1002|P1008|P1017|P2024|P2037)$/;
+const UNAVAILABLE = [
+  /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,
+  /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/,
+  /^(P1001|P1002|P1008|P1017|P2024|P2037)$/,
+];
 
 /** pg and pg-pool raise these without a code. */
 const MESSAGES = [
@@ -132,11 +112,13 @@ const MESSAGES = [
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
   const code = codeOf(error);
-  if (SQLSTATE.test(code) || SOCKET.test(code) || PRISMA.test(code)) return true;
-  if (error.name === 'PrismaClientInitializationError') return true;
+  if (UNAVAILABLE.some((codes) => codes.test(code)) || error.name === 'PrismaClientInitializationError') return true;
   if (MESSAGES.some((message) => error.message.startsWith(message))) return true;
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
+
+/** SQLSTATEs of values that no column takes: NUL and other bytes, times and numbers that there are none of. */
+const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 
 /** Answers whether the database refused a value that it was given, such as a text with a NUL in it. */
 export function isRefusedValue(error: unknown): boolean {
@@ -159,12 +141,8 @@ const SOCKET_KINDS = new Map([
 /** The code of an error of a library, or an empty text; of one that Prisma wrapped, the database's or the socket's. */
 export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
-  const wrapped = driverFaultOf(error as Error);
+  const { name, cause, meta } = error as Error & { meta?: { driverAdapterError?: { cause?: DriverFault } } };
+  const wrapped = name === 'DriverAdapterError' ? (cause as DriverFault) : meta?.driverAdapterError?.cause;
   if (wrapped) return wrapped.originalCode ?? SOCKET_KINDS.get(wrapped.kind ?? '') ?? '';
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
-function driverFaultOf(error: Error): DriverFault | undefined {
-  if (error.name === 'DriverAdapterError') return error.cause as DriverFault;
-  return (error as { meta?: { driverAdapterError?: { cause?: DriverFault } } }).meta?.driverAdapterError?.cause;
 }

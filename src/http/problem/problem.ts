@@ -1,5 +1,5 @@
 /** What a problem may carry beside its status, type and detail. */
-export interface ProblemExtras {
+interface ProblemExtras {
   /** The offending field as a JSON Pointer (RFC 6901). */
   pointer?: string;
   /** Seconds after which the same request may succeed; sent as Retry-After too. */
@@ -13,11 +13,12 @@ export interface ProblemExtras {
 /** The body of an error answer (RFC 9457). */
 export interface ProblemDetails {
   type: string;
+  /** The type in words: `unknown-provider` is "Unknown provider". */
   title: string;
   status: number;
   detail: string;
-  pointer?: string;
-  retryAfterSeconds?: number;
+  pointer: string | undefined;
+  retryAfterSeconds: number | undefined;
   [extension: string]: unknown;
 }
 
@@ -40,30 +41,18 @@ export class Problem extends Error {
 
   /** The body to answer with. */
   details(): ProblemDetails {
+    const { status, detail } = this;
     const { pointer, retryAfterSeconds, extensions } = this.more;
-    return {
-      ...extensions,
-      type: `urn:notebridge:problem:${this.type}`,
-      title: titleOf(this.type),
-      status: this.status,
-      detail: this.detail,
-      ...(pointer !== undefined && { pointer }),
-      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    };
+    const words = this.type.replaceAll('-', ' ');
+    const title = words.charAt(0).toUpperCase() + words.slice(1);
+    const type = `urn:notebridge:problem:${this.type}`;
+    return { ...extensions, type, title, status, detail, pointer, retryAfterSeconds };
   }
 
   /** The headers to answer with. */
   headers(): Record<string, string> {
     const { headers, retryAfterSeconds } = this.more;
-    return {
-      ...headers,
-      ...(retryAfterSeconds !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
-    };
+    if (retryAfterSeconds === undefined) return { ...headers };
+    return { ...headers, 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) };
   }
-}
-
-/** A problem's title is its type in words: `unknown-provider` is "Unknown provider". */
-function titleOf(type: string): string {
-  const words = type.replaceAll('-', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -36,7 +36,7 @@ export class PageQuery {
 }
 
 /** Where a page ended: the sort key of its last item. */
-export type CursorKey = readonly (string | number)[];
+type CursorKey = readonly (string | number)[];
 
 /** Packs a sort key into an opaque cursor. It must hold nothing personal: cursors stand in URLs. */
 export function encodeCursor(key: CursorKey): string {
@@ -87,21 +87,14 @@ function parsed(cursor: string): unknown {
  * Makes a page out of `limit + 1` rows that were read, so that a next page is known without counting.
  *
  * @param keyOf the sort key of a row
- * @param show turns a row into an item
+ * @param show turns a row into an item; without it the row is the item
  */
-export function pageOf<R>(rows: readonly R[], limit: number, keyOf: (row: R) => CursorKey): Page<R>;
-export function pageOf<R, T>(
+export function pageOf<R, T = R>(
   rows: readonly R[],
   limit: number,
   keyOf: (row: R) => CursorKey,
-  show: (row: R) => T,
-): Page<T>;
-export function pageOf<R>(
-  rows: readonly R[],
-  limit: number,
-  keyOf: (row: R) => CursorKey,
-  show: (row: R) => unknown = (row) => row,
-): Page<unknown> {
+  show: (row: R) => T = (row) => row as unknown as T,
+): Page<T> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const nextCursor = rows.length > limit && last !== undefined ? encodeCursor(keyOf(last)) : null;

@@ -5,7 +5,9 @@ import { errorTrace } from '../problem/error-trace.js';
 import { Problem } from '../problem/problem.js';
 
 /** Seconds; a longer wait is shortened to this. */
-export const LONGEST_WAIT_SECONDS = 60;
+const LONGEST_WAIT_SECONDS = 60;
+
+const WAIT = /(?:^|,)\s*wait\s*=\s*(?:"\s*)?(\d{1,9})\s*(?:"\s*)?(?:[;,]|$)/i;
 
 /**
  * Reads the `wait` preference of RFC 7240 §4.3; one that can't be read is ignored, as the RFC says.
@@ -14,17 +16,8 @@ export const LONGEST_WAIT_SECONDS = 60;
  * @returns whole seconds, 0..60, or undefined when none was asked for
  */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  const joined = Array.isArray(header) ? header.join(',') : header;
-  for (const preference of joined.split(',')) {
-    const [first = ''] = preference.split(';', 1);
-    const [name = '', value = ''] = first.split('=', 2);
-    const seconds = value.trim().replace(/^"|"$/g, '').trim();
-    if (name.trim().toLowerCase() === 'wait' && /^\d{1,9}$/.test(seconds)) {
-      return Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
-    }
-  }
-  return undefined;
+  const seconds = WAIT.exec([header].flat().join(','))?.[1];
+  return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
 }
 
 /** Injects the seconds that the caller is willing to wait, by default its argument, and answers Preference-Applied. */
@@ -37,10 +30,11 @@ export const PreferWait = createParamDecorator((byDefault: number | undefined, c
 });
 
 /**
- * A signal that is aborted when the connection closes before the answer was sent, or the service begins to stop. It
- * leaves nothing behind on the server's signal, as `AbortSignal.any` does, which keeps a reference for each request.
+ * Injects a signal that is aborted when the connection closes before the answer was sent, or the service begins to stop.
+ * It leaves nothing behind on the server's signal, as `AbortSignal.any` does, which keeps a reference for each request.
  */
-export function disconnectSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'server'>): AbortSignal {
+export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext): AbortSignal => {
+  const { raw, server } = context.switchToHttp().getResponse<FastifyReply>();
   const { closing } = server;
   const gone = new AbortController();
   const abort = () => gone.abort();
@@ -54,13 +48,7 @@ export function disconnectSignal({ raw, server }: Pick<FastifyReply, 'raw' | 'se
     if (!raw.writableFinished) abort();
   });
   return gone.signal;
-}
-
-/** Injects `disconnectSignal` of the request. */
-export const ClientDisconnect = createParamDecorator(
-  (_: unknown, context: ExecutionContext): AbortSignal =>
-    disconnectSignal(context.switchToHttp().getResponse<FastifyReply>()),
-);
+});
 
 /** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
 const SHORTEST_PAUSE_MS = 50;

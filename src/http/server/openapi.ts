@@ -7,7 +7,7 @@ asynchronous call wait until it is settled. Every POST that creates takes an \`I
 \`limit\` and \`cursor\`.`;
 
 /** Describes every route from its decorators. */
-export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
+function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   const { PUBLIC_URL: address } = app.get(Env);
   const about = new DocumentBuilder()
     .setTitle('notebridge')

@@ -1,10 +1,48 @@
 import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Public } from '../access/identity/scopes.js';
+import { AnyKey, Public, Scopes } from '../access/identity/scopes.js';
+import { Env } from '../config/env.js';
 import { RouteOptions } from '../http/request/route-options.js';
+import { Metrics } from '../http/server/metrics.js';
+import { capabilitiesOf } from '../platform/contract/capabilities.js';
+import { Contract } from '../platform/contract/contract.js';
+import { CapabilityPageResponse } from './capabilities.dto.js';
 import { HealthChecks, type HealthReport } from './health-checks.js';
 import { Liveness } from './liveness.js';
+
+@ApiTags('operations')
+@Controller('v1/capabilities')
+export class CapabilitiesController {
+  constructor(
+    private readonly contract: Contract,
+    private readonly env: Env,
+  ) {}
+
+  /** What the service can do with its settings, and what the rest lacks */
+  @Get()
+  @AnyKey()
+  list(): CapabilityPageResponse {
+    return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
+  }
+}
+
+@ApiTags('operations')
+@Controller('metrics')
+export class MetricsController {
+  constructor(private readonly metrics: Metrics) {}
+
+  /** All metrics in the text format of Prometheus */
+  @Get()
+  @Scopes('operations')
+  @RouteOptions({ hot: true })
+  @ApiProduces('text/plain')
+  @ApiOkResponse({ schema: { type: 'string' } })
+  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+    reply.header('content-type', this.metrics.registry.contentType);
+    return this.metrics.registry.metrics();
+  }
+}
 
 @ApiTags('operations')
 @Public()
