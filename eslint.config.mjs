@@ -16,7 +16,7 @@ const order = {
   queue: { backend: {}, notifier: {}, 'due-rows': {}, outbox: {} },
   access: { identity: {}, audit: {}, keys: {}, guard: {}, idempotency: {} },
   feed: {},
-  platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {} },
+  platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, desired: {}, read: {} },
   sessions: { model: {}, read: {}, refresh: {}, processing: {}, create: {}, update: {} },
@@ -30,7 +30,7 @@ const order = {
     report: {},
   },
   recorder: {},
-  compliance: { model: {}, submit: {}, results: {} },
+  compliance: {},
   operations: {},
   cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PersonResponse } from '../src/people/model/person-view.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';
 import { type Stage, tell, title } from './stage.js';

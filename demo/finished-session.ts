@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withQuery } from '../src/cli/api/api.js';
 import { CliFault } from '../src/cli/api/cli-fault.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import type { Stage } from './stage.js';
 
 const POLL_MS = 200;

@@ -6,7 +6,7 @@ import { takeStep } from '../simulator/sessions/session-run.js';
 import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import type { Service } from './service.js';
 import { until } from './until.js';
 

@@ -33,7 +33,7 @@ import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
 import { type Health, HealthIndicator } from '../src/http/server/health-indicator.js';
 import { HttpModule } from '../src/http/server/metrics.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
-import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
+import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { Poller } from '../src/queue/notifier/poller.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 import { VaultModule } from '../src/vault/vault.module.js';
@@ -128,7 +128,7 @@ class ThingsController {
 }
 
 @Global()
-@Module({ providers: [Poller, WorkersRepository], exports: [Poller, WorkersRepository] })
+@Module({ providers: [Poller, WorkerProcess], exports: [Poller, WorkerProcess] })
 class SweepModule {}
 
 @Module({ imports: [OperationsModule], controllers: [ThingsController], providers: [Part] })

@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ComplianceUploadResponse } from '../src/compliance/submit/compliance.dto.js';
+import type { ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
 import { usePrograms } from './support/programs.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 

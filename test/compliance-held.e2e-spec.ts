@@ -3,8 +3,7 @@ import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
-import type { ComplianceJobResponse } from '../src/compliance/model/job-view.js';
-import type { ComplianceUploadResponse } from '../src/compliance/submit/compliance.dto.js';
+import type { ComplianceJobResponse, ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
 import type { ProblemDetails } from '../src/http/problem/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 

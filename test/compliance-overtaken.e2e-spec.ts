@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { JobEventsRepository } from '../src/compliance/results/job-events.repository.js';
-import { ResultRefresher } from '../src/compliance/results/result-refresher.js';
+import { JobEventsHandler } from '../src/compliance/job-events.handler.js';
+import { ResultRefresher } from '../src/compliance/result-refresher.js';
 import { Database } from '../src/database/database.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
@@ -32,7 +32,8 @@ test.each(FOUND)(
   async (state) => {
     const claim = await lookedUp();
     const heard = await app.service.app.get(Database).transaction(async (tx) => {
-      await app.service.app.get(JobEventsRepository).recordComplianceEnd(tx, claim.jobId, 'Completed');
+      const event = { deliveryId: 'd-1', receivedAt: new Date(), body: { payload: { jobId: claim.jobId } } };
+      await app.service.app.get(JobEventsHandler).handle({ ...event, eventType: 'COMPLIANCE_JOB_COMPLETED' }, tx);
       const { rows } = await tx.query('SELECT due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1', [
         claim.id,
       ]);

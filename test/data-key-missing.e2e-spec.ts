@@ -4,7 +4,7 @@ import { until } from '../harness/until.js';
 import type { ProblemDetails } from '../src/http/problem/problem.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import type { Trace } from '../src/people/read/trace.service.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';
 

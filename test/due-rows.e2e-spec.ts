@@ -6,7 +6,6 @@ import type { Env } from '../src/config/env.js';
 import type { Database } from '../src/database/database.js';
 import { DueRows, type DueTable, type Leased } from '../src/queue/due-rows/due-rows.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
-import { WorkersRepository } from '../src/queue/due-rows/workers.repository.js';
 import { openDatabase } from './support/databases.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { statementsOf } from './support/statements.js';
@@ -66,9 +65,8 @@ describe('rows that are due', () => {
   });
 
   const newPeer = async (table: Partial<DueTable> = {}): Promise<Peer> => {
-    const workers = new WorkersRepository(database);
     const clock = new HeldClock();
-    const process = new WorkerProcess({ hasRole: () => true } as unknown as Env, clock, workers);
+    const process = new WorkerProcess({ hasRole: () => true } as unknown as Env, clock, database);
     await process.onModuleInit();
     let beats = true;
     const stop = async () => {

@@ -6,9 +6,8 @@ import { takeStep } from '../simulator/sessions/session-run.js';
 import { PlatformClient } from '../src/platform/clients/platform-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
 import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
-import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 import type { CallOptions } from './support/sessions-app.js';
 
@@ -89,7 +88,7 @@ describe('a session that is asked for', () => {
     const wish = usual();
     const { body } = await create(wish, { wait: 0 });
     await until('the request has left', () => app.arrivals('createSession') > before);
-    const storing = jest.spyOn(app.service.app.get(RequestOutcomesRepository), 'accepted');
+    const storing = jest.spyOn(app.service.app.get(SessionRequestsRepository), 'accepted');
     await app.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
     held.answer();
     await until('it was tried in vain to store the answer', () => storing.mock.calls.length > 1);
@@ -378,10 +377,10 @@ describe('an answer that is lost', () => {
   it('and comes when another attempt has taken its place changes nothing', async () => {
     const { id } = await lost();
     const former = { key: id, owner: randomUUID(), no: 0 };
-    const outcomes = app.service.app.get(RequestOutcomesRepository);
+    const outcomes = app.service.app.get(SessionRequestsRepository);
     await outcomes.accepted(former, 'session-of-the-former');
     await outcomes.rejected(former, 'no');
-    await app.service.app.get(SessionRequestsRepository).putOff(former, 'late', 0);
+    await outcomes.putOff(former, 'late', 0);
     expect(await app.show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });

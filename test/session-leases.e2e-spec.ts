@@ -4,7 +4,7 @@ import { until } from '../harness/until.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
-import type { NotesResponse } from '../src/sessions/read/notes-view.js';
+import type { NotesResponse } from '../src/sessions/model/session-view.js';
 import { SOAP } from './support/arriving-sessions.js';
 import { type Mirror, useMirrors } from './support/service.js';
 

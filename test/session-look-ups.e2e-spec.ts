@@ -1,7 +1,6 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { Settings } from '../simulator/settings.js';
-import { Database } from '../src/database/database.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { callSimulator } from './support/simulator-call.js';
@@ -146,7 +145,7 @@ describe('each kind of look-up has its own places', () => {
        FROM generate_series(1, 1200) n`,
     );
     await order({ operation: 'getSession', kind: 'slow', ms: 3_600_000 });
-    const wanted = new WantedRefreshes(world.service.app.get(Database));
+    const wanted = world.service.app.get(WantedRefreshes);
     const statements = await statementsOf(['sessions'], async () => {
       expect(await wanted.wantSince(new Date('2030-12-31'))).toBe(1_200);
     });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Database } from '../src/database/database.js';
-import { InsightsRepository } from '../src/sessions/refresh/insights.repository.js';
+import { SessionContentRepository } from '../src/sessions/refresh/session-content.repository.js';
 import { SessionMerge } from '../src/sessions/refresh/session-merge.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 
@@ -22,7 +22,7 @@ test('a request that turns out to be a session that was heard of takes over its 
   const transcript = [{ speaker: 'A', text: 'They spoke of the week.' }];
   const nest = app.service.app;
   await nest.get(Database).transaction(async (tx) => {
-    await nest.get(InsightsRepository).store(tx, heard, { transcript, topics: null }, new Date());
+    await nest.get(SessionContentRepository).storeInsights(tx, heard, { transcript, topics: null }, new Date());
     await nest.get(SessionMerge).mergeInto(tx, requested, heard);
   });
   for (const id of [requested, heard, 'of-the-platform']) {

@@ -1,7 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Page } from '../src/http/request/page.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const SOAP = '11111111-1111-4111-8111-111111111111';

@@ -3,14 +3,13 @@ import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js'
 import { Database } from '../src/database/database.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
-import { RequestOutcomesRepository } from '../src/sessions/create/request-outcomes.repository.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
 import { SessionFeedEvents } from '../src/sessions/model/session-feed-events.js';
-import { ProcessingRepository } from '../src/sessions/processing/processing.repository.js';
+import { ProcessingEventsHandler } from '../src/sessions/processing/processing-events.handler.js';
 import { ProcessingRefresher } from '../src/sessions/processing/processing-refresher.js';
-import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
+import { SessionReader } from '../src/sessions/read/session-reader.js';
+import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js';
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
-import { SessionRefresher } from '../src/sessions/refresh/session-refresher.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
@@ -121,7 +120,7 @@ const HOT = [
 function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   const of = <T>(type: new (...args: never[]) => T): T => app.service.app.get(type);
   const database = of(Database);
-  const [reads, processing] = [of(SessionReadsRepository), of(ProcessingRepository)];
+  const reader = of(SessionReader);
   const event = {
     eventType: 'SESSION_PROCESSING_COMPLETED',
     sessionId: 'session-7',
@@ -130,29 +129,36 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     aiNotesEnabled: true,
   } satisfies SessionEvent;
   const list = (filter: object) => async () => {
-    const page = await reads.list(filter, 51, undefined);
-    const last = page.at(-1);
-    if (last) await reads.list(filter, 51, [last.updated_at.toISOString(), last.id]);
+    const { nextCursor } = await reader.list(filter, 50, undefined);
+    if (nextCursor !== null) await reader.list(filter, 50, nextCursor);
   };
   const read = async (id: string) => {
-    const row = await reads.find(id);
-    if (!row) throw new Error(`${id} is not there.`);
-    await reads.findWithDocuments(id);
-    await reads.insights(row.id);
-    await reads.revisions(row.id, `document-${row.id}`);
+    const row = await reader.find(id);
+    await reader.insights(id);
+    // What is stored here does not open.
+    await expect(reader.notes(id)).rejects.toThrow();
+    await expect(reader.revisions(id, `document-${row.id}`)).rejects.toThrow();
   };
   return {
     'an event': () =>
       database.transaction(async (tx) => {
         const id = await of(SessionEventsRepository).recordEvent(tx, event);
-        await of(RequestOutcomesRepository).recordEvidence(tx, {
+        await of(SessionRequestsRepository).recordEvidence(tx, {
           id,
           sessionId: event.sessionId,
           providerUserId: event.providerUserId,
           partnerAppointmentId: 'appointment-7',
           receivedAt: new Date(),
         });
-        await processing.recordEvent(tx, 'processing-session-8');
+        await of(ProcessingEventsHandler).handle(
+          {
+            deliveryId: 'delivery-8',
+            eventType: 'PROCESSING_SESSION_FINISHED',
+            receivedAt: new Date(),
+            body: { payload: { processingId: 'processing-session-8' } },
+          },
+          tx,
+        );
       }),
     'the turn of a session': async () => {
       const { due } = of(SessionRefresher);
@@ -167,8 +173,8 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
       const claim = await due.claim();
       if (!claim) throw new Error('No look-up is due.');
       await due.nextDueAt();
-      const ticket = await processing.ticketOf(claim.row);
-      await of(ProcessingRefresher).storeAnswer(claim, { raw: {}, sessionId: 'session-9', ticket } as never);
+      const ticket = { generation: 0, answers: 0 };
+      await of(ProcessingRefresher).storeAnswer(claim, { raw: {}, session: undefined, sessionId: 'session-9', ticket });
       due.done(claim.lease);
     },
     'the turn of a request': async () => {

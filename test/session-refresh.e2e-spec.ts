@@ -1,7 +1,7 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
-import { SessionRefresher } from '../src/sessions/refresh/session-refresher.js';
+import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { readFeed } from './support/read-feed.js';

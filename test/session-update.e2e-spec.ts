@@ -4,12 +4,10 @@ import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import { PlatformClient } from '../src/platform/clients/platform-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
-import type { NotesResponse } from '../src/sessions/read/notes-view.js';
-import { SessionReadsRepository } from '../src/sessions/read/session-reads.repository.js';
-import type { SessionResponse } from '../src/sessions/read/session-view.js';
+import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
+import { SessionReader } from '../src/sessions/read/session-reader.js';
 import { RefreshRepository } from '../src/sessions/refresh/refresh.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
-import { UpdatesRepository } from '../src/sessions/update/updates.repository.js';
 import { DAP, type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;
@@ -88,7 +86,7 @@ const callsDuring = async (work: () => Promise<unknown>) => {
 describe('an update', () => {
   it('finds its session again when another row absorbed it between the two looks', async () => {
     const { id } = await done();
-    const beginning = jest.spyOn(app.service.app.get(UpdatesRepository), 'begin').mockResolvedValueOnce(undefined);
+    const beginning = jest.spyOn(app.service.app.get(WantedRefreshes), 'beginUpdate').mockResolvedValueOnce(undefined);
     const { status, body } = await update(id, { noteTemplateIds: [DAP] });
     beginning.mockRestore();
     expect([status, body.id]).toEqual([200, id]);
@@ -313,7 +311,7 @@ describe('an update', () => {
     await until('the change was fetched', async () => (await app.show(session.id)).noteTemplateIds.includes(DAP));
     finish(session.sessionId);
 
-    const reads = app.service.app.get(SessionReadsRepository);
+    const reads = app.service.app.get(SessionReader);
     const find = reads.find.bind(reads);
     let isStored = false;
     const store = refreshes.storeAnswer.bind(refreshes);

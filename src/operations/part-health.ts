@@ -4,7 +4,7 @@ import { Database } from '../database/database.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
-import { WorkersRepository } from '../queue/due-rows/workers.repository.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 
 /** Seconds without a beat after which no worker counts as alive; longer than a restart takes. */
 const SILENT_SECONDS = 30;
@@ -21,7 +21,7 @@ export class PartHealth {
   constructor(
     private readonly env: Env,
     private readonly database: Database,
-    private readonly workers: WorkersRepository,
+    private readonly workers: WorkerProcess,
     metrics: Metrics,
   ) {
     // A gauge without a label would be 0 when there is no value.

@@ -6,12 +6,11 @@ import { Env } from '../config/env.js';
 import { producerOptions, workerOptions } from './backend/backend.js';
 import { BoundedQueue, BoundedWorker } from './backend/bounded.js';
 import { type Notification, QUEUE_NAMES, type QueueName } from './backend/queue-names.js';
-import { FetchParts } from './due-rows/fetch-loop.js';
+import { DueParts } from './due-rows/due-loop.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
-import { WorkersRepository } from './due-rows/workers.repository.js';
 import { Poller } from './notifier/poller.js';
 import { QueueNotifier } from './notifier/queue-notifier.js';
-import { OutcomeKeeper } from './outbox/outcome-keeper.js';
+import { OutcomeKeeper } from './outbox/outbox.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 
@@ -43,11 +42,10 @@ BullModule.workerClass = BoundedWorker;
         new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
     },
     Poller,
-    WorkersRepository,
     WorkerProcess,
-    FetchParts,
+    DueParts,
     OutcomeKeeper,
   ],
-  exports: [QueueNotifier, Poller, WorkersRepository, WorkerProcess, FetchParts, OutcomeKeeper, BullModule],
+  exports: [QueueNotifier, Poller, WorkerProcess, DueParts, OutcomeKeeper, BullModule],
 })
 export class QueueModule {}

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/contract/wire-types.js';
+import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
-import { RequestOutcomesRepository } from './create/request-outcomes.repository.js';
+import { SessionRequestsRepository } from './create/session-requests.repository.js';
+import { DEBOUNCE_MS } from './model/apply-answer.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
-import { RefreshNotifier } from './refresh/refresh-notifier.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
 /** Merges SESSION_* events into their sessions, known or not; each one makes another fetch. */
@@ -13,8 +14,8 @@ import { SessionEventsRepository } from './refresh/session-events.repository.js'
 export class SessionEventsHandler implements EventHandler {
   constructor(
     private readonly events: SessionEventsRepository,
-    private readonly requests: RequestOutcomesRepository,
-    private readonly notifier: RefreshNotifier,
+    private readonly requests: SessionRequestsRepository,
+    private readonly notifier: QueueNotifier,
     private readonly feedEvents: SessionFeedEvents,
   ) {}
 
@@ -29,7 +30,7 @@ export class SessionEventsHandler implements EventHandler {
   }
 
   async afterCommit(): Promise<void> {
-    this.notifier.notifySoon();
+    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     await this.feedEvents.publish();
   }
 }

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
-import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { PlatformSessions } from './refresh/platform-sessions.js';
+import { Contract } from '../platform/contract/contract.js';
 import { EVENT_LANE } from './refresh/wanted-refreshes.repository.js';
 
 /** Shows an operator when sessions can't be fetched, and of requests that wait or need a decision. */
@@ -10,8 +9,7 @@ import { EVENT_LANE } from './refresh/wanted-refreshes.repository.js';
 export class SessionsHealth {
   constructor(
     private readonly database: Database,
-    private readonly platform: PlatformSessions,
-    private readonly requests: SessionRequestsRepository,
+    private readonly contract: Contract,
   ) {}
 
   @HealthIndicator('sessions')
@@ -20,31 +18,36 @@ export class SessionsHealth {
       `SELECT EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = 'platform-unauthorized') AS refused,
          EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue`,
     );
-    const { refused = false, overdue = false } = rows[0] ?? {};
-    const facts = { canFetch: this.platform.canFetchSession };
-    if (refused) {
-      const reason =
-        'The platform refuses the key for getSession; check PLATFORM_API_KEY. Sessions wait and are fetched later.';
-      return { status: 'degraded', reason, facts };
-    }
-    if (overdue && facts.canFetch) {
-      return { status: 'degraded', reason: 'Sessions have waited for more than five minutes to be fetched.', facts };
-    }
-    return { status: 'ok', facts };
+    const { refused, overdue } = rows[0] ?? {};
+    const facts = { canFetch: this.contract.canCall('getSession') };
+    return healthOf(facts, {
+      'The platform refuses the key for getSession; check PLATFORM_API_KEY. Sessions wait and are fetched later.':
+        refused,
+      'Sessions have waited for more than five minutes to be fetched.': overdue && facts.canFetch,
+    });
   }
 
   @HealthIndicator('session-requests')
   async requestsHealth(): Promise<Health> {
-    const { unknown, refused, overdue } = await this.requests.standing();
-    const facts = { unknown };
-    if (refused > 0) {
-      const reason =
-        'The platform refuses the key for createSession; check PLATFORM_API_KEY. Requests for sessions wait.';
-      return { status: 'degraded', reason, facts };
-    }
-    if (overdue > 0) {
-      return { status: 'degraded', reason: 'Requests for sessions have waited for more than five minutes.', facts };
-    }
-    return { status: 'ok', facts };
+    const { rows } = await this.database.pool.query<{ unknown: number; refused: boolean; overdue: boolean }>(
+      `SELECT count(*) FILTER (WHERE state = 'Unknown')::int AS unknown,
+         bool_or(state = 'Requested' AND fault = 'unauthorized') AS refused,
+         bool_or(state = 'Requested' AND requested_at < now() - interval '5 minutes') AS overdue
+       FROM session_requests WHERE state IN ('Requested', 'Unknown')`,
+    );
+    const { unknown = 0, refused, overdue } = rows[0] ?? {};
+    return healthOf(
+      { unknown },
+      {
+        'The platform refuses the key for createSession; check PLATFORM_API_KEY. Requests for sessions wait.': refused,
+        'Requests for sessions have waited for more than five minutes.': overdue,
+      },
+    );
   }
+}
+
+/** @param reasons to call it degraded, the weightiest first */
+function healthOf(facts: NonNullable<Health['facts']>, reasons: Record<string, boolean | null | undefined>): Health {
+  const [reason] = Object.keys(reasons).filter((sentence) => reasons[sentence]);
+  return reason === undefined ? { status: 'ok', facts } : { status: 'degraded', reason, facts };
 }

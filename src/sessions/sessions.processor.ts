@@ -1,12 +1,12 @@
 import { Processor } from '@nestjs/bullmq';
-import { SESSION_QUEUE } from '../queue/backend/queue-names.js';
-import { DueProcessor } from '../queue/due-rows/due-processor.js';
+import { DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
+import { RequestSender } from './create/request-sender.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { ProcessingRefresher } from './processing/processing-refresher.js';
-import { SessionRefresher } from './refresh/session-refresher.js';
+import { SessionRefresher } from './refresh/refresh.repository.js';
 
-@Processor(SESSION_QUEUE)
+@Processor('sessions')
 export class SessionsProcessor extends DueProcessor {
   constructor(
     sessions: SessionRefresher,
@@ -15,5 +15,12 @@ export class SessionsProcessor extends DueProcessor {
     poller: Poller,
   ) {
     super(poller, { name: 'sessions', everyMs: 1_000, also: () => feedEvents.publish() }, [sessions, processing]);
+  }
+}
+
+@Processor('session-requests')
+export class SessionRequestsProcessor extends DueProcessor {
+  constructor(sender: RequestSender, poller: Poller) {
+    super(poller, { name: 'session-requests', everyMs: 1_000, also: () => sender.settleLost() }, [sender]);
   }
 }

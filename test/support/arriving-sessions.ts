@@ -5,9 +5,8 @@ import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
-import type { NotesResponse } from '../../src/sessions/read/notes-view.js';
-import type { SessionResponse } from '../../src/sessions/read/session-view.js';
-import { RefreshNotifier } from '../../src/sessions/refresh/refresh-notifier.js';
+import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
+import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
@@ -158,7 +157,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     },
     async hurry() {
       await sql('UPDATE sessions SET due_at = clock_timestamp() WHERE due_at > clock_timestamp()');
-      service.app.get(RefreshNotifier).notify();
+      service.app.get(QueueNotifier).notify('sessions', 'due');
     },
   };
 }

@@ -3,8 +3,8 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { ComplianceJobResponse } from '../../src/compliance/model/job-view.js';
-import type { SessionResponse } from '../../src/sessions/read/session-view.js';
+import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, type Mirror } from './service.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';

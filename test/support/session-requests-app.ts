@@ -2,7 +2,7 @@ import pg from 'pg';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
-import type { SessionResponse } from '../../src/sessions/read/session-view.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';

@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
-import type { ListedJobResponse } from '../../compliance/model/job-view.js';
-import type { SessionResponse } from '../../sessions/read/session-view.js';
+import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
+import type { SessionResponse } from '../../sessions/model/session-view.js';
 import type { Api } from '../api/api.js';
 import { printList } from '../output/print.js';
 

@@ -28,6 +28,10 @@ export class Contract {
     return new Contract(apiKey, Object.fromEntries(rules), events);
   }
 
+  canCall(operation: OperationName): boolean {
+    return this.missingFor(operation).length === 0;
+  }
+
   /**
    * Names the settings that an operation still lacks, as paths into the contract file; none when it can be called.
    *

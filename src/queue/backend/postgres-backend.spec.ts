@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { PostgresQueueBackend } from 'bullmq';
-import { createPatientPostgresBackend } from './postgres-backend.js';
+import { createPatientPostgresBackend } from './backend.js';
 
 /** A message of the PostgreSQL protocol (manual, Message Formats): type, length, content. */
 const message = (type: string, content: Buffer) => {

@@ -1,17 +1,14 @@
 /** Every queue of the service. A job in any of them is a notifier: it carries a reason, never data. */
 export const USER_MANAGEMENT_QUEUE = 'user-management';
 export const WEBHOOK_INBOX_QUEUE = 'webhook-inbox';
-export const SESSION_QUEUE = 'sessions';
-export const SESSION_REQUEST_QUEUE = 'session-requests';
-export const COMPLIANCE_QUEUE = 'compliance';
 export const IMPORT_QUEUE = 'imports';
 
 export const QUEUE_NAMES = [
   USER_MANAGEMENT_QUEUE,
   WEBHOOK_INBOX_QUEUE,
-  SESSION_QUEUE,
-  SESSION_REQUEST_QUEUE,
-  COMPLIANCE_QUEUE,
+  'sessions',
+  'session-requests',
+  'compliance',
   IMPORT_QUEUE,
 ] as const;
 

@@ -1,8 +1,16 @@
-import { Logger } from '@nestjs/common';
-import type { Clock } from '../../config/clock.js';
+import { WorkerHost } from '@nestjs/bullmq';
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { Clock } from '../../config/clock.js';
+import { Random } from '../../config/random.js';
+import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
+import { Metrics } from '../../http/server/metrics.js';
+import type { Notification, QueueName } from '../backend/queue-names.js';
+import { Poller } from '../notifier/poller.js';
+import { QueueNotifier, releaseDeduplicationKey } from '../notifier/queue-notifier.js';
 import type { DueRows, Leased } from './due-rows.js';
-import type { WorkerProcess } from './worker-process.js';
+import { WorkerProcess } from './worker-process.js';
 
 /** Milliseconds; what is due later than this is left to the poller. */
 const HORIZON_MS = 60_000;
@@ -14,12 +22,25 @@ const SHORTEST_WAIT_MS = 100;
 export interface DueWork {
   /** For the log. */
   readonly name: string;
+  /** Notified when rows are due. */
+  readonly queue: QueueName;
   /** Rows that this process works on side by side. */
   readonly places: number;
   /** False while the contract does not say how to call: the rows stay due for a later start. */
   isConfigured(): boolean;
-  /** Has a worker look at a moment, milliseconds since the Unix epoch. */
-  notifyAt(moment: number): void;
+}
+
+/** What every loop needs. */
+@Injectable()
+export class DueParts {
+  constructor(
+    readonly database: Database,
+    readonly worker: WorkerProcess,
+    readonly clock: Clock,
+    readonly random: Random,
+    readonly metrics: Metrics,
+    readonly notifier: QueueNotifier,
+  ) {}
 }
 
 /** Claims and works on the rows of a table that are due: in several places of this process, until none is due. */
@@ -32,8 +53,7 @@ export abstract class DueLoop<Row extends object> {
   protected constructor(
     private readonly declared: DueWork,
     readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDueAt' | 'lock' | 'settle'>,
-    private readonly worker: Pick<WorkerProcess, 'mayWork'>,
-    protected readonly clock: Clock,
+    protected readonly parts: DueParts,
   ) {}
 
   /** Claims nothing more, and aborts what may be aborted. */
@@ -67,7 +87,7 @@ export abstract class DueLoop<Row extends object> {
   /** Works on one row after the other until none is due. */
   async run(): Promise<void> {
     while (this.mayClaim()) {
-      const claimingMs = this.clock.monotonicMs();
+      const claimingMs = this.parts.clock.monotonicMs();
       let claim: Leased<Row> | undefined;
       try {
         claim = await this.due.claim();
@@ -85,22 +105,19 @@ export abstract class DueLoop<Row extends object> {
   protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
 
   protected mayClaim(): boolean {
-    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.mayWork();
+    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.parts.worker.mayWork();
   }
 
   protected nothingClaimed(): void {}
 
-  protected mayWork(): boolean {
-    return this.worker.mayWork();
-  }
-
-  protected nowMs(): number {
-    return this.clock.now().getTime();
+  /** Has a worker look for rows that are due in so many milliseconds. */
+  protected notifyIn(waitMs: number): void {
+    this.parts.notifier.notify(this.declared.queue, 'due', waitMs);
   }
 
   /** There may be more that is due: another place of this process looks, or, when all are taken, another process. */
   private letAnotherJoin(): void {
-    if (this.hasNoPlace()) this.declared.notifyAt(this.nowMs());
+    if (this.hasNoPlace()) this.notifyIn(0);
     else this.trigger();
   }
 
@@ -109,8 +126,43 @@ export abstract class DueLoop<Row extends object> {
   }
 
   private async notifyForNext(): Promise<void> {
-    const next = (await this.due.nextDueAt())?.getTime();
-    if (next === undefined || next >= this.nowMs() + HORIZON_MS) return;
-    this.declared.notifyAt(Math.max(next, this.nowMs() + SHORTEST_WAIT_MS));
+    const next = await this.due.nextDueAt();
+    const waitMs = next ? next.getTime() - this.parts.clock.now().getTime() : HORIZON_MS;
+    if (waitMs < HORIZON_MS) this.notifyIn(Math.max(waitMs, SHORTEST_WAIT_MS));
+  }
+}
+
+/** Triggers loops when their queue is notified, and at intervals, for a notification may be lost. */
+export abstract class DueProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
+  protected constructor(
+    private readonly poller: Poller,
+    private readonly poll: { name: string; everyMs: number; also?: () => Promise<void> },
+    private readonly loops: readonly Pick<DueLoop<object>, 'trigger' | 'stop' | 'finished'>[],
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    const { name, everyMs, also } = this.poll;
+    this.poller.every(everyMs, name, async () => {
+      this.trigger();
+      await also?.();
+    });
+  }
+
+  async process(job: Job<Notification>): Promise<void> {
+    await releaseDeduplicationKey(job);
+    this.trigger();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    for (const loop of this.loops) loop.stop();
+    await this.worker.close();
+    await Promise.all(this.loops.map((loop) => loop.finished()));
+  }
+
+  /** Each loop has its own places: a platform that hangs in one holds up no other. */
+  private trigger(): void {
+    for (const loop of this.loops) loop.trigger();
   }
 }

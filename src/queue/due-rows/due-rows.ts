@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Database } from '../../database/database.js';
-import { GIVE_BACK, isAlive, isFree, isHeld, type Lease, take } from './lease.js';
+import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /**
@@ -117,7 +117,7 @@ export class DueRows<Row extends object> {
   ): Promise<boolean> {
     const [key, owner, no] = [1, 2, 3].map((place) => `$${values.length + place}`) as [string, string, string];
     const { rowCount } = await tx.query(
-      `UPDATE ${this.table.name} SET ${set}, ${GIVE_BACK} WHERE ${this.table.key} = ${key} AND ${isHeld(owner, no)}`,
+      `UPDATE ${this.table.name} SET ${set}, ${RELEASE} WHERE ${this.table.key} = ${key} AND ${isHeld(owner, no)}`,
       [...values, lease.key, lease.owner, lease.no],
     );
     return rowCount === 1;

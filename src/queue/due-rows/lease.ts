@@ -47,5 +47,5 @@ export const isAlive = (owner: string): string =>
 /** The condition that a lease is still held; it belongs into every statement that stores what came of the work. */
 export const isHeld = (owner: string, no: string): string => `lease_owner = ${owner} AND lease_no = ${no}`;
 
-/** Assignments that give a lease back. */
-export const GIVE_BACK = 'lease_owner = NULL, lease_safe_at = NULL';
+/** Assignments that release a lease. */
+export const RELEASE = 'lease_owner = NULL, lease_safe_at = NULL';

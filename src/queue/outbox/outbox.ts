@@ -1,7 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Clock } from '../../config/clock.js';
+import { within } from '../../config/within.js';
 import type { Database } from '../../database/database.js';
+import { retryUntilStored } from '../../database/retries.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
 import { DueRows } from '../due-rows/due-rows.js';
-import { GIVE_BACK, type Lease } from '../due-rows/lease.js';
+import { type Lease, RELEASE } from '../due-rows/lease.js';
 import type { WorkerProcess } from '../due-rows/worker-process.js';
 
 /**
@@ -26,6 +32,11 @@ interface Also {
   set: string;
   values?: readonly unknown[];
 }
+
+/** SQLSTATE 23505, unique_violation: another row for the same thing of the platform was made at the same moment. */
+export const wasTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505';
+
+const TRIES = 3;
 
 type Queryable = Pick<PoolClient, 'query'>;
 
@@ -52,6 +63,17 @@ export class Outbox<Row extends object> {
     return { key, owner: this.owner, no };
   }
 
+  /** Runs a transaction that gives a request the platform's id: again when it meets the row of an event. */
+  async settling<T>(work: (tx: PoolClient) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.database.transaction(work);
+      } catch (error) {
+        if (tries === TRIES || !wasTaken(error)) throw error;
+      }
+    }
+  }
+
   /** Attempts whose process ended before it stored what they came to. */
   lost(): Promise<Lease[]> {
     return this.due.lost(`state = 'Requested' AND due_at IS NULL`);
@@ -75,7 +97,7 @@ export class Outbox<Row extends object> {
   async settle(tx: Queryable, key: string, state: string, { set, values = [] }: Also = { set: 'fault = NULL' }) {
     const [stateParameter, keyParameter] = [`$${values.length + 1}`, `$${values.length + 2}`];
     await tx.query(
-      `UPDATE ${this.table.name} SET ${set}, state = ${stateParameter}, due_at = NULL, ${GIVE_BACK}
+      `UPDATE ${this.table.name} SET ${set}, state = ${stateParameter}, due_at = NULL, ${RELEASE}
        WHERE ${this.table.key} = ${keyParameter}`,
       [...values, state, key],
     );
@@ -95,9 +117,59 @@ export class Outbox<Row extends object> {
     const { name, key: column, mark } = this.table;
     await tx.query(
       `UPDATE ${name} SET state = 'Requested', ${mark} = NULL, fault = $2, failures = failures + 1,
-         due_at = clock_timestamp() + $3 * interval '1 millisecond', ${GIVE_BACK}
+         due_at = clock_timestamp() + $3 * interval '1 millisecond', ${RELEASE}
        WHERE ${column} = $1`,
       [key, fault, waitMs],
     );
+  }
+}
+
+/** Milliseconds that a shutdown waits for attempts, after the grace that the HTTP server gives. */
+const SHUTDOWN_MS = 8_000;
+
+/** Stores what attempts came to. Only this process knows it, so it is tried until it is stored; a shutdown waits a while. */
+@Injectable()
+export class OutcomeKeeper implements OnApplicationShutdown {
+  private readonly log = new Logger(OutcomeKeeper.name);
+  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly givingUp = new AbortController();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Has a shutdown wait for work whose outcome is known here alone. */
+  follow<T>(work: Promise<T>): Promise<T> {
+    const ended = work.catch(() => undefined).finally(() => this.underWay.delete(ended));
+    this.underWay.add(ended);
+    return work;
+  }
+
+  /**
+   * Stores an outcome.
+   *
+   * @param ids of the request, so that the log says which one to resolve when its outcome could not be stored
+   * @param store may be run again
+   * @returns false when it could not be stored
+   */
+  keep(ids: Record<string, string>, store: () => Promise<void>): Promise<boolean> {
+    const stored = retryUntilStored(store, this.clock, (ms) =>
+      delay(ms, undefined, { signal: this.givingUp.signal }),
+    ).then(
+      () => true,
+      (error: unknown) => {
+        this.log.error({ msg: 'the outcome of an attempt is lost', ...ids, ...errorTrace(error) });
+        return false;
+      },
+    );
+    return this.follow(stored);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await within(SHUTDOWN_MS, this.ended(), () => undefined);
+    this.givingUp.abort();
+  }
+
+  /** What is followed may itself begin to store something. */
+  private async ended(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.all(this.underWay);
   }
 }

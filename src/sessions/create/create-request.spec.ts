@@ -1,14 +1,19 @@
-import { correlationId, shownAppointment } from '../model/correlation-id.js';
-import { createRequest, inputKind } from './create-request.js';
+import { shownAppointment } from '../model/session-row.js';
+import { createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest } from './create-session.dto.js';
 
 const provider = { id: 'a', externalId: 'p-1', platformUserId: 'P1' };
 const client = { id: 'b', externalId: 'c-1', platformUserId: 'C1' };
 const text: CreateSessionRequest['input'] = { text: { text: 'What was said.' } };
-const dto: CreateSessionRequest = { provider: 'p-1', noteTemplateIds: ['t-1'], input: text };
+const dto: CreateSessionRequest = {
+  provider: 'p-1',
+  noteTemplateIds: ['t-1'],
+  input: text,
+  partnerAppointmentId: 'visit-1',
+};
 
 it('people go by their ids on the platform, never by those of the EHR', () => {
-  const body = createRequest({ ...dto, client: 'c-1' }, { provider, client }, 'visit-1');
+  const body = createRequest({ ...dto, client: 'c-1' }, { provider, client }, 's-1');
   expect(body).toEqual({
     providerUserId: 'P1',
     clientUserId: 'C1',
@@ -20,7 +25,7 @@ it('people go by their ids on the platform, never by those of the EHR', () => {
 
 it('form A sends the session type and no templates', () => {
   const { noteTemplateIds: _, ...rest } = dto;
-  const body = createRequest({ ...rest, sessionType: 'Soap' }, { provider, client: null }, 'visit-1');
+  const body = createRequest({ ...rest, sessionType: 'Soap' }, { provider, client: null }, 's-1');
   expect(body).toMatchObject({ sessionType: 'Soap' });
   expect(body).not.toHaveProperty('noteTemplateIds');
 });
@@ -32,7 +37,7 @@ it('recordings keep their order, and null and blank fields are left out', () => 
   };
   const input = { recording, text: null } as CreateSessionRequest['input'];
   const blank = { clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' \n' };
-  expect(createRequest({ ...dto, ...blank, input }, { provider, client: null }, 'visit-1')).toEqual({
+  expect(createRequest({ ...dto, ...blank, input }, { provider, client: null }, 's-1')).toEqual({
     providerUserId: 'P1',
     noteTemplateIds: ['t-1'],
     input: { recording },
@@ -47,12 +52,13 @@ it('pronouns, date and plan go as they were given', () => {
     date: '2026-01-31T08:00:00+01:00',
     externalTreatmentPlan: ' # Goals\n',
   } as const;
-  expect(createRequest({ ...dto, ...given }, { provider, client: null }, 'visit-1')).toMatchObject(given);
+  expect(createRequest({ ...dto, ...given }, { provider, client: null }, 's-1')).toMatchObject(given);
 });
 
 it('the EHR’s appointment is its own; without one an id of ours is sent, and shown as absent', () => {
-  expect(shownAppointment(correlationId('s-1', 'visit-1'))).toBe('visit-1');
-  expect(correlationId('s-1', undefined)).toBe('notebridge:s-1');
-  expect(shownAppointment(correlationId('s-1', undefined))).toBeNull();
+  const sentFor = (partnerAppointmentId: string | null) =>
+    createRequest({ ...dto, partnerAppointmentId }, { provider, client: null }, 's-1').partnerAppointmentId;
+  expect([sentFor('visit-1'), sentFor(null)]).toEqual(['visit-1', 'notebridge:s-1']);
+  expect([shownAppointment('visit-1'), shownAppointment('notebridge:s-1')]).toEqual(['visit-1', null]);
   expect([shownAppointment(null), shownAppointment(undefined)]).toEqual([null, null]);
 });

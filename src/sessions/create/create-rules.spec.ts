@@ -1,9 +1,8 @@
 import { validationPipe } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import { CLIENT_PRONOUNS, RECORDING_CONTENTS, SESSION_TYPES } from '../../platform/contract/wire-types.js';
-import { CREATE_EXAMPLES } from './create-examples.js';
 import { createFault } from './create-rules.js';
-import { CreateSessionRequest } from './create-session.dto.js';
+import { CREATE_EXAMPLES, CreateSessionRequest } from './create-session.dto.js';
 
 const usual = {
   provider: 'p-1',

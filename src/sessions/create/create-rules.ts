@@ -1,8 +1,9 @@
 import { Problem } from '../../http/problem/problem.js';
-import { COUPLE_SESSION_TYPES } from '../../platform/contract/wire-types.js';
+import type { ResolvedParties } from '../../people/store/resolved-parties.js';
+import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { checkPublicUrl, type HostRule } from '../../platform/upload/public-url.js';
-import { OWN_CORRELATION } from '../model/correlation-id.js';
-import type { CreateSessionRequest } from './create-session.dto.js';
+import { OWN_CORRELATION } from '../model/session-row.js';
+import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 
 /**
  * Judges what fields of a create request mean together (spec, Therapy session creation request). Pure; null is absent.
@@ -65,4 +66,41 @@ export function requestFault(pointer: string, detail: string): Problem {
     pointer,
     extensions: { errors: [{ pointer, detail }] },
   });
+}
+
+/**
+ * The platform's form of a create request that was found acceptable. What is null or blank is left out.
+ *
+ * @param id ours. It is sent as `partnerAppointmentId` where the EHR has none, so that the platform's events can be told
+ *   to belong to a request whose answer was lost
+ */
+export function createRequest(
+  dto: CreateSessionRequest,
+  { provider, client }: ResolvedParties,
+  id: string,
+): CreateTherapySessionRequest {
+  const { clientPronouns, noteTemplateIds, sessionType, date, externalTreatmentPlan } = dto;
+  const fields = {
+    providerUserId: provider.platformUserId,
+    ...(client && { clientUserId: client.platformUserId }),
+    ...(clientPronouns && { clientPronouns }),
+    input: inputOf(dto.input),
+    ...(date && { date }),
+    partnerAppointmentId: dto.partnerAppointmentId ?? `${OWN_CORRELATION}${id}`,
+    ...(externalTreatmentPlan?.trim() && { externalTreatmentPlan }),
+  };
+  return sessionType ? { ...fields, sessionType } : { ...fields, noteTemplateIds: noteTemplateIds ?? [] };
+}
+
+/** The kind of an acceptable request's input, which decides on the fields of an update (spec, Applicability). */
+export function inputKind({ recording }: SessionInputRequest): 'recording' | 'text' {
+  return recording ? 'recording' : 'text';
+}
+
+function inputOf({ recording, text }: SessionInputRequest): CreateTherapySessionRequest['input'] {
+  if (recording) {
+    const { recordingUrls, recordingContent } = recording;
+    return { recording: { recordingUrls, recordingContent } };
+  }
+  return text ? { text: { text: text.text } } : {};
 }

@@ -126,13 +126,12 @@ export class CreateSessionRequest {
   externalTreatmentPlan?: string | null;
 }
 
-export const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
-export type RequestAction = (typeof REQUEST_ACTIONS)[number];
+const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
 
 /** `POST /v1/sessions/{id}/resolve` */
 export class ResolveSessionRequest {
   @IsIn(REQUEST_ACTIONS, { message: `must be one of ${REQUEST_ACTIONS.join(', ')}` })
-  action!: RequestAction;
+  action!: (typeof REQUEST_ACTIONS)[number];
 
   /** The platform's id of the session; with `link` only */
   @ValidateIf((dto: ResolveSessionRequest) => dto.action === 'link' || dto.sessionId !== undefined)
@@ -141,3 +140,36 @@ export class ResolveSessionRequest {
   @IsPlatformId()
   sessionId?: string;
 }
+
+export const EXAMPLE_TEMPLATE = '8bc81bb8-ff09-450a-8512-e7334b3fee7d';
+
+/** Bodies of `POST /v1/sessions` as OpenAPI shows them: each can be sent, unlike one with every field. */
+export const CREATE_EXAMPLES: Record<string, { summary: string; value: CreateSessionRequest }> = {
+  text: {
+    summary: "From a provider's text",
+    value: {
+      provider: 'p-1',
+      client: 'c-1',
+      noteTemplateIds: [EXAMPLE_TEMPLATE],
+      input: { text: { text: 'Came with better sleep; went through the plan for the week.' } },
+      date: '2026-01-31T08:00:00Z',
+      partnerAppointmentId: 'visit-17',
+      externalTreatmentPlan: '# Goals\n\nSleep through the night.',
+    },
+  },
+  recording: {
+    summary: 'From recordings, with pronouns in the place of a client',
+    value: {
+      provider: 'p-1',
+      clientPronouns: 'NeutralThem',
+      noteTemplateIds: [EXAMPLE_TEMPLATE],
+      input: {
+        recording: { recordingUrls: ['https://files.example.org/1.wav'], recordingContent: 'Recording' },
+      },
+    },
+  },
+  sessionType: {
+    summary: 'By session type (work in progress at the platform)',
+    value: { provider: 'p-1', client: 'c-1', sessionType: 'Soap', input: { text: { text: 'Slept better.' } } },
+  },
+};

@@ -1,23 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
-import { Metrics } from '../../http/server/metrics.js';
+import type { Metrics } from '../../http/server/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
-import { SESSION_REQUEST_QUEUE } from '../../queue/backend/queue-names.js';
-import { DueLoop } from '../../queue/due-rows/due-loop.js';
+import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { OutcomeKeeper } from '../../queue/outbox/outcome-keeper.js';
+import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { RefreshNotifier } from '../refresh/refresh-notifier.js';
-import { RequestOutcomesRepository } from './request-outcomes.repository.js';
 import { type RequestColumns, SessionRequestsRepository } from './session-requests.repository.js';
 
 /** Creates that one process has under way at most: a caller waits for each. */
@@ -39,42 +33,35 @@ export class RequestSender extends DueLoop<RequestColumns> {
 
   constructor(
     private readonly requests: SessionRequestsRepository,
-    private readonly outcomes: RequestOutcomesRepository,
     private readonly keeper: OutcomeKeeper,
     private readonly platform: PlatformClient,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
-    private readonly refreshes: RefreshNotifier,
-    private readonly random: Random,
-    private readonly notifier: QueueNotifier,
     contract: Contract,
-    worker: WorkerProcess,
-    clock: Clock,
-    metrics: Metrics,
+    parts: DueParts,
   ) {
-    const work = {
+    const work: DueWork = {
       name: 'session requests',
+      queue: 'session-requests',
       places: CREATES_AT_ONCE,
-      isConfigured: () => contract.missingFor('createSession').length === 0,
-      notifyAt: (moment: number) => notifier.notify(SESSION_REQUEST_QUEUE, 'due', new Date(moment)),
+      isConfigured: () => contract.canCall('createSession'),
     };
-    super(work, requests.outbox.due, worker, clock);
-    this.attempts = metrics.counter('session_requests_total', 'Attempts to create a session by what they came to', [
-      'outcome',
-    ]);
+    super(work, requests.outbox.due, parts);
+    const help = 'Attempts to create a session by what they came to';
+    this.attempts = parts.metrics.counter('session_requests_total', help, ['outcome']);
   }
 
   /** Leaves requests `Unknown` whose process died before it stored what their attempt came to. */
   async settleLost(): Promise<void> {
     for (const attempt of await this.requests.outbox.lost()) {
       this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
-      await this.outcomes.unknown(attempt);
+      await this.requests.unknown(attempt);
       this.attempts.inc({ outcome: 'lost' });
     }
   }
 
   protected override async work(attempt: Leased<RequestColumns>, claimingMs: number): Promise<void> {
-    if (this.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
+    if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
     const body = this.opened(attempt.row);
     if (!body) return this.putOff(attempt, 'unreadable');
     let sessionId: string;
@@ -84,9 +71,8 @@ export class RequestSender extends DueLoop<RequestColumns> {
     } catch (error) {
       return this.failed(attempt, error);
     }
-    await this.keep(attempt, 'accepted', () => this.outcomes.accepted(attempt.lease, sessionId));
-    this.refreshes.notifySoon();
-    await this.feedEvents.publish();
+    await this.keep(attempt, 'accepted', () => this.requests.accepted(attempt.lease, sessionId));
+    await this.announce();
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
@@ -101,33 +87,34 @@ export class RequestSender extends DueLoop<RequestColumns> {
   }
 
   private async failed(attempt: Leased<RequestColumns>, error: unknown): Promise<void> {
-    const kind = error instanceof PlatformError ? error.kind : 'unknown-outcome';
-    switch (kind) {
-      case 'rejected':
-      case 'not-found':
-        await this.keep(attempt, kind, () =>
-          this.outcomes.rejected(attempt.lease, (error as PlatformError).platformMessage ?? ''),
-        );
-        break;
-      case 'unknown-outcome':
-        await this.keep(attempt, kind, () => this.outcomes.unknown(attempt.lease));
-        this.refreshes.notifySoon();
-        break;
-      default:
-        return this.putOff(attempt, kind, (error as PlatformError).retryAfterMs);
+    const { lease } = attempt;
+    const { kind, platformMessage, retryAfterMs } =
+      error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'createSession');
+    if (kind === 'rejected' || kind === 'not-found') {
+      await this.keep(attempt, kind, () => this.requests.rejected(lease, platformMessage ?? ''));
+    } else if (kind === 'unknown-outcome') {
+      await this.keep(attempt, kind, () => this.requests.unknown(lease));
+    } else {
+      return this.putOff(attempt, kind, retryAfterMs);
     }
-    await this.feedEvents.publish();
+    await this.announce();
   }
 
   /** @param askedMs how long the platform asks to wait */
   private async putOff(attempt: Leased<RequestColumns>, fault: string, askedMs = 0): Promise<void> {
-    const waitMs = Math.max(askedMs, backoffMs(attempt.row.failures + 1, this.random.fraction(), REQUEST_BACKOFF));
+    const backoff = backoffMs(attempt.row.failures + 1, this.parts.random.fraction(), REQUEST_BACKOFF);
+    const waitMs = Math.max(askedMs, backoff);
     await this.keep(attempt, fault, () => this.requests.putOff(attempt.lease, fault, waitMs));
-    this.notifier.notify(SESSION_REQUEST_QUEUE, 'due', waitMs);
+    this.notifyIn(waitMs);
   }
 
   private async keep({ row }: Leased<RequestColumns>, outcome: string, store: () => Promise<void>): Promise<void> {
     await this.keeper.keep({ session: row.session }, store);
     this.attempts.inc({ outcome });
+  }
+
+  private async announce(): Promise<void> {
+    this.parts.notifier.notify('sessions', 'due', DEBOUNCE_MS);
+    await this.feedEvents.publish();
   }
 }

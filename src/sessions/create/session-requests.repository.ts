@@ -6,9 +6,11 @@ import type { CreateTherapySessionRequest } from '../../platform/contract/wire-t
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
-import { shownAppointment } from '../model/correlation-id.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { SessionFeedEvents } from '../model/session-feed-events.js';
+import { type ShownState, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { InputKind } from './create-request.js';
+import { SessionMerge } from '../refresh/session-merge.repository.js';
 
 /** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
 const ATTEMPT_MARGIN_MS = 10_000;
@@ -22,15 +24,7 @@ const ATTEMPT_MARGIN_MS = 10_000;
  * - `Rejected`: the platform has certainly not taken it.
  * - `Abandoned`: a person said that nothing more is to be done.
  */
-export type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
-
-/** A request as it is to be kept. */
-interface NewRequest {
-  /** Our id of the session. */
-  id: string;
-  body: CreateTherapySessionRequest;
-  inputKind: InputKind;
-}
+type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
 
 /** A request that still stands in the way of another for the same appointment and provider. */
 export interface OpenRequest {
@@ -39,9 +33,7 @@ export interface OpenRequest {
 }
 
 /** The columns of a request that decide on what is sent, and on what its outcome means. */
-export interface RequestColumns {
-  session: string;
-  state: RequestState;
+export interface RequestColumns extends OpenRequest {
   /** Sealed; there while the request is open. */
   body: Buffer;
   failures: number;
@@ -51,23 +43,33 @@ export interface RequestColumns {
   earlier_unknown: boolean;
 }
 
-/** How many requests are open, and why. */
-interface Standing {
-  /** They wait for a manual decision. */
-  unknown: number;
-  /** The platform refused the key. */
-  refused: number;
-  /** Not taken for five minutes. */
-  overdue: number;
+/** What an event says of a session that may have been requested here. */
+interface RecordedSession {
+  /** Our id of the row that the event was stored in. */
+  id: string;
+  sessionId: string;
+  providerUserId: string;
+  partnerAppointmentId: string;
+  receivedAt: Date;
 }
 
-/** The sessions that the EHR asked for: intents, and the attempts to send them. */
+/** What a request needs for an event to speak of it; the parameters are those of `recordEvidence`. */
+const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
+  AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
+  AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)`;
+
+/**
+ * The sessions that the EHR asked for: intents, the attempts to send them, and what became of them. Each is settled once,
+ * by its answer, by an event or manually.
+ */
 @Injectable()
 export class SessionRequestsRepository {
   readonly outbox: Outbox<RequestColumns>;
 
   constructor(
     private readonly database: Database,
+    private readonly merge: SessionMerge,
+    private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
     worker: WorkerProcess,
     env: Env,
@@ -78,61 +80,57 @@ export class SessionRequestsRepository {
   }
 
   async state(session: string, tx: Pick<PoolClient, 'query'> = this.database.pool): Promise<RequestState | undefined> {
-    const { rows } = await tx.query<{ state: RequestState }>('SELECT state FROM session_requests WHERE session = $1', [
-      session,
-    ]);
+    const statement = 'SELECT state FROM session_requests WHERE session = $1';
+    const { rows } = await tx.query<{ state: RequestState }>(statement, [session]);
     return rows[0]?.state;
-  }
-
-  /** Of which kind a session's input is; undefined when it was not asked for here. */
-  async inputKind(session: string): Promise<InputKind | undefined> {
-    const { rows } = await this.database.pool.query<{ kind: InputKind }>(
-      'SELECT input_kind AS kind FROM session_requests WHERE session = $1',
-      [session],
-    );
-    return rows[0]?.kind;
   }
 
   /**
    * Keeps an intent with the row that shows it.
    *
+   * @param id ours, of the session
+   * @param inputKind recording or text
    * @returns the open request that stands in its way; undefined when it is kept, or was by an earlier run
    */
-  async keep(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<OpenRequest | undefined> {
-    while (!(await this.insert(tx, { id, body, inputKind }))) {
-      if ((await this.state(id, tx)) !== undefined) return undefined;
-      const open = await this.inTheWay(tx, body);
-      if (open) return open;
-      // It was settled between the two looks, so the way is free.
+  async keep(
+    tx: PoolClient,
+    id: string,
+    body: CreateTherapySessionRequest,
+    inputKind: string,
+  ): Promise<OpenRequest | undefined> {
+    const { providerUserId, partnerAppointmentId } = body;
+    for (;;) {
+      const { rowCount } = await tx.query(
+        `WITH kept AS (
+           INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
+             due_at, earlier_unknown)
+           VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
+             SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
+               AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING session)
+         INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
+           date)
+         SELECT session, 'Requested', $2, $6::text[], $7::text[], $8, $9 FROM kept`,
+        [
+          id,
+          providerUserId,
+          partnerAppointmentId,
+          inputKind,
+          this.seal.request.seal(id, body),
+          body.clientUserId === undefined ? [] : [body.clientUserId],
+          'noteTemplateIds' in body ? body.noteTemplateIds : [],
+          shownAppointment(partnerAppointmentId),
+          body.date ?? null,
+        ],
+      );
+      if (rowCount !== 0 || (await this.state(id, tx)) !== undefined) return undefined;
+      const { rows } = await tx.query<OpenRequest>(
+        `SELECT session, state FROM session_requests
+         WHERE correlation_id = $1 AND provider_user_id = $2 AND state IN ('Requested', 'Unknown')`,
+        [partnerAppointmentId, providerUserId],
+      );
+      // None: it was settled between the two looks, so the way is free.
+      if (rows[0]) return rows[0];
     }
-    return undefined;
-  }
-
-  /** @returns false when it is there already, or another stands in its way */
-  private async insert(tx: PoolClient, { id, body, inputKind }: NewRequest): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `WITH kept AS (
-         INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
-           due_at, earlier_unknown)
-         VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
-           SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
-             AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING session)
-       INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
-         date)
-       SELECT session, 'Requested', $2, $6::text[], $7::text[], $8, $9 FROM kept`,
-      [
-        id,
-        body.providerUserId,
-        body.partnerAppointmentId,
-        inputKind,
-        this.seal.request.seal(id, body),
-        body.clientUserId === undefined ? [] : [body.clientUserId],
-        'noteTemplateIds' in body ? body.noteTemplateIds : [],
-        shownAppointment(body.partnerAppointmentId),
-        body.date ?? null,
-      ],
-    );
-    return rowCount !== 0;
   }
 
   /** Stores that an attempt has certainly done nothing, and when the next may leave. */
@@ -140,8 +138,61 @@ export class SessionRequestsRepository {
     await this.database.transaction(async (tx) => {
       if (!(await this.outbox.lock(tx, attempt))) return;
       await this.outbox.putOff(tx, attempt, fault, waitMs);
-      await showRequested(tx, attempt.key);
+      await this.show(tx, attempt.key, 'Requested');
     });
+  }
+
+  /** Stores the platform's answer. One that names another request's session leaves this one's outcome unknown. */
+  async accepted(attempt: Lease, sessionId: string): Promise<void> {
+    await this.outbox.settling(async (tx) => {
+      const row = await this.merge.lock(tx, sessionId);
+      if (!(await this.outbox.lock(tx, attempt))) return;
+      if (row?.requested && row.id !== attempt.key) await this.markUnknown(tx, attempt.key);
+      else await this.settle(tx, attempt.key, sessionId);
+    });
+  }
+
+  /**
+   * Stores that the platform has not taken a request, unless an event named a session that fits it: such an answer may be
+   * an intermediary's, after the platform had taken it.
+   *
+   * @param message what it said
+   */
+  async rejected(attempt: Lease, message: string): Promise<void> {
+    await this.outbox.settling(async (tx) => {
+      const request = await this.outbox.lock(tx, attempt);
+      if (!request || (await this.settleByEvidence(tx, request))) return;
+      await this.close(tx, attempt.key, 'Rejected');
+      await this.show(tx, attempt.key, 'Rejected', { code: 'platform-rejected', message });
+      await this.feedEvents.note(tx, attempt.key, [{ type: 'session.failed' }]);
+    });
+  }
+
+  /** Stores that the outcome of an attempt is unknown. It is settled at once when exactly one session fits it. */
+  async unknown(attempt: Lease): Promise<void> {
+    await this.outbox.settling(async (tx) => {
+      const request = await this.outbox.lock(tx, attempt);
+      if (request?.state !== 'Requested') return;
+      await this.markUnknown(tx, attempt.key);
+      await this.settleByEvidence(tx, request);
+    });
+  }
+
+  /**
+   * Keeps what an event says for the one open request that it fits, by appointment id and provider, if the session was
+   * first known after the intent and is not another request's. An unknown request is settled by the only session that
+   * events named; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
+   */
+  async recordEvidence(tx: PoolClient, seen: RecordedSession): Promise<void> {
+    const { rows } = await tx.query<RequestColumns>(
+      `UPDATE session_requests r SET evidence = CASE WHEN $4 = ANY(evidence) THEN evidence ELSE evidence || $4::text END
+       WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
+         SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
+           AND other.session <> r.session))
+       RETURNING r.session, r.state, r.evidence, r.earlier_unknown`,
+      [seen.partnerAppointmentId, seen.providerUserId, seen.receivedAt, seen.sessionId, seen.id],
+    );
+    if (rows[0] && rows[0].state !== 'Requested') await this.settleByEvidence(tx, rows[0]);
   }
 
   /** Makes an unknown request due once more, manually. @returns false when it is not unknown */
@@ -153,36 +204,87 @@ export class SessionRequestsRepository {
          WHERE session = $1 AND state = 'Unknown'`,
         [session],
       );
-      if (rowCount !== 0) await showRequested(tx, session);
+      if (rowCount !== 0) await this.show(tx, session, 'Requested');
       return rowCount !== 0;
     });
   }
 
-  /** Counts the requests that are open and should not be for long. */
-  async standing(): Promise<Standing> {
-    const { rows } = await this.database.pool.query<Standing>(
-      `SELECT count(*) FILTER (WHERE state = 'Unknown')::int AS unknown,
-         count(*) FILTER (WHERE state = 'Requested' AND fault = 'unauthorized')::int AS refused,
-         count(*) FILTER (WHERE state = 'Requested'
-           AND requested_at < now() - interval '5 minutes')::int AS overdue
-       FROM session_requests WHERE state IN ('Requested', 'Unknown')`,
-    );
-    return rows[0] ?? { unknown: 0, refused: 0, overdue: 0 };
+  /** Settles an unknown request manually. */
+  async link(session: string, sessionId: string): Promise<'linked' | 'wrong-state' | 'taken'> {
+    return this.outbox.settling(async (tx) => {
+      const row = await this.merge.lock(tx, sessionId);
+      if (!(await lockWhere(tx, session, `state = 'Unknown'`))) return 'wrong-state';
+      if (row?.requested) return 'taken';
+      await this.settle(tx, session, sessionId);
+      return 'linked';
+    });
   }
 
-  private async inTheWay(
+  /** Ends a request manually. @returns false when it is on its way, or has ended */
+  async abandon(session: string): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const isOpen = await lockWhere(tx, session, `(state = 'Unknown' OR state = 'Requested' AND lease_owner IS NULL)`);
+      if (!isOpen) return false;
+      await this.close(tx, session, 'Abandoned');
+      const message = 'A person said that nothing more is to be done.';
+      await this.show(tx, session, 'Rejected', { code: 'abandoned', message });
+      return true;
+    });
+  }
+
+  /** The only session that events named may be an earlier attempt's, if one of those may have made one, too. */
+  private async settleByEvidence(
     tx: PoolClient,
-    { partnerAppointmentId, providerUserId }: CreateTherapySessionRequest,
-  ): Promise<OpenRequest | undefined> {
-    const { rows } = await tx.query<OpenRequest>(
-      `SELECT session, state FROM session_requests
-       WHERE correlation_id = $1 AND provider_user_id = $2 AND state IN ('Requested', 'Unknown')`,
-      [partnerAppointmentId, providerUserId],
+    { session, evidence, earlier_unknown: earlierUnknown }: RequestColumns,
+  ): Promise<boolean> {
+    const [sessionId] = evidence;
+    if (sessionId === undefined || evidence.length > 1 || earlierUnknown) return false;
+    const row = await this.merge.lock(tx, sessionId);
+    if (row?.requested) return false;
+    await this.settle(tx, session, sessionId);
+    return true;
+  }
+
+  private async settle(tx: PoolClient, session: string, sessionId: string): Promise<void> {
+    await this.close(tx, session, 'Settled');
+    const row = await this.merge.lock(tx, sessionId);
+    if (row) return this.merge.mergeInto(tx, session, row.id);
+    await tx.query(
+      `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
+         due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
+       WHERE id = $1`,
+      [session, sessionId, DEBOUNCE_MS],
     );
-    return rows[0];
+    await this.feedEvents.note(tx, session, [{ type: 'session.created' }]);
+  }
+
+  /** Plan and text are erased: nothing will be sent any more. */
+  private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
+    const set = `body = NULL, evidence = '{}', fault = NULL, settled_at = clock_timestamp()`;
+    await this.outbox.settle(tx, session, state, { set });
+  }
+
+  private async markUnknown(tx: PoolClient, session: string): Promise<void> {
+    await this.outbox.settle(tx, session, 'Unknown');
+    await this.show(tx, session, 'Unknown');
+  }
+
+  /** Shows in the session's row where its request stands. */
+  private async show(
+    tx: PoolClient,
+    session: string,
+    state: ShownState,
+    error?: { code: string; message: string },
+  ): Promise<void> {
+    await tx.query(
+      `UPDATE sessions SET state = $2, error_code = $3, error_message = $4, updated_at = clock_timestamp()
+       WHERE id = $1`,
+      [session, state, error?.code ?? null, this.seal.errorMessage.sealNullable(session, error?.message)],
+    );
   }
 }
 
-async function showRequested(tx: PoolClient, session: string): Promise<void> {
-  await tx.query(`UPDATE sessions SET state = 'Requested', updated_at = clock_timestamp() WHERE id = $1`, [session]);
+async function lockWhere(tx: PoolClient, session: string, condition: string): Promise<boolean> {
+  const statement = `SELECT FROM session_requests WHERE session = $1 AND ${condition} FOR UPDATE`;
+  return (await tx.query(statement, [session])).rowCount === 1;
 }

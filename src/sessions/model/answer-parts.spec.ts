@@ -1,5 +1,5 @@
 import type { SessionAnswer } from '../../platform/contract/wire-types.js';
-import { errorAfter, factsAfter, fetchedInsights, fetchedNotes, type OptionalFacts } from './answer-parts.js';
+import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-answer.js';
 
 /** An answer with the required fields of a Session alone (spec, Session). */
 const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
@@ -10,11 +10,11 @@ const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
   state: 'Done',
   ...more,
 });
-const KNOWN: OptionalFacts = {
+const KNOWN = {
   date: '2026-01-31T08:00:00Z',
-  sessionCreatedAt: '2026-01-31T08:00:01Z',
-  sessionDurationMs: 3_000_000,
-  recordingDurationMs: 2_900_000,
+  session_created_at: '2026-01-31T08:00:01Z',
+  session_duration_ms: '3000000',
+  recording_duration_ms: '2900000',
 };
 const PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 
@@ -46,8 +46,8 @@ test('null clears a fact, and a duration is whole milliseconds', () => {
   expect(factsAfter(lean(said), KNOWN)).toEqual({
     ...KNOWN,
     date: null,
-    sessionDurationMs: null,
-    recordingDurationMs: 11,
+    session_duration_ms: null,
+    recording_duration_ms: '11',
   });
 });
 

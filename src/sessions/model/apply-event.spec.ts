@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../../platform/contract/wire-types.js';
-import { applyEvent, type EventView } from './apply-event.js';
+import { applyEvent, type EventView } from './session-row.js';
 
 /** A session of which no event has told. */
 const NO_EVENTS: EventView = {

@@ -23,14 +23,12 @@ export function isSessionDate(text: unknown): boolean {
  * MaxLength leaves out variation selectors, so that a text without end could pass.
  */
 export function MaxCharacters(max: number): PropertyDecorator {
-  const validate = (value: unknown) => typeof value === 'string' && charactersIn(value) <= max;
+  const validate = (value: unknown) => {
+    if (typeof value !== 'string') return false;
+    let count = 0;
+    for (const _character of value) count += 1;
+    return count <= max;
+  };
   const defaultMessage = () => `must hold at most ${max} characters`;
   return ValidateBy({ name: 'maxCharacters', validator: { validate, defaultMessage } });
-}
-
-/** Code points of a text. */
-export function charactersIn(text: string): number {
-  let count = 0;
-  for (const _character of text) count += 1;
-  return count;
 }

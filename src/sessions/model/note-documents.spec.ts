@@ -1,7 +1,8 @@
 import type { Note, SessionDocument } from '../../platform/contract/wire-types.js';
-import { compareDocuments, type DocumentChanges, type KnownDocument, type NoteLine } from './note-documents.js';
+import { compareDocuments } from './note-documents.js';
+import type { NoteResponse } from './session-view.js';
 
-const fingerprintOf = (notes: NoteLine[]) => JSON.stringify(notes);
+const fingerprintOf = (notes: NoteResponse[]) => JSON.stringify(notes);
 const note = (text: string, more: Partial<Note> = {}): Note => ({ category: 'Plan', text, ...more });
 const document = (template: string, text: string, id = `d-${template}`): SessionDocument => ({
   sessionDocumentId: id,
@@ -11,10 +12,10 @@ const document = (template: string, text: string, id = `d-${template}`): Session
 
 /** What is on record after the answers were stored one after the other. */
 class Records {
-  documents: KnownDocument[] = [];
+  documents: Parameters<typeof compareDocuments>[0][number][] = [];
   revisions: [id: string, revision: number][] = [];
 
-  store(documents: SessionDocument[], complete = true): DocumentChanges {
+  store(documents: SessionDocument[], complete = true): ReturnType<typeof compareDocuments> {
     const changes = compareDocuments(this.documents, { documents, complete }, fingerprintOf);
     for (const { notes, id, ...write } of changes.writes) {
       const stored = { ...write, id: id ?? `ours-${write.noteTemplateId}-${write.ordinal}`, superseded: false };

@@ -1,17 +1,8 @@
-import type { Note, SessionDocument } from '../../platform/contract/wire-types.js';
-import type { FetchedNotes } from './answer-parts.js';
-
-/** One note as it is kept and shown. */
-export interface NoteLine {
-  category: string;
-  categoryName: string | null;
-  text: string;
-  /** Above 0: a bulleted list item within its category. */
-  nestingLevel: number;
-}
+import type { FetchedNotes } from './apply-answer.js';
+import type { NoteResponse } from './session-view.js';
 
 /** A document as it is on record. */
-export interface KnownDocument {
+interface KnownDocument {
   id: string;
   noteTemplateId: string;
   ordinal: number;
@@ -24,29 +15,19 @@ export interface KnownDocument {
 }
 
 /** A document as it is to be on record; without an `id` it is new. */
-export interface DocumentWrite extends Omit<KnownDocument, 'id' | 'superseded'> {
+interface DocumentWrite extends Omit<KnownDocument, 'id' | 'superseded'> {
   id: string | null;
   /** The notes to keep as this revision; null when the revision is on record already. */
-  notes: NoteLine[] | null;
+  notes: NoteResponse[] | null;
 }
 
 /** What a fetched list of documents changes. */
-export interface DocumentChanges {
+interface DocumentChanges {
   writes: DocumentWrite[];
   /** Ids of documents that the answer lacks and that were current until now. */
   superseded: string[];
   /** True when a reader would see other notes than before. */
   readable: boolean;
-}
-
-/** Reads a note of the wire (spec, Notes item). */
-function noteLine(note: Note): NoteLine {
-  return {
-    category: note.category,
-    categoryName: note.categoryName ?? null,
-    text: note.text,
-    nestingLevel: note.formatting?.nestingLevel ?? 0,
-  };
 }
 
 /**
@@ -61,55 +42,41 @@ function noteLine(note: Note): NoteLine {
 export function compareDocuments(
   known: readonly KnownDocument[],
   { documents, complete }: FetchedNotes,
-  fingerprintOf: (notes: NoteLine[]) => string,
+  fingerprintOf: (notes: NoteResponse[]) => string,
 ): DocumentChanges {
+  const placeOf = (noteTemplateId: string, ordinal: number) => `${ordinal} ${noteTemplateId}`;
   const places = new Map(known.map((document) => [placeOf(document.noteTemplateId, document.ordinal), document]));
   const seen = new Map<string, number>();
   const writes: DocumentWrite[] = [];
   let readable = false;
-  for (const [position, document] of documents.entries()) {
-    const ordinal = seen.get(document.noteTemplateId) ?? 0;
-    seen.set(document.noteTemplateId, ordinal + 1);
-    const place = placeOf(document.noteTemplateId, ordinal);
+  for (const [position, { noteTemplateId, sessionDocumentId, notes: fetched }] of documents.entries()) {
+    const ordinal = seen.get(noteTemplateId) ?? 0;
+    seen.set(noteTemplateId, ordinal + 1);
+    const place = placeOf(noteTemplateId, ordinal);
     const before = places.get(place);
     places.delete(place);
-    // Of an answer with gaps the order alone says nothing: who is known stays in its place.
-    const inOrder = complete ? position : (before?.position ?? known.length + position);
-    const write = writeOf(document, { before, ordinal, position: inOrder, fingerprintOf });
+    const notes = fetched.map(({ category, categoryName = null, text, formatting }) => {
+      return { category, categoryName, text, nestingLevel: formatting?.nestingLevel ?? 0 };
+    });
+    const fingerprint = fingerprintOf(notes);
+    const isNew = before?.fingerprint !== fingerprint;
+    const write: DocumentWrite = {
+      id: before?.id ?? null,
+      noteTemplateId,
+      ordinal,
+      sessionDocumentId,
+      // Of an answer with gaps the order alone says nothing: who is known stays in its place.
+      position: complete ? position : (before?.position ?? known.length + position),
+      revision: (before?.revision ?? 0) + (isNew ? 1 : 0),
+      fingerprint,
+      notes: isNew ? notes : null,
+    };
     if (!before || differs(before, write)) writes.push(write);
-    readable ||= write.notes !== null || (before?.superseded ?? false);
+    readable ||= isNew || (before?.superseded ?? false);
   }
   const lacking = complete ? [...places.values()] : [];
   const superseded = lacking.filter((document) => !document.superseded).map((document) => document.id);
   return { writes, superseded, readable: readable || superseded.length > 0 };
-}
-
-function placeOf(noteTemplateId: string, ordinal: number): string {
-  return `${ordinal} ${noteTemplateId}`;
-}
-
-function writeOf(
-  document: SessionDocument,
-  around: {
-    before: KnownDocument | undefined;
-    ordinal: number;
-    position: number;
-    fingerprintOf: (notes: NoteLine[]) => string;
-  },
-): DocumentWrite {
-  const notes = document.notes.map(noteLine);
-  const fingerprint = around.fingerprintOf(notes);
-  const same = around.before?.fingerprint === fingerprint;
-  return {
-    id: around.before?.id ?? null,
-    noteTemplateId: document.noteTemplateId,
-    ordinal: around.ordinal,
-    sessionDocumentId: document.sessionDocumentId,
-    position: around.position,
-    revision: (around.before?.revision ?? 0) + (same ? 0 : 1),
-    fingerprint,
-    notes: same ? null : notes,
-  };
 }
 
 function differs(before: KnownDocument, write: DocumentWrite): boolean {

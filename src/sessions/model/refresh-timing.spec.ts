@@ -1,11 +1,11 @@
-import { type LookUpSubject, nextLookUp, reopening } from './refresh-timing.js';
+import { nextLookUp, reopening } from './apply-answer.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');
 const ago = (ms: number) => new Date(NOW.getTime() - ms);
 const HOUR = 3_600_000;
 
-function waitMs(subject: Partial<LookUpSubject>): number | null {
+function waitMs(subject: Partial<Parameters<typeof nextLookUp>[0]>): number | null {
   const session = {
     state: 'Processing',
     event_state: 'Processing',

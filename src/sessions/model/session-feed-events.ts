@@ -5,7 +5,7 @@ import { Feed } from '../../feed/feed.js';
 import type { PendingFeedEvents } from '../../feed/feed-event.js';
 import { PendingEventsPublisher } from '../../feed/pending-events.publisher.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import type { EventView } from './apply-event.js';
+import type { EventView } from './session-row.js';
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
 const MAY_BE_REQUESTED = `

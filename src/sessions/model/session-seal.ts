@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { SealedColumn } from '../../vault/sealed-column.js';
 import { Vault } from '../../vault/vault.js';
-import type { NoteLine } from './note-documents.js';
+import type { NoteResponse } from './session-view.js';
 
 /** The sealed parts of a session's insights. */
 export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
@@ -14,7 +14,7 @@ export const revisionKey = (document: string, revision: number): string => `${do
 /** The sealed columns of sessions, and keyed fingerprints of what is compared. */
 @Injectable()
 export class SessionSeal {
-  readonly notes: SealedColumn<NoteLine[]>;
+  readonly notes: SealedColumn<NoteResponse[]>;
   readonly insights: Record<InsightPart, SealedColumn<unknown>>;
   readonly errorMessage: SealedColumn<string>;
   readonly request: SealedColumn<CreateTherapySessionRequest>;
@@ -35,7 +35,7 @@ export class SessionSeal {
   }
 
   /** Hex; equal notes have equal fingerprints. */
-  fingerprintNotes(notes: NoteLine[]): string {
+  fingerprintNotes(notes: NoteResponse[]): string {
     const inOrder = notes.map((line) => [line.category, line.categoryName, line.text, line.nestingLevel]);
     return this.vault.fingerprint('notes', JSON.stringify(inOrder)).toString('hex');
   }

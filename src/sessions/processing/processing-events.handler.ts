@@ -4,16 +4,18 @@ import { Feed } from '../../feed/feed.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { readPointer } from '../../platform/contract/json-pointer.js';
 import { isPlatformId } from '../../platform/contract/wire-types.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   type EventHandler,
   type Handled,
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
-import { RefreshNotifier } from '../refresh/refresh-notifier.js';
+import { SessionSeal } from '../model/session-seal.js';
 import { SessionEventsRepository } from '../refresh/session-events.repository.js';
-import { ProcessingRepository } from './processing.repository.js';
+import { dueAfterDebounce } from '../refresh/wanted-refreshes.repository.js';
 
 /** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
 const FINISHED = { processingId: '/payload/processingId' };
@@ -24,44 +26,55 @@ const FINISHED = { processingId: '/payload/processingId' };
 export class ProcessingEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
-    private readonly processing: ProcessingRepository,
     private readonly events: SessionEventsRepository,
     private readonly feed: Feed,
-    private readonly notifier: RefreshNotifier,
+    private readonly notifier: QueueNotifier,
     private readonly feedEvents: SessionFeedEvents,
+    private readonly seal: SessionSeal,
   ) {}
 
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const isFinished = event.eventType === 'PROCESSING_SESSION_FINISHED';
-    const rule = isFinished ? FINISHED : this.contract.events.PROCESSING_SESSION_NOTES_FINISHED;
-    const ids = namedIds(event.body, rule);
-    if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId);
-    if (ids.processingId !== null) await this.processing.recordEvent(tx, ids.processingId);
-    if (isFinished) await this.tellFinished(tx, ids);
-    else await this.tellNotesFinished(tx, event, ids);
+    const ids = namedIds(event.body, isFinished ? FINISHED : this.contract.events.PROCESSING_SESSION_NOTES_FINISHED);
+    const { processingId, sessionId } = ids;
+    if (sessionId !== null) await this.events.recordMention(tx, sessionId);
+    if (processingId !== null) await makeDue(tx, processingId);
+    if (isFinished) {
+      const subject = `processing-sessions/${encodeURIComponent(processingId ?? '')}`;
+      await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
+      return 'processed';
+    }
+    // The spec shows nothing of the payload: what it says is known to the EHR and the platform alone.
+    const { deliveryId, body, receivedAt } = event;
+    await tx.query(
+      `INSERT INTO processing_notices (delivery_id, payload, processing_id, session_id, received_at)
+       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (delivery_id) DO NOTHING`,
+      [deliveryId, this.seal.notice.seal(deliveryId, body), processingId, sessionId, receivedAt],
+    );
+    const subject = `processing-notices/${encodeURIComponent(deliveryId)}`;
+    await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { ...ids } });
     return 'processed';
   }
 
   async afterCommit(): Promise<void> {
-    this.notifier.notifySoon();
+    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     await this.feedEvents.publish();
-  }
-
-  private async tellFinished(tx: pg.PoolClient, { processingId }: NamedIds): Promise<void> {
-    const subject = `processing-sessions/${encodeURIComponent(processingId ?? '')}`;
-    await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
-  }
-
-  /** The event is kept as it came, for what it says is known to the EHR and the platform alone. */
-  private async tellNotesFinished(tx: pg.PoolClient, event: InboxEvent, ids: NamedIds): Promise<void> {
-    await this.processing.keepNotice(tx, { ...event, ids });
-    const subject = `processing-notices/${encodeURIComponent(event.deliveryId)}`;
-    await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { ...ids } });
   }
 }
 
+/** Makes a processing session due, which is made when it is not known. */
+async function makeDue(tx: pg.PoolClient, processingId: string): Promise<void> {
+  await tx.query(
+    `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at)
+     VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond')
+     ON CONFLICT (processing_id) DO UPDATE SET wanted_generation = known.wanted_generation + 1,
+       updated_at = clock_timestamp(), due_at = ${dueAfterDebounce('known')}`,
+    [processingId, DEBOUNCE_MS],
+  );
+}
+
 /** What an event names whose payload the spec does not show. */
-export interface NamedIds {
+interface NamedIds {
   processingId: string | null;
   sessionId: string | null;
 }
@@ -74,10 +87,9 @@ export interface NamedIds {
  * @param rule JSON Pointers; undefined: nothing is known of the event, so that it names nothing
  */
 export function namedIds(body: unknown, rule: Partial<Record<keyof NamedIds, string>> = {}): NamedIds {
-  return { processingId: idAt(body, rule.processingId), sessionId: idAt(body, rule.sessionId) };
-}
-
-function idAt(body: unknown, pointer: string | undefined): string | null {
-  const value = pointer === undefined ? undefined : readPointer(body, pointer);
-  return isPlatformId(value) ? value : null;
+  const idAt = (pointer: string | undefined) => {
+    const value = pointer === undefined ? undefined : readPointer(body, pointer);
+    return isPlatformId(value) ? value : null;
+  };
+  return { processingId: idAt(rule.processingId), sessionId: idAt(rule.sessionId) };
 }

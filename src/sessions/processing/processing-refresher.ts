@@ -1,45 +1,92 @@
 import { Injectable } from '@nestjs/common';
-import { FetchLoop, FetchParts } from '../../queue/due-rows/fetch-loop.js';
-import { DEBOUNCE_MS } from '../model/refresh-timing.js';
-import { PlatformSessions } from '../refresh/platform-sessions.js';
-import { RefreshNotifier } from '../refresh/refresh-notifier.js';
-import { type ProcessingAnswer, type ProcessingColumns, ProcessingRepository } from './processing.repository.js';
+import type { PoolClient } from 'pg';
+import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { type FetchColumns, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
+import { DueParts } from '../../queue/due-rows/due-loop.js';
+import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-answer.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { RefreshRepository } from '../refresh/refresh.repository.js';
+import { SessionEventsRepository } from '../refresh/session-events.repository.js';
+
+/** The columns of a processing session that decide on its look-up. */
+interface ProcessingColumns extends FetchColumns {
+  processing_id: string;
+  session: string | null;
+  wanted_generation: number;
+}
+
+/** What the platform answered about a processing id. */
+interface ProcessingAnswer extends ProcessingSessionAnswer {
+  /** Of the session that the id was known to belong to when it was asked for; a session without a row has no answers. */
+  ticket: FetchTicket;
+}
 
 /** Look-ups that one process has under way at most; notes are fetched in places of their own. */
 const LOOK_UPS_AT_ONCE = 2;
+
+const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
 export class ProcessingRefresher extends FetchLoop<ProcessingColumns, ProcessingAnswer> {
   constructor(
-    processing: ProcessingRepository,
-    platform: PlatformSessions,
-    notifier: RefreshNotifier,
-    parts: FetchParts,
+    events: SessionEventsRepository,
+    refreshes: RefreshRepository,
+    seal: SessionSeal,
+    platform: PlatformClient,
+    contract: Contract,
+    parts: DueParts,
   ) {
+    /** What is known of a processing id's session before its look-up leaves. */
+    const ticketOf = async ({ session }: ProcessingColumns): Promise<FetchTicket> => {
+      if (session === null) return NOTHING_KNOWN;
+      const { rows } = await parts.database.pool.query<FetchTicket>(
+        `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers
+         FROM sessions WHERE id = $1`,
+        [session],
+      );
+      return rows[0] ?? NOTHING_KNOWN;
+    };
+    /** Keeps the raw answer, makes the session that it names due, and stores the session that it holds. */
+    const storeAnswer = async (
+      tx: PoolClient,
+      { processing_id, wanted_generation }: ProcessingColumns,
+      { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
+    ): Promise<Outcome> => {
+      const id = sessionId === undefined ? null : await events.recordMention(tx, sessionId);
+      if (id !== null && session) await refreshes.storeAnswer(tx, id, { ticket, session });
+      const fault = id === null ? 'names-no-session' : null;
+      return {
+        set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
+          refused_at = NULL, updated_at = clock_timestamp(),
+          due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
+        values: [id, seal.processingAnswer.seal(processing_id, raw), wanted_generation, fault, DEBOUNCE_MS],
+        afterCommit: () => parts.notifier.notify('sessions', 'due', DEBOUNCE_MS),
+      };
+    };
     super(
       {
         name: 'processing sessions',
+        queue: 'sessions',
+        table: { name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 },
         counter: {
           name: 'processing_session_fetches_total',
           help: 'Look-ups of processing ids by what they came to',
         },
         places: LOOK_UPS_AT_ONCE,
-        isConfigured: () => platform.canFetchProcessingSession,
+        isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
-          const ticket = await processing.ticketOf(row);
-          const result = await platform.fetchProcessingSession(row.processing_id, signal);
-          return result.kind === 'answer' ? { ...result, answer: { ...result.answer, ticket } } : result;
+          const ticket = await ticketOf(row);
+          return { ...(await platform.getProcessingSession(row.processing_id, { signal })), ticket };
         },
-        storeAnswer: (tx, fetched, answer) => processing.storeAnswer(tx, fetched, answer),
+        storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({
           set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1, due_at =
             clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2 ELSE $3 END * interval '1 millisecond'`,
           values: [claimed.wanted_generation, DEBOUNCE_MS, waitMs],
         }),
-        notifyAt: (moment) => notifier.notifyAt(moment),
       },
-      parts.dueRows({ name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 }),
       parts,
     );
   }

@@ -2,27 +2,54 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AuditedRead } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
-import { ProcessingReadsRepository } from './processing-reads.repository.js';
-import { ProcessingNoticeResponse, ProcessingSessionResponse } from './processing-view.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { Problem } from '../../http/problem/problem.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { ProcessingNoticeResponse, ProcessingSessionResponse } from '../model/session-view.js';
 
 /** What the Processing API answered; the feed names these routes. */
 @ApiTags('sessions')
 @Controller('v1')
 @Scopes('notes:read')
 export class ProcessingController {
-  constructor(private readonly reader: ProcessingReadsRepository) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly seal: SessionSeal,
+  ) {}
 
   /** What the platform answered about a processing id, and its session */
   @Get('processing-sessions/:processingId')
   @AuditedRead()
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
-    return this.reader.session(processingId);
+    const found = await this.prisma.processingSession.findUnique({
+      where: { processingId },
+      include: { session: { select: { sessionId: true } } },
+    });
+    if (!found) {
+      const detail = 'No processing session with this id is known here.';
+      throw new Problem(404, 'unknown-processing-session', detail);
+    }
+    const { ourSessionId, session, answer, fault, updatedAt } = found;
+    return {
+      processingId,
+      session: ourSessionId,
+      sessionId: session?.sessionId ?? null,
+      answer: this.seal.processingAnswer.open(processingId, answer),
+      fault,
+      updatedAt,
+    };
   }
 
   /** An event whose content the specification does not show, as it came */
   @Get('processing-notices/:deliveryId')
   @AuditedRead()
   async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeResponse> {
-    return this.reader.notice(deliveryId);
+    const found = await this.prisma.processingNotice.findUnique({ where: { deliveryId } });
+    if (!found) {
+      const detail = 'No such event is kept here; it never came, or is older than is kept.';
+      throw new Problem(404, 'unknown-processing-notice', detail);
+    }
+    const { payload, ...notice } = found;
+    return { ...notice, body: this.seal.notice.open(deliveryId, payload) };
   }
 }

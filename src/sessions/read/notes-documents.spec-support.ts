@@ -1,5 +1,4 @@
-import type { NoteResponse, NotesResponse } from './notes-view.js';
-import type { SessionResponse } from './session-view.js';
+import type { NoteResponse, NotesResponse, SessionResponse } from '../model/session-view.js';
 
 export const DOCUMENT = '0f4bb8a2-6a0e-4d3b-9b53-0d5b6a6c1a01';
 

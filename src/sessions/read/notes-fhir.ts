@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { DocumentResponse, NotesResponse, SessionResponse } from '../model/session-view.js';
 import { documentAsMarkdown, sectionsOf } from './notes-markdown.js';
-import type { DocumentResponse, NotesResponse } from './notes-view.js';
-import type { SessionResponse } from './session-view.js';
 
 /** What a FHIR resource may hold; the shapes below say which fields. */
 export type FhirElement = { [name: string]: string | FhirElement | FhirElement[] };

@@ -1,5 +1,4 @@
-import type { NoteLine } from '../model/note-documents.js';
-import type { DocumentResponse, NotesResponse } from './notes-view.js';
+import type { DocumentResponse, NoteResponse, NotesResponse } from '../model/session-view.js';
 
 /** Renders the current documents of a session as CommonMark; the platform's texts are shown as they are, not as markup. */
 export function notesAsMarkdown(notes: NotesResponse): string {
@@ -81,7 +80,7 @@ interface NoteSection {
 }
 
 /** Groups notes by category, in the order in which the categories first appear. */
-export function sectionsOf(notes: readonly NoteLine[]): NoteSection[] {
+export function sectionsOf(notes: readonly NoteResponse[]): NoteSection[] {
   const sections = new Map<string, NoteSection>();
   for (const { category, categoryName, text, nestingLevel } of notes) {
     const section = sections.get(category) ?? { category, title: categoryName?.trim() || inWords(category), lines: [] };

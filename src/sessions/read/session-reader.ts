@@ -1,90 +1,166 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { UUID } from '../../http/request/uuid-param.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
+import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
-import type { NotesResponse, RevisionsResponse } from './notes-view.js';
-import { type SessionCursor, type SessionFilter, SessionReadsRepository } from './session-reads.repository.js';
-import { type ReadSession, type SessionResponse, sessionView } from './session-view.js';
+import type { NotesResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
+
+/** A session's row with what the EHR calls its people. */
+interface ReadSession extends SessionRow {
+  provider: string | null;
+  clients: string[];
+}
+
+/** What a list is narrowed to; external ids are the EHR's. */
+interface SessionFilter {
+  provider?: string | undefined;
+  client?: string | undefined;
+  appointment?: string | undefined;
+  state?: string | undefined;
+  updatedSince?: Date | undefined;
+}
+
+/** Where a page of the list ended. */
+type SessionCursor = readonly [updatedAt: string, id: string];
 
 /** What was gained from a session's audio; what the platform did not give is null. */
-export interface InsightsView {
+interface InsightsView {
   topics: unknown;
   namedEntities: unknown;
   analyticsSummary: unknown;
 }
 
-/** Sessions with their notes and insights, opened for those who may read them. */
+/** The external id of the person that a user of the platform is, or was until the EHR had it deleted; else null. */
+const nameOf = (user: string): string => `coalesce(
+    (SELECT external_id FROM people WHERE platform_user_id = ${user}),
+    (SELECT p.external_id FROM people p WHERE p.id = (
+      SELECT person_id FROM platform_users WHERE platform_user_id = ${user})))`;
+
+/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
+const SHOWN = `s.*, ${nameOf('s.provider_user_id')} AS provider,
+  ARRAY(SELECT name FROM (SELECT ${nameOf('taking_part.user_id')} AS name, place
+      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS named
+    WHERE name IS NOT NULL ORDER BY place) AS clients`;
+
+/** All users of the platform that a person of the EHR is or was; a person who was deleted and came back has several. */
+const USERS_OF = `
+  WITH person AS (SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
+  SELECT platform_user_id AS "user" FROM person WHERE platform_user_id IS NOT NULL
+  UNION SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
+
+/** Sessions with their notes and insights, opened for those who may read them; `id` is ours or the platform's. */
 @Injectable()
 export class SessionReader {
   constructor(
-    private readonly reads: SessionReadsRepository,
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
   ) {}
 
+  /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
+  async find(id: string, tx?: PoolClient): Promise<ReadSession> {
+    const { rows } = await (tx ?? this.database.pool).query<ReadSession>(
+      `SELECT ${SHOWN} FROM sessions s
+       WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
+       ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
+      [UUID.test(id) ? id : null, id],
+    );
+    if (rows[0]) return rows[0];
+    throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
+  }
+
+  /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
+  async show(id: string, tx?: PoolClient): Promise<SessionResponse> {
+    return this.view(await this.find(id, tx));
+  }
+
+  /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
   async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionResponse>> {
     const after = decodeCursor<SessionCursor>(cursor, 'time', 'uuid');
-    const rows = await this.reads.list(filter, limit + 1, after);
+    const { provider, client, ...rest } = filter;
+    const { text, values } = listStatement(
+      {
+        ...rest,
+        providerUsers: provider === undefined ? undefined : await this.usersOf('provider', provider),
+        clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
+      },
+      limit + 1,
+      after,
+    );
+    const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return pageOf(
       rows,
       limit,
       (row) => [row.updated_at.toISOString(), row.id],
-      (row) => sessionView(row, this.seal),
+      (row) => this.view(row),
     );
   }
 
-  /** @param id ours or the platform's @param tx reads within it @throws {Problem} 404 `unknown-session` */
-  async show(id: string, tx?: PoolClient): Promise<SessionResponse> {
-    return sessionView(await this.find(id, tx), this.seal);
-  }
-
-  /** @throws {Problem} 404 `unknown-session` */
+  /** All notes as they stood at one moment: they may be regenerated while they are read. */
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
-    const { row, documents } = (await this.reads.findWithDocuments(id)) ?? unknownSession();
-    const notes = {
-      sessionId: row.session_id,
-      notesRevision: row.notes_revision,
-      documents: documents.map((document) => ({
-        documentId: document.id,
-        sessionDocumentId: document.sessionDocumentId,
-        noteTemplateId: document.noteTemplateId,
-        revision: document.revision,
-        fetchedAt: document.fetchedAt,
-        supersededAt: document.supersededAt,
-        notes: this.seal.notes.open(revisionKey(document.id, document.revision), document.notes),
-      })),
-    };
-    return { session: sessionView(row, this.seal), notes };
+    const { row, documents, revisions } = await this.database.transaction(async (tx) => {
+      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const found = await this.find(id, tx);
+      const prisma = await this.prisma.in(tx);
+      const all = await prisma.sessionDocument.findMany({
+        where: { ourSessionId: found.id },
+        orderBy: [{ supersededAt: { sort: 'desc', nulls: 'first' } }, { position: 'asc' }, { id: 'asc' }],
+      });
+      const newest = all.map(({ id: documentId, revision }) => ({ documentId, revision }));
+      return {
+        row: found,
+        documents: all,
+        revisions: await prisma.documentRevision.findMany({ where: { OR: newest } }),
+      };
+    });
+    const versions = new Map(revisions.map((version) => [version.documentId, version]));
+    const shown = documents.flatMap(({ id: documentId, sessionDocumentId, noteTemplateId, revision, supersededAt }) => {
+      const version = versions.get(documentId);
+      if (!version) return [];
+      const notes = this.seal.notes.open(revisionKey(documentId, revision), version.notes);
+      const { fetchedAt } = version;
+      return [{ documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, notes }];
+    });
+    const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
+    return { session: this.view(row), notes };
   }
 
-  /** @throws {Problem} 404 `unknown-session`, `unknown-document` */
+  /**
+   * Every version of a document, the newest first.
+   *
+   * @param documentId ours, or any that the platform gave it
+   * @throws {Problem} 404 `unknown-session`, `unknown-document`
+   */
   async revisions(id: string, documentId: string): Promise<RevisionsResponse> {
-    const { id: session } = await this.find(id);
-    const document = await this.reads.revisions(session, documentId);
-    if (!document)
-      throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
-    return {
-      documentId: document.id,
-      noteTemplateId: document.noteTemplateId,
-      items: document.revisions.map(({ revision, sessionDocumentId, fetchedAt, notes }) => ({
-        revision,
-        sessionDocumentId,
-        fetchedAt,
-        notes: this.seal.notes.open(revisionKey(document.id, revision), notes),
-      })),
-    };
+    const session = await this.find(id);
+    // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
+    const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
+    const seen = await this.prisma.documentRevision.findFirst({
+      where: { documentId: { in: documents.map((document) => document.id) }, sessionDocumentId: documentId },
+    });
+    const found = documents.find((document) => document.id === documentId || document.id === seen?.documentId);
+    if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
+    const where = { documentId: found.id };
+    const versions = await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } });
+    const items = versions.map(({ revision, sessionDocumentId, fetchedAt, notes }) => {
+      const opened = this.seal.notes.open(revisionKey(found.id, revision), notes);
+      return { revision, sessionDocumentId, fetchedAt, notes: opened };
+    });
+    return { documentId: found.id, noteTemplateId: found.noteTemplateId, items };
   }
 
   /** @throws {Problem} 404 `unknown-session`, `no-transcript` */
   async transcript(id: string): Promise<unknown> {
     const { transcript } = await this.open(id, ['transcript']);
-    if (transcript === null) {
-      throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
-    }
-    return transcript;
+    if (transcript !== null) return transcript;
+    throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
   }
 
   /** @throws {Problem} 404 `unknown-session` */
@@ -110,19 +186,77 @@ export class SessionReader {
     throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
   }
 
-  /** The session's row. @throws {Problem} 404 `unknown-session` */
-  async find(id: string, tx?: PoolClient): Promise<ReadSession> {
-    return (await this.reads.find(id, tx)) ?? unknownSession();
+  private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {
+    const { id: ourSessionId } = await this.find(id);
+    const sealed = await this.prisma.sessionInsights.findUnique({ where: { ourSessionId } });
+    const opened = parts.map((part) => [part, this.seal.insights[part].open(ourSessionId, sealed?.[part] ?? null)]);
+    return Object.fromEntries(opened) as Record<Part, unknown>;
   }
 
-  private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {
-    const { id: session } = await this.find(id);
-    const sealed = await this.reads.insights(session);
-    const opened = parts.map((part) => [part, this.seal.insights[part].open(session, sealed?.[part] ?? null)]);
-    return Object.fromEntries(opened) as Record<Part, unknown>;
+  private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ user: string }>(USERS_OF, [kind, externalId]);
+    return rows.map(({ user }) => user);
+  }
+
+  private view(row: ReadSession): SessionResponse {
+    const message = this.seal.errorMessage.open(row.id, row.error_message) ?? '';
+    const msOf = (text: string | null) => (text === null ? null : Number(text));
+    return {
+      id: row.id,
+      sessionId: row.session_id,
+      partnerAppointmentId: row.partner_appointment_id,
+      provider: row.provider,
+      clients: row.clients,
+      providerUserId: row.provider_user_id,
+      clientUserIds: row.client_user_ids,
+      noteTemplateIds: row.note_template_ids,
+      state: row.state,
+      stateFrom: stateSource(row),
+      aiNotesEnabled: row.ai_notes_enabled,
+      aiNotesFinal: row.ai_notes_final,
+      error: row.error_code === null ? null : { code: row.error_code, message },
+      date: row.date,
+      sessionCreatedAt: row.session_created_at,
+      recordingDurationMs: msOf(row.recording_duration_ms),
+      sessionDurationMs: msOf(row.session_duration_ms),
+      notesRevision: row.notes_revision,
+      lastEventAt: row.last_event_at,
+      fetchedAt: row.fetched_at,
+      goneAt: row.not_found_at,
+      updatedAt: row.updated_at,
+    };
   }
 }
 
-function unknownSession(): never {
-  throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
+/** A filter whose people are given by their users of the platform. */
+interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
+  providerUsers: string[] | undefined;
+  clientUsers: string[] | undefined;
+}
+
+/** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
+function listStatement(
+  { providerUsers, clientUsers, appointment, state, updatedSince }: UserFilter,
+  limit: number,
+  after: SessionCursor | undefined,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  // What is true of few sessions is found first: never by reading all of them in the order of the pages.
+  const few: string[] = [];
+  const conditions = ['true'];
+  if (clientUsers) few.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
+  if (appointment !== undefined) few.push(`partner_appointment_id = ${parameter(appointment)}`);
+  if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
+  else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
+  if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
+  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
+  const from = few.length === 0 ? 'sessions' : 'found';
+  const text = `
+    WITH ${found}
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
+    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
+  return { text, values };
 }

@@ -1,26 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
+import { Contract } from '../../platform/contract/contract.js';
 import type { SessionAnswer } from '../../platform/contract/wire-types.js';
-import type { DueTable } from '../../queue/due-rows/due-rows.js';
-import type { Fetched, Outcome } from '../../queue/due-rows/fetch-loop.js';
-import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from '../model/answer-parts.js';
-import { applyFetch, type FetchTicket, type Freshness, takeTicket, wantsFetch } from '../model/apply-fetch.js';
-import { shownAppointment } from '../model/correlation-id.js';
-import { DEBOUNCE_MS, type LookUpSubject, nextLookUp, reopening } from '../model/refresh-timing.js';
+import { type Fetched, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
+import { DueParts } from '../../queue/due-rows/due-loop.js';
+import {
+  applyFetch,
+  DEBOUNCE_MS,
+  errorAfter,
+  type FetchTicket,
+  factsAfter,
+  fetchedInsights,
+  fetchedNotes,
+  nextLookUp,
+  reopening,
+  takeTicket,
+  wantsFetch,
+} from '../model/apply-answer.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
-import { factsOf, type SessionRow } from '../model/session-row.js';
+import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { InsightsRepository } from './insights.repository.js';
-import { NotesRepository } from './notes.repository.js';
-import { BULK_LANE, EVENT_LANE, FETCHES_AT_ONCE } from './wanted-refreshes.repository.js';
+import { SessionContentRepository } from './session-content.repository.js';
+import { BULK_LANE, EVENT_LANE } from './wanted-refreshes.repository.js';
 
-/** What storing an answer changed for readers of the session. */
-export interface Stored {
-  /** False: an answer that arrived meanwhile stands, this one was dropped. */
-  kept: boolean;
-  notesChanged: boolean;
-}
+/** Sessions that one process fetches side by side; one place is left by bulk fetches for those of events. */
+const FETCHES_AT_ONCE = 4;
 
 /** An answer of the platform with what was read before it was asked for. */
 interface TicketedAnswer {
@@ -28,29 +34,14 @@ interface TicketedAnswer {
   session: SessionAnswer;
 }
 
-/** An update that can't take effect any more is covered by the fetch that begins. */
-const FORGET_PAST_UPDATE = 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END';
-
-/** Sessions as work: at most `FETCHES_AT_ONCE - 1` of a process's fetches are bulk, so that an event's finds a place. */
-export const DUE_SESSIONS: DueTable = {
-  name: 'sessions',
-  key: 'id',
-  lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE - 1 }],
-  effectMs: 0,
-  onClaim: FORGET_PAST_UPDATE,
-};
-
 /** Look-ups in a row, over about an hour, that did not find a session. */
 const NOT_THERE_FOR_LONG = 10;
-
-const DROPPED: Stored = { kept: false, notesChanged: false };
 
 /** What became of the fetches of sessions. */
 @Injectable()
 export class RefreshRepository {
   constructor(
-    private readonly notes: NotesRepository,
-    private readonly insights: InsightsRepository,
+    private readonly content: SessionContentRepository,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
     private readonly env: Env,
@@ -59,12 +50,11 @@ export class RefreshRepository {
   /** Stores a session that was fetched because it was due, unless another answer was stored meanwhile. */
   async storeFetched(tx: PoolClient, { claimed, row }: Fetched<SessionRow>, session: SessionAnswer): Promise<Outcome> {
     const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session });
-    if (!stored.kept) return released(row.now);
-    const isToTell = stored.notesChanged || session.state === 'Error';
+    if (!stored) return released(row.now);
     return {
       set: 'lane = $1',
       values: [EVENT_LANE],
-      ...(isToTell && { afterCommit: () => this.feedEvents.publish() }),
+      ...(stored.isPending && { afterCommit: () => this.feedEvents.publish() }),
     };
   }
 
@@ -73,34 +63,40 @@ export class RefreshRepository {
    *
    * @param id ours
    * @param answer its ticket was taken before it was asked for
+   * @returns whether feed events are pending after it
    */
-  async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<Stored> {
+  async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<boolean> {
     const { rows } = await tx.query<SessionRow & { now: Date }>(
       'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
       [id],
     );
     // None: the row became part of another one meanwhile, which is due, too.
-    return rows[0] ? this.store(tx, rows[0], answer) : DROPPED;
+    const stored = rows[0] && (await this.store(tx, rows[0], answer));
+    return stored?.isPending ?? false;
   }
 
+  /** @returns undefined when another answer stands, which was stored meanwhile */
   private async store(
     tx: PoolClient,
     row: SessionRow & { now: Date },
     { ticket, session }: TicketedAnswer,
-  ): Promise<Stored> {
+  ): Promise<{ isPending: boolean } | undefined> {
     const fresh = applyFetch(row, ticket);
-    if (!fresh) return DROPPED;
+    if (!fresh) return undefined;
     const { id, now } = row;
     const notes = fetchedNotes(session);
-    const notesChanged = notes ? await this.notes.store(tx, id, notes, now) : false;
-    await this.insights.store(tx, id, fetchedInsights(session), now);
-    const facts = factsAfter(session, factsOf(row));
+    const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, now) : false;
+    await this.content.storeInsights(tx, id, fetchedInsights(session), now);
+    const facts = factsAfter(session, row);
     const error = errorAfter(session);
     const message = error === undefined ? row.error_message : this.seal.errorMessage.sealNullable(id, error?.message);
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)
-      : this.lookUpAt({ ...row, reopened_at: reopenedAt, state: session.state }, now);
+      : nextLookUp({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
+          afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
+          everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
+        });
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
@@ -123,9 +119,9 @@ export class RefreshRepository {
         error === undefined ? row.error_code : (error?.code ?? null),
         message,
         facts.date,
-        facts.sessionCreatedAt,
-        facts.sessionDurationMs,
-        facts.recordingDurationMs,
+        facts.session_created_at,
+        facts.session_duration_ms,
+        facts.recording_duration_ms,
         notesChanged ? 1 : 0,
         fresh.fetched_generation,
         fresh.answers,
@@ -134,11 +130,12 @@ export class RefreshRepository {
         reopenedAt,
       ],
     );
-    await this.feedEvents.note(tx, id, [
+    const events = [
       ...(notesChanged ? [{ type: 'session.notes-ready' } as const] : []),
       ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
-    ]);
-    return { kept: true, notesChanged };
+    ];
+    await this.feedEvents.note(tx, id, events);
+    return { isPending: events.length > 0 };
   }
 
   /**
@@ -159,13 +156,6 @@ export class RefreshRepository {
       values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
     };
   }
-
-  private lookUpAt(session: LookUpSubject, now: Date): Date | null {
-    return nextLookUp(session, now, {
-      afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
-      everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
-    });
-  }
 }
 
 /** The lease ends, and another answer stands; a fetch that is still wanted follows. */
@@ -184,4 +174,35 @@ function soon(now: Date): Date {
 function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, now: Date): Date {
   const onlyTheUpdate = fresh.wanted_generation - fresh.fetched_generation === 1;
   return updateUntil !== null && onlyTheUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
+}
+
+/** Keeps sessions as the platform has them. */
+@Injectable()
+export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
+  constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, parts: DueParts) {
+    super(
+      {
+        name: 'sessions',
+        queue: 'sessions',
+        table: {
+          name: 'sessions',
+          key: 'id',
+          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE - 1 }],
+          effectMs: 0,
+          // An update that can't take effect any more is covered by the fetch that begins.
+          onClaim: 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END',
+        },
+        counter: { name: 'session_fetches_total', help: 'Fetches of sessions by what they came to' },
+        places: FETCHES_AT_ONCE,
+        isConfigured: () => contract.canCall('getSession'),
+        fetch: ({ session_id: sessionId }, signal) => {
+          if (sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
+          return platform.getSession(sessionId, { signal });
+        },
+        storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),
+        storeNotFound: (fetched, waitMs) => refreshes.notFound(fetched, waitMs),
+      },
+      parts,
+    );
+  }
 }

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import { applyEvent, type EventView } from '../model/apply-event.js';
-import { DEBOUNCE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
-import { type SessionRow, shownAfterEvent } from '../model/session-row.js';
-import { PlatformSessions } from './platform-sessions.js';
+import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
+import { dueAfterDebounce } from './wanted-refreshes.repository.js';
 
 /**
  * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was said means
- * "look again". A wait after a fault is not cut short by it.
+ * "look again".
  */
 const FIND_OR_MAKE = `
   INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at)
@@ -17,15 +17,14 @@ const FIND_OR_MAKE = `
   ON CONFLICT (session_id) DO UPDATE SET
     wanted_generation = sessions.wanted_generation + 1,
     last_event_at = excluded.last_event_at, lane = excluded.lane,
-    due_at = CASE WHEN sessions.failures > 0 AND sessions.fault IS DISTINCT FROM 'gone' THEN coalesce(sessions.due_at, excluded.due_at)
-                  ELSE least(sessions.due_at, excluded.due_at) END
+    due_at = ${dueAfterDebounce('sessions')}
   RETURNING *, (xmax = 0) AS is_new`;
 
 /** Stores what the platform's events say of sessions. */
 @Injectable()
 export class SessionEventsRepository {
   constructor(
-    private readonly platform: PlatformSessions,
+    private readonly contract: Contract,
     private readonly feedEvents: SessionFeedEvents,
   ) {}
 
@@ -54,7 +53,7 @@ export class SessionEventsRepository {
 
   /** Each event of its own is a change to readers of the session: it is shown when the last one came. */
   private async store(tx: PoolClient, row: SessionRow, events: EventView, eventType?: SessionEventType): Promise<void> {
-    const shown = shownAfterEvent(row, events, { eventType, canFetch: this.platform.canFetchSession });
+    const shown = shownAfterEvent(row, events, { eventType, canFetch: this.contract.canCall('getSession') });
     await tx.query(
       `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
          ai_notes_enabled = $5, ai_notes_started = $6, ai_notes_final = $7, state = $8, provider_user_id = $9,
@@ -70,8 +69,8 @@ export class SessionEventsRepository {
         events.ai_notes_started,
         events.ai_notes_final,
         shown.state,
-        shown.provider_user_id ?? row.provider_user_id,
-        shown.partner_appointment_id ?? row.partner_appointment_id,
+        shown.provider_user_id,
+        shown.partner_appointment_id,
         eventType !== undefined,
       ],
     );

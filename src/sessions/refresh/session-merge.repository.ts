@@ -1,31 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { DEBOUNCE_MS } from '../model/refresh-timing.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { InsightsRepository } from './insights.repository.js';
+import { SessionContentRepository } from './session-content.repository.js';
 
 /** Rows that point at a session. */
 const MOVED = ['session_documents', 'processing_sessions', 'session_aliases'] as const;
-
-/** The row of a platform's session. */
-export interface KnownSession {
-  /** Ours. */
-  id: string;
-  /** Whether it was asked for here. */
-  requested: boolean;
-}
 
 /** One row out of two that turned out to be one session: what was requested, and what events named. */
 @Injectable()
 export class SessionMerge {
   constructor(
     private readonly seal: SessionSeal,
-    private readonly insights: InsightsRepository,
+    private readonly content: SessionContentRepository,
   ) {}
 
-  /** Locks the row of a platform's session, if there is one. */
-  async lock(tx: PoolClient, sessionId: string): Promise<KnownSession | undefined> {
-    const { rows } = await tx.query<KnownSession>(
+  /** Locks the row of a platform's session, if there is one. @returns our id, and whether it was asked for here */
+  async lock(tx: PoolClient, sessionId: string): Promise<{ id: string; requested: boolean } | undefined> {
+    const { rows } = await tx.query<{ id: string; requested: boolean }>(
       `SELECT id, EXISTS (SELECT 1 FROM session_requests r WHERE r.session = sessions.id) AS requested FROM sessions
        WHERE session_id = $1 FOR UPDATE`,
       [sessionId],
@@ -75,7 +67,7 @@ export class SessionMerge {
     );
     for (const table of MOVED)
       await tx.query(`UPDATE ${table} SET session = $1 WHERE session = $2`, [requested, merged]);
-    await this.insights.move(tx, merged, requested);
+    await this.content.moveInsights(tx, merged, requested);
     await tx.query('DELETE FROM sessions WHERE id = $1', [merged]);
     await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [merged, requested]);
   }

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit } from '../../http/request/waiting.js';
@@ -9,18 +10,20 @@ import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError, platformProblem, platformUnclear } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/wire-types.js';
-import { SessionRequestsRepository } from '../create/session-requests.repository.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
+import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
-import type { SessionResponse } from '../read/session-view.js';
-import { RefreshRepository, type Stored } from '../refresh/refresh.repository.js';
-import { RefreshNotifier } from '../refresh/refresh-notifier.js';
-import { WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
-import { updateRequest } from './update-rules.js';
-import type { UpdateSessionRequest } from './update-session.dto.js';
-import { type PendingUpdate, UpdatesRepository } from './updates.repository.js';
+import type { RefreshRequest } from '../read/sessions.dto.js';
+import { RefreshRepository } from '../refresh/refresh.repository.js';
+import { type PendingUpdate, WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
+import { type UpdateSessionRequest, updateRequest } from './update-session.dto.js';
 
-/** Changes sessions while the caller waits. The Session that the platform answers is stored as a fetched one is. */
+/**
+ * Changes sessions while the caller waits, or looks them up again. The Session that the platform answers is stored as a
+ * fetched one is.
+ */
 @Injectable()
 export class SessionUpdates {
   private readonly log = new Logger(SessionUpdates.name);
@@ -29,15 +32,33 @@ export class SessionUpdates {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly platform: PlatformClient,
-    private readonly requests: SessionRequestsRepository,
-    private readonly updates: UpdatesRepository,
     private readonly refreshes: RefreshRepository,
     private readonly wanted: WantedRefreshes,
     private readonly reader: SessionReader,
-    private readonly notifier: RefreshNotifier,
+    private readonly notifier: QueueNotifier,
     private readonly feedEvents: SessionFeedEvents,
   ) {}
+
+  /**
+   * Makes sessions due.
+   *
+   * @returns how many
+   * @throws {Problem} 400 `validation`; 404 `unknown-session`; 501 `not-configured`
+   */
+  async refresh({ since, session }: RefreshRequest): Promise<number> {
+    if ((since === undefined) === (session === undefined)) {
+      throw new Problem(400, 'validation', 'Name either since or session.', { pointer: '' });
+    }
+    requireCapability('session-read', this.contract, this.env);
+    const sessions =
+      session === undefined
+        ? await this.wanted.wantSince(new Date(since ?? 0))
+        : await this.wanted.wantOne((await this.reader.find(session)).id);
+    this.notifier.notify('sessions', 'due');
+    return sessions;
+  }
 
   /**
    * Changes what a session's notes are made from; what is left out stays as it is.
@@ -48,9 +69,13 @@ export class SessionUpdates {
    */
   async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
-    const { id: session } = await this.reader.find(id);
-    const body = updateRequest(dto, await this.requests.inputKind(session));
-    return this.change(session, (sessionId) => this.platform.updateSession(sessionId, body));
+    const { id: ourSessionId } = await this.reader.find(id);
+    const request = await this.prisma.sessionRequest.findUnique({
+      where: { ourSessionId },
+      select: { inputKind: true },
+    });
+    const body = updateRequest(dto, request?.inputKind);
+    return this.change(ourSessionId, (sessionId) => this.platform.updateSession(sessionId, body));
   }
 
   /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
@@ -64,24 +89,22 @@ export class SessionUpdates {
     idOrAlias: string,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const columns = await this.reader.find(idOrAlias);
-    const { id, session_id: sessionId, state } = columns;
+    const { id, session_id: sessionId, state } = await this.reader.find(idOrAlias);
     if (sessionId === null) {
       const detail = 'The platform has no such session yet; look at its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
-    const update = await this.updates.begin(id);
+    const update = await this.wanted.beginUpdate(id);
     // Another row has absorbed it between the two looks; its id is an alias now.
     if (update === undefined) return this.change(idOrAlias, call);
     const session = await call(sessionId).catch(async (error: unknown) => {
       await this.lookAgain(update, error);
       throw platformProblem(error, 'this update');
     });
-    const { notesChanged, view } = await this.store(update, session);
-    this.notifier.notifySoon();
-    const isPublished = notesChanged || session.state === 'Error';
+    const { isPending, view } = await this.store(update, session);
+    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     return afterCommit(
-      () => (isPublished ? this.feedEvents.publish() : Promise.resolve()).then(() => view),
+      () => (isPending ? this.feedEvents.publish() : Promise.resolve()).then(() => view),
       () => view,
     );
   }
@@ -90,12 +113,15 @@ export class SessionUpdates {
    * The platform has made the change: that its answer can't be stored is not the fault of who asked for it, who must not
    * be told to send it again.
    */
-  private async store(update: PendingUpdate, session: SessionAnswer): Promise<Stored & { view: SessionResponse }> {
+  private async store(
+    update: PendingUpdate,
+    session: SessionAnswer,
+  ): Promise<{ isPending: boolean; view: SessionResponse }> {
     try {
       return await this.database.transaction(async (tx) => {
-        await this.updates.end(tx, update);
-        const stored = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
-        return { ...stored, view: await this.reader.show(update.id, tx) };
+        await this.wanted.endUpdate(tx, update);
+        const isPending = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+        return { isPending, view: await this.reader.show(update.id, tx) };
       });
     } catch (error) {
       this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
@@ -110,10 +136,10 @@ export class SessionUpdates {
    */
   private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    const stored = mayBeLate ? this.wanted.wantOne(update.id) : this.updates.end(this.database.pool, update);
+    const stored = mayBeLate ? this.wanted.wantOne(update.id) : this.wanted.endUpdate(this.database.pool, update);
     await stored.catch((fault: unknown) =>
       this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
     );
-    this.notifier.notifySoon();
+    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
   }
 }

@@ -1,7 +1,7 @@
 import { Processor } from '@nestjs/bullmq';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
-import { DueProcessor } from '../../queue/due-rows/due-processor.js';
+import { DueProcessor } from '../../queue/due-rows/due-loop.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { InboxRepository } from './inbox.repository.js';
 import { InboxLoop } from './inbox-loop.js';

@@ -1,0 +1,147 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiAcceptedResponse,
+  ApiCreatedResponse,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
+import { Scopes } from '../access/identity/scopes.js';
+import { PrismaService } from '../database/prisma.service.js';
+import { Problem } from '../http/problem/problem.js';
+import { dropRest } from '../http/request/request-source.js';
+import { RouteOptions } from '../http/request/route-options.js';
+import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import {
+  ComplianceJobPageResponse,
+  ComplianceJobRequest,
+  ComplianceJobResponse,
+  ComplianceJobsQuery,
+  ComplianceUploadRequest,
+  ComplianceUploadResponse,
+  JOB_REQUEST_BODY,
+  jobBody,
+  ResolveJobRequest,
+  SmartEditJobResponse,
+} from './compliance.dto.js';
+import { ComplianceService } from './compliance.service.js';
+import type { JobEnd } from './job.js';
+import { readComplianceForm } from './pdf-form.js';
+
+/** Bytes of a job's JSON: signed URLs of some hundred files. */
+const JOB_BODY_LIMIT = 1024 ** 2;
+
+/** Checks of PDF documents against named criteria. */
+@ApiTags('compliance')
+@ApiExtraModels(ComplianceJobRequest)
+@Controller('v1/compliance')
+@Scopes('compliance')
+export class ComplianceController {
+  constructor(private readonly compliance: ComplianceService) {}
+
+  @Post('jobs')
+  @ApiOperation({
+    summary: 'Submits PDFs, as a form or by the URLs of files that were uploaded',
+    description: "201 once the platform's id is known, else 202.",
+    requestBody: JOB_REQUEST_BODY,
+  })
+  @HttpCode(201)
+  @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
+  @Idempotent()
+  @ApiCreatedResponse({ type: ComplianceJobResponse })
+  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })
+  async submit(
+    @CreationId() id: string,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ComplianceJobResponse> {
+    this.compliance.require('compliance-submit');
+    const asked = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
+    const job = await this.compliance.submit(id, asked, wait, signal);
+    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
+    return job;
+  }
+
+  /** Hands out an address to which the EHR sends one PDF by itself */
+  @Post('upload-url')
+  @HttpCode(201)
+  @Idempotent()
+  async uploadUrl(
+    @Body() dto: ComplianceUploadRequest,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ComplianceUploadResponse> {
+    return this.compliance.uploadUrl(dto.size ?? 0, signal);
+  }
+
+  /**
+   * Jobs without their results, the newest first
+   *
+   * @remarks Those in state Unknown wait for a person.
+   */
+  @Get('jobs')
+  @ApiOkResponse({ type: ComplianceJobPageResponse })
+  async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
+    return this.compliance.list(query.state, query.limit, query.cursor);
+  }
+
+  /** A job with its result, by our id or the platform's */
+  @Get('jobs/:id')
+  @AuditedRead()
+  async show(
+    @Param('id') id: string,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ComplianceJobResponse> {
+    return this.compliance.show(id, wait, signal);
+  }
+
+  /**
+   * Says what became of a submission that got no answer
+   *
+   * @remarks `link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.
+   */
+  @Post('jobs/:id/resolve')
+  @HttpCode(200)
+  @ApiOkResponse({ type: ComplianceJobResponse })
+  async resolve(@Param('id') id: string, @Body() dto: ResolveJobRequest): Promise<ComplianceJobResponse> {
+    return this.compliance.resolve(id, dto);
+  }
+
+  private async uploaded(request: FastifyRequest, signal: AbortSignal) {
+    this.compliance.require('compliance-upload');
+    try {
+      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+    } catch (error) {
+      await dropRest(request.raw);
+      throw error;
+    }
+  }
+
+  private async named(body: unknown) {
+    const asked = await jobBody(body);
+    await this.compliance.checkUrls(asked.files);
+    return asked;
+  }
+}
+
+/** Smart edit jobs, of which the platform reports only how they ended. */
+@ApiTags('smart-edit')
+@Controller('v1/smart-edit/jobs')
+@Scopes('sessions:read')
+export class SmartEditController {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** How a smart edit job ended, as the platform reported */
+  @Get(':jobId')
+  async show(@Param('jobId') jobId: string): Promise<SmartEditJobResponse> {
+    const job = await this.prisma.smartEditJob.findUnique({ where: { jobId } });
+    if (!job) throw new Problem(404, 'unknown-job', 'No event reported the end of a smart edit job with this id.');
+    return { jobId, state: job.state as JobEnd, updatedAt: job.updatedAt };
+  }
+}

@@ -1,0 +1,190 @@
+import {
+  ApiProperty,
+  ApiPropertyOptional,
+  getSchemaPath,
+  OmitType,
+  type RequestBodyObject,
+  type SchemaObject,
+} from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayNotEmpty,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsNotEmpty,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  Min,
+  ValidateIf,
+  ValidateNested,
+} from 'class-validator';
+import { validationPipe } from '../http/body/validation.js';
+import { PageQuery, PageResponse } from '../http/request/page.js';
+import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS, IsPlatformId } from '../platform/contract/wire-types.js';
+import { type ComplianceRequest, JOB_STATES, type JobEnd, type JobState } from './job.js';
+import { PDF_LIMIT_BYTES } from './pdf-form.js';
+
+export class ComplianceFileRequest {
+  /** @example visit-17 */
+  @IsString()
+  @IsNotEmpty()
+  id!: string;
+
+  /** From POST /v1/compliance/upload-url, after the upload */
+  @IsString()
+  @IsNotEmpty()
+  url!: string;
+}
+
+/** `POST /v1/compliance/jobs` (spec, Compliance job submission). */
+export class ComplianceJobRequest {
+  @IsArray({ message: 'must be a list of files' })
+  @ArrayNotEmpty({ message: 'must hold at least one file' })
+  @ValidateNested({ each: true })
+  @Type(() => ComplianceFileRequest)
+  files!: ComplianceFileRequest[];
+
+  @IsOptional()
+  @IsArray({ message: 'must be a list of criteria' })
+  @IsIn(COMPLIANCE_CRITERIA, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA.join(', ')}` })
+  criteria?: (typeof COMPLIANCE_CRITERIA)[number][] | null;
+
+  @IsOptional()
+  @IsArray({ message: 'must be a list of criteria groups' })
+  @IsIn(COMPLIANCE_CRITERIA_GROUPS, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA_GROUPS.join(', ')}` })
+  criteriaGroups?: (typeof COMPLIANCE_CRITERIA_GROUPS)[number][] | null;
+}
+
+/** `POST /v1/compliance/upload-url` */
+export class ComplianceUploadRequest {
+  /** Bytes */
+  @ApiPropertyOptional({ minimum: 1, maximum: PDF_LIMIT_BYTES })
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(PDF_LIMIT_BYTES)
+  size?: number;
+}
+
+/** Where a PDF is sent before a job names it. */
+export class ComplianceUploadResponse {
+  /** Send the PDF here, with `method` and `headers`, without any key */
+  uploadUrl!: string;
+  /** Names the file in POST /v1/compliance/jobs afterwards */
+  url!: string;
+  /** @example PUT */
+  method!: string;
+  headers!: Record<string, string>;
+}
+
+/** `GET /v1/compliance/jobs` */
+export class ComplianceJobsQuery extends PageQuery {
+  @IsOptional()
+  @IsIn(JOB_STATES)
+  state?: JobState;
+}
+
+/** `POST /v1/compliance/jobs/{id}/resolve` */
+export class ResolveJobRequest {
+  @IsIn(['link', 'create', 'abandon'])
+  action!: 'link' | 'create' | 'abandon';
+
+  /** The platform's id of the job; with `link` only */
+  @ValidateIf((dto: ResolveJobRequest) => dto.action === 'link' || dto.jobId !== undefined)
+  @IsString()
+  @Matches(/^\S+$/, { message: 'must be the id of a job on the platform' })
+  @IsPlatformId()
+  jobId?: string;
+}
+
+export class JobErrorResponse {
+  /** @example submission-unknown */
+  code!: string;
+  message!: string;
+}
+
+/** A compliance job as the EHR sees it. */
+export class ComplianceJobResponse {
+  @ApiProperty({ format: 'uuid' })
+  id!: string;
+  /** The platform's id */
+  jobId!: string | null;
+  state!: JobState;
+
+  /**
+   * As the platform gave it. Of a job that is Submitted it is the answer so far, where the contract does not say which
+   * answers mean an end
+   */
+  @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
+  result!: unknown;
+  error!: JobErrorResponse | null;
+  /** Ids of the files, in their order */
+  files!: string[];
+  createdAt!: Date;
+  updatedAt!: Date;
+}
+
+/** A job in a list: its result is read by its id. */
+export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result'] as const) {}
+
+export class ComplianceJobPageResponse extends PageResponse {
+  items!: ListedJobResponse[];
+}
+
+/** A smart edit job, of which the platform reports only how it ended. */
+export class SmartEditJobResponse {
+  /** The platform's */
+  jobId!: string;
+  state!: JobEnd;
+  updatedAt!: Date;
+}
+
+const PDF: SchemaObject = { type: 'string', format: 'binary' };
+
+const listOf = (values: readonly string[]): SchemaObject => ({
+  type: 'array',
+  items: { type: 'string', enum: [...values] },
+  description: 'A part that repeats, or one that holds several, split by commas',
+});
+
+/** What `POST /v1/compliance/jobs` takes, as OpenAPI has it. */
+export const JOB_REQUEST_BODY: RequestBodyObject = {
+  required: true,
+  content: {
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        required: ['files'],
+        properties: {
+          files: {
+            type: 'array',
+            items: PDF,
+            minItems: 1,
+            description: `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. They are called file-1, file-2, … in the job; a part of another name gives its file that id.`,
+          },
+          criteria: listOf(COMPLIANCE_CRITERIA),
+          criteriaGroups: listOf(COMPLIANCE_CRITERIA_GROUPS),
+        },
+        additionalProperties: PDF,
+      },
+      encoding: { files: { contentType: 'application/pdf' } },
+    },
+    'application/json': { schema: { $ref: getSchemaPath(ComplianceJobRequest) } },
+  },
+};
+
+const pipe = validationPipe();
+
+/**
+ * Holds a submission to the rules of its fields, whether it came as JSON or was made from a form.
+ *
+ * @throws {Problem} 400 `validation`
+ */
+export async function jobBody(body: unknown): Promise<ComplianceRequest> {
+  const dto: ComplianceJobRequest = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobRequest });
+  const { files, criteria, criteriaGroups } = dto;
+  return { files, criteria: criteria ?? [], criteriaGroups: criteriaGroups ?? [] };
+}

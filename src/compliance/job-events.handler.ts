@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { Database } from '../database/database.js';
+import { Feed } from '../feed/feed.js';
+import type { PendingFeedEvents } from '../feed/feed-event.js';
+import { PendingEventsPublisher } from '../feed/pending-events.publisher.js';
+import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
+import type { JobEnd } from './job.js';
+
+/** What each end is called; of a job that has not ended the platform gave another answer than before. */
+const TYPE_OF: Record<string, PendingFeedEvents['type']> = {
+  Completed: 'compliance.completed',
+  Failed: 'compliance.failed',
+};
+
+/** The feed events of compliance jobs. While a submission is under way, an end that fits none here is not published. */
+@Injectable()
+export class JobFeedEvents extends PendingEventsPublisher {
+  constructor(database: Database, feed: Feed) {
+    super(database, feed);
+  }
+
+  protected override async take(tx: pg.PoolClient, limit: number): Promise<PendingFeedEvents[][]> {
+    const { rows } = await tx.query<{ id: string; job_id: string | null; state: string }>(
+      `WITH pending AS (
+         SELECT id FROM compliance_jobs WHERE pending_events_at IS NOT NULL
+           AND (submitted_at IS NOT NULL OR NOT EXISTS (
+             SELECT 1 FROM compliance_jobs WHERE state = 'Requested'))
+         ORDER BY pending_events_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+       UPDATE compliance_jobs j SET pending_events_at = NULL FROM pending WHERE j.id = pending.id
+       RETURNING j.id, j.job_id, j.state`,
+      [limit],
+    );
+    return rows.map(({ id, job_id: jobId, state }) => [
+      { type: TYPE_OF[state] ?? 'compliance.answered', subject: `compliance/jobs/${id}`, data: { jobId } },
+    ]);
+  }
+}
+
+/**
+ * Records how jobs of the platform ended (spec, Processing API events); unknown ones are made. Completed stands above
+ * Failed, so that the order of events does not matter; an end that was not on record before is published.
+ */
+@Injectable()
+@HandlesEvents('COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED', 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED')
+export class JobEventsHandler implements EventHandler {
+  constructor(
+    private readonly feed: Feed,
+    private readonly feedEvents: JobFeedEvents,
+    private readonly notifier: QueueNotifier,
+  ) {}
+
+  async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    const jobId = jobIdOf(body);
+    const end = eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
+    if (eventType.startsWith('SMART_EDIT')) await this.recordSmartEditEnd(tx, jobId, end);
+    else await recordComplianceEnd(tx, jobId, end);
+    return 'processed';
+  }
+
+  async afterCommit(): Promise<void> {
+    this.notifier.notify('compliance', 'ended');
+    await this.feedEvents.publish();
+  }
+
+  private async recordSmartEditEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
+    const { rowCount } = await tx.query(
+      `INSERT INTO smart_edit_jobs AS known (job_id, state) VALUES ($1, $2)
+       ON CONFLICT (job_id) DO UPDATE SET state = excluded.state, updated_at = clock_timestamp()
+       WHERE known.state NOT IN ('Completed', excluded.state)`,
+      [jobId, end],
+    );
+    if (rowCount === 0) return;
+    const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
+    await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
+  }
+}
+
+/** Makes the result due, too: a look-up that left before has lost its lease. */
+async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
+  await tx.query(
+    `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, pending_events_at)
+     VALUES (gen_random_uuid(), $1, $2, clock_timestamp(), clock_timestamp(), clock_timestamp())
+     ON CONFLICT (job_id) DO UPDATE SET
+       state = CASE WHEN known.state = 'Completed' THEN 'Completed' ELSE excluded.state END,
+       pending_events_at = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.pending_events_at
+                                ELSE excluded.pending_events_at END,
+       ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
+       result = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.result END,
+       lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()`,
+    [jobId, end],
+  );
+}
+
+/** The id that a job's event names, under `payload` as the spec shows it. @throws {Error} when it names none */
+function jobIdOf({ payload }: Record<string, unknown>): string {
+  const jobId = typeof payload === 'object' && payload !== null && 'jobId' in payload ? payload.jobId : undefined;
+  if (typeof jobId !== 'string' || jobId === '') throw new Error('A job event names no payload.jobId.');
+  return jobId;
+}

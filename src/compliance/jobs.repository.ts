@@ -1,0 +1,175 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
+import { UUID } from '../http/request/uuid-param.js';
+import { type Lease, RELEASE, take } from '../queue/due-rows/lease.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
+import { Outbox, wasTaken } from '../queue/outbox/outbox.js';
+import { type JobRow, type JobState, UNSETTLED } from './job.js';
+
+/** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
+const ATTEMPT_MARGIN_MS = 15_000;
+
+const SELECT = `SELECT id, job_id AS "jobId", state, request, result, fault, created_at AS "createdAt",
+  updated_at AS "updatedAt" FROM compliance_jobs`;
+
+/** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
+type Linked = 'linked' | 'taken' | 'settled';
+
+/** Jobs that were submitted here, and what became of their submissions. */
+@Injectable()
+export class JobsRepository {
+  readonly outbox: Outbox<object>;
+
+  constructor(
+    private readonly database: Database,
+    private readonly env: Env,
+    worker: WorkerProcess,
+  ) {
+    const effectMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
+    this.outbox = new Outbox({ name: 'compliance_jobs', key: 'id', mark: 'submitted_at', effectMs }, database, worker);
+  }
+
+  /** Finds a job by its id here or on the platform, or by the id under which its end was published before it was linked. */
+  async find(id: string): Promise<JobRow | undefined> {
+    const { rows } = await this.database.pool.query<JobRow>(
+      `${SELECT} WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
+       ORDER BY id = $1::uuid DESC NULLS LAST LIMIT 1`,
+      [UUID.test(id) ? id : null, id],
+    );
+    return rows[0];
+  }
+
+  /** The newest first. */
+  async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<JobRow>> {
+    const before = decodeCursor<[createdAt: string, id: string]>(cursor, 'time', 'uuid');
+    const { rows } = await this.database.pool.query<JobRow>(
+      `${SELECT} WHERE ($1::text IS NULL OR state = $1)
+         AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::uuid))
+       ORDER BY created_at DESC, id DESC LIMIT $4`,
+      [state ?? null, before?.[0] ?? null, before?.[1] ?? null, limit + 1],
+    );
+    return pageOf(rows, limit, (row) => [row.createdAt.toISOString(), row.id]);
+  }
+
+  /**
+   * Commits what is about to be submitted, leased to this process.
+   *
+   * @param request sealed; the same bytes when this is run again because its commit was not confirmed
+   * @returns undefined when a job with this id is there already that was not certainly refused: nothing may leave
+   */
+  async begin(id: string, request: Buffer): Promise<Lease | undefined> {
+    const { table, owner } = this.outbox;
+    const { rows } = await this.database.pool.query<{ no: number }>(
+      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
+       VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
+       ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
+         submitted_at = excluded.submitted_at, lease_owner = excluded.lease_owner, lease_no = known.lease_no + 1,
+         lease_safe_at = excluded.lease_safe_at, updated_at = clock_timestamp()
+       WHERE known.state = 'Rejected' OR known.state = 'Requested' AND known.request = excluded.request
+       RETURNING lease_no AS no`,
+      [id, request, owner, table.effectMs],
+    );
+    return rows[0] && this.outbox.begun(id, rows[0].no);
+  }
+
+  /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
+  async beginAgain(id: string): Promise<Lease | undefined> {
+    const { table, owner } = this.outbox;
+    const { rows } = await this.database.pool.query<{ no: number }>(
+      `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
+         job_id = NULL, ended_at = NULL, pending_events_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
+       WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING lease_no AS no`,
+      [id, owner, table.effectMs],
+    );
+    return rows[0] && this.outbox.begun(id, rows[0].no);
+  }
+
+  /**
+   * Stores the platform's id for a submission, unless that was done, or it was resolved meanwhile. Where another
+   * submission holds the platform's id, this one's outcome is unknown.
+   */
+  async accepted(attempt: Lease, jobId: string): Promise<void> {
+    if ((await this.take(attempt.key, jobId, attempt.no)) === 'taken') await this.notAccepted(attempt, 'Unknown');
+  }
+
+  /** Stores that a submission was not taken, or may not have been. @param fault why it certainly was not */
+  async notAccepted(attempt: Lease, state: 'Rejected' | 'Unknown', fault: string | null = null): Promise<void> {
+    await this.outbox.conclude(attempt, state, {
+      set: 'fault = $1, updated_at = clock_timestamp()',
+      values: [state === 'Rejected' ? fault : null],
+    });
+  }
+
+  /** Leaves submissions `Unknown` whose process died before it stored an outcome. */
+  async settleLost(): Promise<void> {
+    for (const attempt of await this.outbox.lost()) await this.notAccepted(attempt, 'Unknown');
+  }
+
+  /** Resolves an unknown submission: it is this job of the platform. */
+  async link(id: string, jobId: string): Promise<Linked> {
+    return this.take(id, jobId, null);
+  }
+
+  /** @returns false when the job's outcome is not unknown */
+  async abandon(id: string): Promise<boolean> {
+    const { rowCount } = await this.database.pool.query(
+      `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
+         job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
+         updated_at = clock_timestamp()
+       WHERE id = $1 AND ${UNSETTLED}`,
+      [id],
+    );
+    return rowCount !== 0;
+  }
+
+  /**
+   * Gives a job the platform's id. A row that only an event made for that id gives its end and its pending feed events to
+   * the job and goes.
+   *
+   * @param attempt the number of the lease; null when a person resolves it
+   */
+  private take(id: string, jobId: string, attempt: number | null): Promise<Linked> {
+    const work = (tx: PoolClient) => this.takeOnce(tx, id, jobId, attempt);
+    return this.outbox.settling(work).catch((error: unknown) => {
+      if (wasTaken(error)) return 'taken';
+      throw error;
+    });
+  }
+
+  private async takeOnce(tx: PoolClient, id: string, jobId: string, attempt: number | null): Promise<Linked> {
+    const { rowCount } = await tx.query(
+      `SELECT FROM compliance_jobs
+       WHERE id = $1 AND CASE WHEN $2::int IS NULL THEN ${UNSETTLED}
+                              ELSE lease_no = $2 AND state IN ('Requested', 'Unknown') END
+       FOR UPDATE`,
+      [id, attempt],
+    );
+    if (rowCount === 0) return 'settled';
+    const { rows } = await tx.query<{ id: string; state: string; ended_at: Date; pending_events_at: Date | null }>(
+      `DELETE FROM compliance_jobs WHERE job_id = $1 AND id <> $2 AND submitted_at IS NULL
+       RETURNING id, state, ended_at, pending_events_at`,
+      [jobId, id],
+    );
+    const [ended] = rows;
+    // Its id may have been published already.
+    if (ended) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [ended.id, id]);
+    await tx.query(
+      `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, pending_events_at = $5, fault = NULL, failures = 0,
+         ${RELEASE}, result = NULL, updated_at = clock_timestamp(),
+         due_at = clock_timestamp() + CASE WHEN $4::timestamptz IS NULL THEN $6 ELSE 0 END * interval '1 millisecond'
+       WHERE id = $1`,
+      [
+        id,
+        jobId,
+        ended?.state ?? 'Submitted',
+        ended?.ended_at ?? null,
+        ended?.pending_events_at ?? null,
+        this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000,
+      ],
+    );
+    return 'linked';
+  }
+}

@@ -1,0 +1,280 @@
+import { Logger } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Random } from '../../config/random.js';
+import type { DueParts } from '../../queue/due-rows/due-loop.js';
+import type { Leased } from '../../queue/due-rows/due-rows.js';
+import { PlatformError } from '../contract/platform-errors.js';
+import { type FetchColumns, FetchLoop, type FetchWork } from './fetch-loop.js';
+
+class SteppedClock extends Clock {
+  ms = 1_000_000;
+
+  override now(): Date {
+    return new Date(this.ms);
+  }
+
+  override monotonicMs(): number {
+    return this.ms;
+  }
+}
+
+class EvenRandom extends Random {
+  override fraction(): number {
+    return 0.5;
+  }
+}
+
+interface Row extends FetchColumns {
+  id: number;
+  dueMs: number;
+  stored: string[];
+}
+
+/** Rows in memory, and a platform that answers as a test says. */
+class Rows implements FetchWork<Row, string> {
+  readonly name = 'rows';
+  readonly queue = 'sessions';
+  readonly table = { name: 'rows', key: 'id', lanes: [], effectMs: 0 };
+  readonly counter = { name: 'fetches', help: '' };
+  readonly rows: Row[];
+  notifies: number[] = [];
+  configured = true;
+  places = 0;
+  mayWork = () => true;
+  storing = (): void => {};
+
+  constructor(
+    private readonly clock: SteppedClock,
+    count: number,
+    private readonly platform: (row: Row) => string | Promise<string>,
+  ) {
+    this.rows = Array.from({ length: count }, (_, id) => ({
+      id,
+      dueMs: clock.ms,
+      failures: 0,
+      refused_at: null,
+      stored: [],
+    }));
+  }
+
+  isConfigured = () => this.configured;
+  fetch = async (row: Row) => this.platform(row);
+  storeAnswer = async (_tx: unknown, { row }: { row: Row }, answer: string) => {
+    this.storing();
+    return { set: 'answer', values: [answer], afterCommit: () => void row.stored.push(answer) };
+  };
+  storeNotFound = (_fetched: unknown, waitMs: number) => ({ set: 'not found', values: ['gone', 1, waitMs] });
+
+  /** In the place of the table. */
+  readonly due = {
+    claim: async (): Promise<Leased<Row> | undefined> => {
+      const row = this.rows
+        .filter(({ dueMs }) => dueMs <= this.clock.ms)
+        .sort((left, right) => left.dueMs - right.dueMs)[0];
+      if (!row) return undefined;
+      row.dueMs = Number.POSITIVE_INFINITY;
+      return { row, lease: { key: String(row.id), owner: 'here', no: 1 } };
+    },
+    done: () => undefined,
+    nextDueAt: async () => {
+      const next = Math.min(...this.rows.map(({ dueMs }) => dueMs));
+      return Number.isFinite(next) ? new Date(next) : undefined;
+    },
+    lock: async (_tx: unknown, { key }: { key: string }) => ({ ...this.row(key), now: this.clock.now() }),
+    settle: async (_tx: unknown, { key }: { key: string }, outcome: { set: string; values: readonly unknown[] }) => {
+      const row = this.row(key);
+      if (outcome.set === 'answer') row.failures = 0;
+      else {
+        const [code, failures, waitMs] = outcome.values as [string, number, number];
+        row.dueMs = this.clock.ms + waitMs;
+        row.failures += failures;
+        if (code === 'platform-unauthorized') row.refused_at = this.clock.now();
+      }
+      return true;
+    },
+  };
+
+  private row(key: string): Row {
+    return this.rows[Number(key)] as Row;
+  }
+}
+
+describe('fetching what is due', () => {
+  let clock: SteppedClock;
+  let calls: number[];
+
+  beforeAll(() => Logger.overrideLogger(false));
+  beforeEach(() => {
+    clock = new SteppedClock();
+    calls = [];
+  });
+
+  function setUp(count: number, platform: (row: Row) => string | Promise<string>) {
+    const rows = new Rows(clock, count, (row) => {
+      calls.push(row.id);
+      return platform(row);
+    });
+    const parts = {
+      database: { pool: undefined, transaction: (work: (tx: unknown) => unknown) => work(undefined) },
+      worker: { mayWork: () => rows.mayWork() },
+      clock,
+      random: new EvenRandom(),
+      metrics: { counter: () => ({ inc: () => undefined }) },
+      notifier: { notify: (_queue: string, _reason: string, waitMs: number) => rows.notifies.push(clock.ms + waitMs) },
+    };
+    return { rows, loop: new FetchLoop<Row, string>(rows, parts as unknown as DueParts, rows.due) };
+  }
+
+  const answer = 'new';
+  const fails = (...facts: [PlatformError['kind'], ConstructorParameters<typeof PlatformError>[2]?]): never => {
+    const [kind, more] = facts;
+    throw new PlatformError(kind, 'getSession', more);
+  };
+  const refused = () => fails('unauthorized');
+
+  test('every row is fetched once', async () => {
+    const { rows, loop } = setUp(5, () => answer);
+    await loop.run();
+    expect(rows.rows.map(({ stored }) => stored)).toEqual(Array(5).fill(['new']));
+  });
+
+  test('nothing is taken while the contract does not say how to fetch', async () => {
+    const { rows, loop } = setUp(2, () => answer);
+    rows.configured = false;
+    rows.places = 1;
+    await loop.run();
+    loop.trigger();
+    await loop.finished();
+    expect([calls, rows.notifies]).toEqual([[], []]);
+  });
+
+  test('a refused key stops everything after one call, counts against no row, and one probe opens the way', async () => {
+    let mended = false;
+    const { rows, loop } = setUp(6, () => (mended ? answer : refused()));
+    await loop.run();
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    clock.ms += 2_500;
+    await loop.run();
+    expect(calls).toHaveLength(2);
+    // Another row than the one that was refused first.
+    expect(calls[1]).not.toBe(calls[0]);
+    mended = true;
+    clock.ms += 60_000;
+    await loop.run();
+    expect(rows.rows.every(({ stored, failures }) => stored.length === 1 && failures === 0)).toBe(true);
+  });
+
+  test('a refusal that hits one row alone counts against that row and holds up no other', async () => {
+    const { rows, loop } = setUp(4, (row) => (row.id === 0 ? refused() : answer));
+    for (let round = 0; round < 6; round += 1) {
+      await loop.run();
+      clock.ms += 10_000;
+    }
+    expect(rows.rows.slice(1).every(({ stored }) => stored.length === 1)).toBe(true);
+    expect(rows.rows[0]?.failures).toBeGreaterThan(0);
+  });
+
+  test('a rate limit is kept to for as long as the platform asks', async () => {
+    let limited = true;
+    const { loop } = setUp(3, () => (limited ? fails('rate-limited', { retryAfterMs: 30_000 }) : answer));
+    await loop.run();
+    clock.ms += 29_000;
+    limited = false;
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    clock.ms += 1_000;
+    await loop.run();
+    expect(calls).toHaveLength(4);
+  });
+
+  test('a fault of one row makes it wait longer each time and holds up no other', async () => {
+    const { rows, loop } = setUp(2, (row) => (row.id === 0 ? fails('unknown-outcome') : answer));
+    await loop.run();
+    const first = (rows.rows[0]?.dueMs ?? 0) - clock.ms;
+    clock.ms += first;
+    await loop.run();
+    expect((rows.rows[0]?.dueMs ?? 0) - clock.ms).toBe(first * 2);
+    expect(rows.rows[1]?.stored).toEqual(['new']);
+  });
+
+  test('a row that the platform does not know is asked for again: within a minute at first, at last once a day', async () => {
+    const { rows, loop } = setUp(1, () => fails('not-found'));
+    const waits: number[] = [];
+    for (let time = 0; time < 20; time += 1) {
+      await loop.run();
+      waits.push((rows.rows[0]?.dueMs ?? 0) - clock.ms);
+      clock.ms += waits.at(-1) ?? 0;
+    }
+    expect(waits.slice(0, 4)).toEqual([4_000, 8_000, 16_000, 32_000]);
+    expect(waits.at(-1)).toBe(24 * 3_600_000);
+  });
+
+  test('rows are fetched side by side in the places that there are, and one that hangs holds up only its own', async () => {
+    const hanging: (() => void)[] = [];
+    const { rows, loop } = setUp(6, ({ id }) =>
+      id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
+    );
+    rows.places = 2;
+    loop.trigger();
+    while (rows.rows.some(({ id, stored }) => id > 0 && stored.length === 0)) await Promise.resolve();
+    expect(rows.rows[0]?.stored).toEqual([]);
+    for (const answered of hanging) answered();
+    await loop.finished();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+  });
+
+  test('a trigger while every place is taken is not lost: the loop looks again as soon as one is free', async () => {
+    const { rows, loop } = setUp(2, () => answer);
+    rows.places = 1;
+    for (const row of rows.rows) row.dueMs += 1_000;
+    loop.trigger();
+    loop.trigger();
+    clock.ms += 1_000;
+    await loop.finished();
+    expect(rows.rows.map(({ stored }) => stored)).toEqual([['new'], ['new']]);
+  });
+
+  test('a process that may be taken for dead takes nothing, and begins no call for what it has taken', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.mayWork = () => false;
+    await loop.run();
+    expect(rows.rows[0]?.dueMs).toBe(clock.ms);
+    let asked = 0;
+    rows.mayWork = () => ++asked === 1; // it was held up just after its claim
+    await loop.run();
+    expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
+  });
+
+  test('an answer that can not be stored is not fetched again at once', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.storing = () => {
+      throw new Error('the value is not storable');
+    };
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    expect(rows.rows[0]).toMatchObject({ failures: 1 });
+  });
+
+  test('what is due later notifies for itself, and is fetched when the loop is triggered then', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    for (const row of rows.rows) row.dueMs = clock.ms + 700;
+    await loop.run();
+    expect(rows.notifies).toEqual([clock.ms + 700]);
+    rows.places = 1;
+    clock.ms += 10_000;
+    loop.trigger();
+    await loop.finished();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+  });
+
+  test('when the process stops, a fetch under way leaves its row due at once', async () => {
+    const { rows, loop } = setUp(2, () => {
+      loop.stop();
+      return fails('unknown-outcome');
+    });
+    await loop.run();
+    expect(calls).toHaveLength(1);
+    expect(rows.rows[0]).toMatchObject({ dueMs: clock.ms, failures: 0 });
+  });
+});

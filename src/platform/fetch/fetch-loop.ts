@@ -1,0 +1,189 @@
+import type { PoolClient } from 'pg';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import type { Metrics } from '../../http/server/metrics.js';
+import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
+import { DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
+import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
+import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
+import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
+
+/** Bounds of the wait after a fault of a fetch, in milliseconds. */
+const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
+
+/**
+ * Bounds of the wait after the platform did not know what was asked for, in milliseconds: over two days it grows from
+ * seconds, for what the platform has just made, to the longest pause.
+ */
+const NOT_FOUND_BACKOFF: BackoffBounds = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
+
+/** What a failed fetch is called on its row and in the metric. */
+const CODES = {
+  'not-found': 'gone',
+  unauthorized: 'platform-unauthorized',
+  unreachable: 'platform-unreachable',
+  'rate-limited': 'rate-limited',
+  rejected: 'rejected',
+  'not-configured': 'not-configured',
+  'unknown-outcome': 'platform-fault',
+} as const satisfies Record<PlatformErrorKind, string>;
+
+/** Columns that decide on the next fetch of a row, beside those of its table. */
+export interface FetchColumns {
+  /** Faults of its own in a row. */
+  failures: number;
+  /** When the platform last refused the key for this very row. */
+  refused_at: Date | null;
+}
+
+/** What a fetch leaves on its row: assignments, whose parameters count from $1. The lease ends with them. */
+export interface Outcome {
+  set: string;
+  values: readonly unknown[];
+  afterCommit?: () => Promise<void> | void;
+}
+
+/** A row that was fetched: as it was when it was claimed, and as it is now, locked. */
+export interface Fetched<Row> {
+  claimed: Row;
+  row: Row & { now: Date };
+}
+
+/** Rows of one kind that are kept up to date by fetching them. They have `fault` and the `FetchColumns`, too. */
+export interface FetchWork<Row extends FetchColumns, Answer> extends DueWork {
+  readonly table: DueTable;
+  /** Counts fetches by outcome. */
+  readonly counter: { name: string; help: string };
+  /** @throws {PlatformError} which decides on what follows */
+  fetch(row: Row, signal: AbortSignal): Promise<Answer>;
+  storeAnswer(tx: PoolClient, fetched: Fetched<Row>, answer: Answer): Promise<Outcome>;
+  /** @param waitMs after which it is fetched again */
+  storeNotFound(fetched: Fetched<Row>, waitMs: number): Outcome;
+}
+
+/** Keeps the rows of a table up to date by fetching those that are due. */
+export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
+  private readonly pause = new FetchPause();
+  private readonly fetches: ReturnType<Metrics['counter']>;
+
+  constructor(
+    private readonly rows: FetchWork<Row, Answer>,
+    parts: DueParts,
+    due: DueLoop<Row>['due'] = new DueRows<Row>(rows.table, parts.database, parts.worker),
+  ) {
+    super(rows, due, parts);
+    this.fetches = parts.metrics.counter(rows.counter.name, rows.counter.help, ['outcome']);
+  }
+
+  /** Stores an answer, unless the lease is lost. */
+  storeAnswer(claim: Leased<Row>, answer: Answer): Promise<void> {
+    return this.store(claim, (tx, fetched) => this.rows.storeAnswer(tx, fetched, answer));
+  }
+
+  /** Stores that the platform does not know a row now, unless the lease is lost. @param waitMs until the next fetch */
+  storeNotFound(claim: Leased<Row>, waitMs: number): Promise<void> {
+    return this.store(claim, async (_tx, fetched) => this.rows.storeNotFound(fetched, waitMs));
+  }
+
+  /**
+   * Stores that a fetch failed, unless the lease is lost.
+   *
+   * @param waitMs until the next fetch
+   * @param failures 1 when the fault is the row's own and makes its waits longer
+   */
+  async storeFault({ lease }: Leased<Row>, code: string, waitMs: number, failures: 0 | 1 = 0): Promise<void> {
+    await this.due.settle(this.parts.database.pool, lease, {
+      set: `fault = $1, failures = failures + $2,
+        refused_at = CASE WHEN $1 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
+        due_at = clock_timestamp() + $3 * interval '1 millisecond'`,
+      values: [code, failures, waitMs],
+    });
+  }
+
+  protected override mayClaim(): boolean {
+    return super.mayClaim() && this.pause.mayFetch(this.parts.clock.monotonicMs());
+  }
+
+  protected override nothingClaimed(): void {
+    this.pause.unused();
+  }
+
+  protected override async work(claim: Leased<Row>): Promise<void> {
+    if (!this.parts.worker.mayWork()) {
+      this.pause.unused();
+      return this.storeFault(claim, 'stopped', 0);
+    }
+    let answer: Answer;
+    try {
+      answer = await this.rows.fetch(claim.row, this.shutdown.signal);
+    } catch (error) {
+      return this.failed(claim, error);
+    }
+    this.fetches.inc({ outcome: 'answer' });
+    this.pause.succeeded(this.parts.clock.monotonicMs());
+    try {
+      await this.storeAnswer(claim, answer);
+    } catch (error) {
+      // An answer that can't be stored must not be fetched again and again without a pause.
+      this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
+      await this.putOff(claim, 'not-storable');
+    }
+  }
+
+  private async failed(claim: Leased<Row>, error: unknown): Promise<void> {
+    if (this.shutdown.signal.aborted) return this.storeFault(claim, 'stopped', 0);
+    const code = codeOf(error);
+    this.fetches.inc({ outcome: code });
+    if (isPauseCause(code)) return this.begin(claim, code, (error as PlatformError).retryAfterMs);
+    if (code === 'gone') {
+      this.pause.succeeded(this.parts.clock.monotonicMs());
+      return this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF));
+    }
+    this.pause.unused();
+    return this.putOff(claim, code);
+  }
+
+  private async store(
+    { row: claimed, lease }: Leased<Row>,
+    store: (tx: PoolClient, fetched: Fetched<Row>) => Promise<Outcome>,
+  ): Promise<void> {
+    const outcome = await this.parts.database.transaction(async (tx) => {
+      const row = await this.due.lock(tx, lease);
+      if (!row) return undefined;
+      const stored = await store(tx, { claimed, row });
+      await this.due.settle(tx, lease, stored);
+      return stored;
+    });
+    await outcome?.afterCommit?.();
+  }
+
+  private putOff(claim: Leased<Row>, code: string): Promise<void> {
+    return this.storeFault(claim, code, this.backoffOf(claim, FAULT_BACKOFF), 1);
+  }
+
+  private backoffOf({ row }: Leased<Row>, bounds: BackoffBounds): number {
+    return backoffMs(row.failures + 1, this.parts.random.fraction(), bounds);
+  }
+
+  /** A refused key is the row's own fault when others were fetched since its last refusal; all else concerns all rows. */
+  private async begin(claim: Leased<Row>, code: PauseCause, askedMs: number | undefined): Promise<void> {
+    const { clock, random } = this.parts;
+    const now = clock.monotonicMs();
+    const { refused_at: refusedAt } = claim.row;
+    const refusedMs = refusedAt ? now - (clock.now().getTime() - refusedAt.getTime()) : undefined;
+    if (code === 'platform-unauthorized' && refusedMs !== undefined && this.pause.succeededSince(refusedMs)) {
+      this.pause.unused();
+      return this.putOff(claim, code);
+    }
+    const waitMs = this.pause.begin(code, now, random.fraction(), askedMs) - now;
+    this.log.warn({ msg: `nothing is fetched for the moment (${this.rows.name})`, code, forMs: Math.round(waitMs) });
+    // Due later than whatever is due already: the probe after the pause prefers another row.
+    await this.storeFault(claim, code, waitMs);
+    this.notifyIn(waitMs);
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof PlatformError)) return 'internal';
+  const { kind, status } = error;
+  return kind === 'unknown-outcome' && status !== undefined && status < 300 ? 'unreadable-answer' : CODES[kind];
+}

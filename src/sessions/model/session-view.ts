@@ -1,0 +1,130 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { ShownState } from './session-row.js';
+
+export class SessionErrorResponse {
+  /** @example low-content-transcript */
+  code!: string;
+  message!: string;
+}
+
+/** A session as the EHR sees it. */
+export class SessionResponse {
+  /** Ours; it never changes */
+  @ApiProperty({ format: 'uuid' })
+  id!: string;
+  /** The platform's */
+  sessionId!: string | null;
+  partnerAppointmentId!: string | null;
+  /** External id; null when the EHR never named the provider */
+  provider!: string | null;
+  /** External ids of the clients that the EHR named */
+  clients!: string[];
+  providerUserId!: string | null;
+  clientUserIds!: string[];
+  noteTemplateIds!: string[];
+  state!: ShownState;
+  /** Whether the state is that of the platform's newest answer, or what its events say; else null */
+  stateFrom!: 'platform' | 'events' | null;
+  aiNotesEnabled!: boolean | null;
+  /** False while the platform may still change aiNotesEnabled */
+  aiNotesFinal!: boolean;
+  error!: SessionErrorResponse | null;
+  date!: string | null;
+  sessionCreatedAt!: string | null;
+  recordingDurationMs!: number | null;
+  sessionDurationMs!: number | null;
+  /** Rises whenever the notes change */
+  notesRevision!: number;
+  /** When an event last reported it */
+  lastEventAt!: Date | null;
+  /** When it was last fetched */
+  fetchedAt!: Date | null;
+  /** Since when the platform lacks it */
+  goneAt!: Date | null;
+  updatedAt!: Date;
+}
+
+/** A note as it is kept and shown. */
+export class NoteResponse {
+  /** @example ClientPresentation */
+  category!: string;
+  /** @example "Client presentation" */
+  categoryName!: string | null;
+  text!: string;
+  /** Above 0: a bulleted list item within its category */
+  nestingLevel!: number;
+}
+
+/** The notes of a session by one template. */
+export class DocumentResponse {
+  /** Ours; it stays when the platform changes its own id */
+  @ApiProperty({ format: 'uuid' })
+  documentId!: string;
+  /** The platform's, as seen last */
+  sessionDocumentId!: string;
+  noteTemplateId!: string;
+  /** Counts the versions of this document that were fetched */
+  revision!: number;
+  /** When this revision was first fetched */
+  fetchedAt!: Date;
+  /** Since when the platform lacks it */
+  supersededAt!: Date | null;
+  notes!: NoteResponse[];
+}
+
+/** All notes of a session. */
+export class NotesResponse {
+  /** The platform's */
+  sessionId!: string | null;
+  notesRevision!: number;
+  documents!: DocumentResponse[];
+}
+
+/** One earlier or current version of a document. */
+export class RevisionResponse {
+  revision!: number;
+  sessionDocumentId!: string;
+  fetchedAt!: Date;
+  notes!: NoteResponse[];
+}
+
+export class RevisionsResponse {
+  @ApiProperty({ format: 'uuid' })
+  documentId!: string;
+  noteTemplateId!: string;
+  /** The newest first */
+  items!: RevisionResponse[];
+}
+
+/** What the platform answered about a processing id of its own. */
+export class ProcessingSessionResponse {
+  /** The platform's */
+  processingId!: string;
+
+  /** Our id of the session that it belongs to */
+  @ApiProperty({ type: String, format: 'uuid', nullable: true })
+  session!: string | null;
+  /** The platform's id of that session */
+  sessionId!: string | null;
+
+  /** What it answered when it was looked up, as it came; null until then */
+  @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
+  answer!: unknown;
+  /** Why the last look-up failed, e.g. gone */
+  fault!: string | null;
+  updatedAt!: Date;
+}
+
+/** A PROCESSING_SESSION_NOTES_FINISHED event, of which the specification shows nothing. */
+export class ProcessingNoticeResponse {
+  deliveryId!: string;
+  /** Where the contract file says that it stands */
+  processingId!: string | null;
+  /** Where the contract file says that it stands */
+  sessionId!: string | null;
+
+  /** The whole event as it came */
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  body!: unknown;
+  receivedAt!: Date;
+}

@@ -1,0 +1,208 @@
+import { Body, Controller, Get, Header, Headers, HttpCode, Param, Patch, Post, Put, Query, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
+import { Scopes } from '../access/identity/scopes.js';
+import { Clock } from '../config/clock.js';
+import { Problem } from '../http/problem/problem.js';
+import type { Page } from '../http/request/page.js';
+import { RouteOptions } from '../http/request/route-options.js';
+import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import {
+  CREATE_EXAMPLES,
+  CreateSessionRequest,
+  ResolveSessionRequest,
+  SESSION_BODY_LIMIT,
+} from './create/create-session.dto.js';
+import { SessionRequests } from './create/session-requests.js';
+import { NotesResponse, RevisionsResponse, SessionResponse } from './model/session-view.js';
+import { chooseFormat, NOTE_FORMATS } from './read/note-formats.js';
+import { notesAsFhir } from './read/notes-fhir.js';
+import { notesAsMarkdown } from './read/notes-markdown.js';
+import { SessionReader } from './read/session-reader.js';
+import { RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
+import { type PendingRefreshes, WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
+import { SessionUpdates } from './update/session-updates.js';
+import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update/update-session.dto.js';
+
+/** Seconds that a create waits for the platform's id when the caller says nothing (`Prefer: wait`). */
+const CREATE_WAIT_SECONDS = 10;
+
+/** Sessions as the EHR reads and changes them, or asks for them; `{id}` is ours or the platform's. */
+@ApiTags('sessions')
+@Controller('v1/sessions')
+export class SessionsController {
+  constructor(
+    private readonly reader: SessionReader,
+    private readonly wanted: WantedRefreshes,
+    private readonly requests: SessionRequests,
+    private readonly updates: SessionUpdates,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Sessions in the order of their last change, the oldest first */
+  @Get()
+  @Scopes('sessions:read')
+  async list(@Query() query: SessionsQuery): Promise<Page<SessionResponse>> {
+    const { limit, cursor, updatedSince, ...filter } = query;
+    const since = updatedSince === undefined ? undefined : new Date(updatedSince);
+    return this.reader.list({ ...filter, updatedSince: since }, limit, cursor);
+  }
+
+  /**
+   * Asks for a session of notes from a text or from recordings
+   *
+   * @remarks 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to
+   * ten seconds for it.
+   */
+  @Post()
+  @HttpCode(201)
+  @Scopes('sessions:write')
+  @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
+  @Idempotent()
+  @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
+  @ApiCreatedResponse({ type: SessionResponse })
+  @ApiAcceptedResponse({ type: SessionResponse, description: 'Kept and shown as Requested or Unknown' })
+  async create(
+    @CreationId() id: string,
+    @Body() dto: CreateSessionRequest,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @ClientDisconnect() signal: AbortSignal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SessionResponse> {
+    const session = await this.requests.create(id, dto, { seconds, signal });
+    reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
+    return session;
+  }
+
+  /** Looks sessions up on demand, for webhooks that never came; they are fetched one after the other */
+  @Post('refreshes')
+  @HttpCode(202)
+  @Scopes('sessions:write')
+  async refresh(@Body() dto: RefreshRequest): Promise<{ sessions: number }> {
+    return { sessions: await this.updates.refresh(dto) };
+  }
+
+  /** How many sessions still wait to be fetched */
+  @Get('refreshes')
+  @Scopes('sessions:read')
+  async pending(): Promise<PendingRefreshes> {
+    return this.wanted.countWanted();
+  }
+
+  /** One session, by our id or the platform's */
+  @Get(':id')
+  @Scopes('sessions:read')
+  async show(@Param('id') id: string): Promise<SessionResponse> {
+    return this.reader.show(id);
+  }
+
+  /**
+   * Changes what the notes are made from
+   *
+   * @remarks What is absent, null or blank stays as it is; at least one field must say something.
+   */
+  @Patch(':id')
+  @HttpCode(200)
+  @Scopes('sessions:write')
+  @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
+  @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
+  @ApiOkResponse({ type: SessionResponse })
+  async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {
+    return this.updates.update(id, dto);
+  }
+
+  /**
+   * Adds or reprocesses note templates; PATCH the session instead
+   *
+   * @deprecated
+   */
+  @Put(':id/note-templates')
+  @HttpCode(200)
+  @Scopes('sessions:write')
+  async updateNoteTemplates(
+    @Param('id') id: string,
+    @Body() { noteTemplateIds }: NoteTemplatesRequest,
+  ): Promise<SessionResponse> {
+    return this.updates.updateNoteTemplates(id, noteTemplateIds);
+  }
+
+  /**
+   * Says what became of a request that got no answer
+   *
+   * @remarks `link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.
+   */
+  @Post(':id/resolve')
+  @HttpCode(200)
+  @Scopes('sessions:write')
+  @ApiOkResponse({ type: SessionResponse })
+  async resolve(
+    @Param('id') id: string,
+    @Body() dto: ResolveSessionRequest,
+    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<SessionResponse> {
+    return this.requests.resolve(id, dto, { seconds, signal });
+  }
+
+  /** The notes of a session: JSON, Markdown or FHIR */
+  @Get(':id/notes')
+  @Scopes('notes:read')
+  @AuditedRead()
+  @Header('Vary', 'Accept')
+  @ApiProduces(...NOTE_FORMATS)
+  @ApiOkResponse({ type: NotesResponse })
+  async notes(
+    @Param('id') id: string,
+    @Headers('accept') accept: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<object | string> {
+    const format = chooseFormat(accept);
+    if (!format) throw new Problem(406, 'not-acceptable', `Notes are given out as ${NOTE_FORMATS.join(', ')}.`);
+    const { session, notes } = await this.reader.notes(id);
+    reply.type(`${format}; charset=utf-8`);
+    if (format === 'text/markdown') return notesAsMarkdown(notes);
+    return format === 'application/json' ? notes : notesAsFhir(session, notes, this.clock.now());
+  }
+
+  /** Every version of one document that was fetched, the newest first */
+  @Get(':id/notes/:documentId/revisions')
+  @Scopes('notes:read')
+  @AuditedRead()
+  async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsResponse> {
+    return this.reader.revisions(id, documentId);
+  }
+
+  /**
+   * The transcript as the platform gave it
+   *
+   * @remarks Utterances with their words, and who spoke.
+   */
+  @Get(':id/transcript')
+  @Scopes('notes:read')
+  @AuditedRead()
+  async transcript(@Param('id') id: string): Promise<unknown> {
+    return this.reader.transcript(id);
+  }
+
+  /** Topics, named entities and analytics as the platform gave them */
+  @Get(':id/insights')
+  @Scopes('notes:read')
+  @AuditedRead()
+  async insights(@Param('id') id: string): Promise<object> {
+    return this.reader.insights(id);
+  }
+
+  /**
+   * An address of the recording that is valid for a limited time
+   *
+   * @remarks It is asked for now, and not stored.
+   */
+  @Get(':id/recording-url')
+  @Scopes('notes:read')
+  @AuditedRead()
+  async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {
+    return { url: await this.reader.recordingUrl(id, signal) };
+  }
+}
