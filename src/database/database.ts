@@ -25,10 +25,7 @@ const LOOK_MS = 3_000;
 
 const APPLICATION = 'notebridge';
 
-/**
- * Options of every pool: times are stored and read in UTC whatever the server's zone is; no statement is compiled to
- * machine code, which for statements as short as these costs more than it saves (PostgreSQL manual, "When to JIT?").
- */
+/** Of every pool: times in UTC whatever the server's zone is, and no compiling of statements as short as these. */
 export const SESSION_OPTIONS = '-c TimeZone=UTC -c jit=off';
 
 /** SQLSTATE 40P01, deadlock_detected: the transaction did nothing and may be run again. */
@@ -62,8 +59,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   /**
-   * Runs work in one READ COMMITTED transaction; it is rolled back when the work throws, and run again when PostgreSQL
-   * chose it as the victim of a deadlock.
+   * Runs work in one READ COMMITTED transaction; again when PostgreSQL chose it as the victim of a deadlock.
    *
    * @param work must not make HTTP calls (a transaction is short) and must bear to be run again
    * @param size bulk for work over many rows, which may take minutes

@@ -5,7 +5,7 @@ import { isDatabaseUnavailable } from '../http/problem/fault.js';
 /** Milliseconds for which a database that is there, and refuses, is tried. */
 const REFUSED_MS = 120_000;
 
-/** Milliseconds between two tries, at most: sooner than a poll takes up whoever seems to have got no answer. */
+/** Milliseconds between two tries, at most: sooner than a poll takes up what seems to have no answer. */
 const LONGEST_PAUSE_MS = 500;
 
 /**
@@ -34,16 +34,13 @@ export async function retryUntilStored<T>(
 }
 
 /**
- * Runs work once more when the database went away meanwhile: its commit may stand although nobody confirmed it, and
- * whoever asked would ask again.
+ * Runs work once more when the database went away meanwhile: its commit may stand although it was not confirmed.
  *
  * @param work must find what it did itself before
  */
 export async function confirmed<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
+  return work().catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error;
     return work();
-  }
+  });
 }

@@ -14,12 +14,7 @@ interface CalledAddress {
 /** A path's segment that names a version: two of them, though different, are one too many. */
 const VERSION = /^v\d{1,9}$/i;
 
-/**
- * The address of every operation that can be called. A path is appended to the base URL whole, so a base URL that ends
- * in what a path begins with doubles it.
- *
- * @param base `PLATFORM_BASE_URL`
- */
+/** The address of every operation that can be called: its path is appended to the base URL whole. */
 export function calledAddresses(contract: Contract, base: string): CalledAddress[] {
   return OPERATION_NAMES.flatMap((operation) => {
     const { method, path } = contract.operations[operation];
@@ -30,21 +25,21 @@ export function calledAddresses(contract: Contract, base: string): CalledAddress
 
 /** One sentence about each prefix that stands twice. */
 export function doubledWarnings(addresses: readonly CalledAddress[]): string[] {
-  const prefixes = new Set(addresses.flatMap(({ doubled }) => doubled ?? []));
-  return [...prefixes].map((prefix) => {
-    const [{ operation, method, url } = { operation: '', method: '', url: '' }] = addresses.filter(
-      ({ doubled }) => doubled === prefix,
-    );
-    return `${operation} is called at ${method} ${url}, where ${prefix} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`;
-  });
+  const firsts = addresses.filter(
+    ({ doubled }, at) => doubled && addresses.findIndex((other) => other.doubled === doubled) === at,
+  );
+  return firsts.map(
+    ({ operation, method, url, doubled }) =>
+      `${operation} is called at ${method} ${url}, where ${doubled} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`,
+  );
 }
 
 function doubledPrefix(basePath: string, path: string): string | undefined {
   const base = segmentsOf(basePath);
   const begun = segmentsOf(path);
   for (let length = Math.min(base.length, begun.length); length > 0; length--) {
-    const isRepeated = base.slice(-length).every((segment, place) => means(segment, begun[place] ?? ''));
-    if (isRepeated) return `/${begun.slice(0, length).join('/')}`;
+    if (base.slice(-length).every((segment, place) => isSame(segment, begun[place] ?? '')))
+      return `/${begun.slice(0, length).join('/')}`;
   }
   return undefined;
 }
@@ -53,17 +48,14 @@ function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '');
 }
 
-function means(left: string, right: string): boolean {
+function isSame(left: string, right: string): boolean {
   return left === right || (VERSION.test(left) && VERSION.test(right));
 }
 
 /**
  * Names where an operation lives: the same for all that share the platform's base, the path up to what they are about
  * (`/users` of `/users/check` and of `/users/{userId}`), headers and query, for a version may stand in each of these.
- * What follows behind the id is trusted as the spec shows it; anything else is an address of its own.
- *
- * @param base the platform's address
- * @returns a digest: a header or a query may hold a secret
+ * What follows behind the id is trusted as the spec shows it. A digest, since a header or a query may hold a secret.
  */
 export function operationAddress(contract: Contract, base: string, operation: OperationName): string {
   const { path = '', headers, query } = contract.operations[operation];

@@ -64,12 +64,7 @@ function mergedRule(operation: OperationName, own: OperationSettings = {}): Oper
   };
 }
 
-/**
- * Reads the contract file; without one, only what the spec shows is known.
- *
- * @param file path of the file, from `PLATFORM_CONTRACT`
- * @throws {Error} listing every fault of the file at once
- */
+/** Reads the contract file; without one, only what the spec shows is known. @throws {Error} listing every fault at once */
 export function readContract(file: string | undefined): Contract {
   if (file === undefined) return Contract.of({});
   try {
@@ -81,12 +76,7 @@ export function readContract(file: string | undefined): Contract {
   }
 }
 
-/**
- * Reads a contract from its text.
- *
- * @param file how messages name it
- * @throws {Error} listing every fault at once, each with its JSON path
- */
+/** Reads a contract from its text. @throws {Error} listing every fault at once, each with its JSON path */
 export function parseContract(text: string, file: string): Contract {
   const content = parseJson(text, file);
   const faults = contractFaults(content);

@@ -87,10 +87,7 @@ export class PlatformError extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly missing: string[];
-  /**
-   * The answer shows that something else than the operation is at this address (a redirect, a 405, an HTML page), so
-   * that nothing was done. A 404 may mean the same; only the caller can decide.
-   */
+  /** Something else than the operation is at this address (a redirect, a 405, an HTML page): nothing was done. */
   readonly isWrongAddress: boolean;
   /** Private to the object, so that no log and no serialisation shows it. */
   readonly #platformMessage: string | undefined;
@@ -117,10 +114,9 @@ export class PlatformError extends Error {
 }
 
 /**
- * Turns the failure of a call that a caller waits for into the problem it is answered with. What the platform said to a
- * rejection goes to the caller as `platformMessage`: it may hold personal data, so it is never part of `detail`.
+ * The problem with which a failed call is answered; what is no {@link PlatformError} comes back as it is. What the
+ * platform said may hold personal data: it stands in `platformMessage`, never in `detail`.
  *
- * @param error whatever was thrown; what is no {@link PlatformError} comes back as it is
  * @param what names the thing in a sentence, such as "this session"
  */
 export function platformProblem(error: unknown, what: string): unknown {

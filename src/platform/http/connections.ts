@@ -40,9 +40,8 @@ export function resettableAgents(options: AgentOptions): { httpAgent: HttpAgent;
 }
 
 /**
- * Knows of one request whether its connection was ever ready to carry it. Node sends nothing of a request before the
- * TCP connection, and for https the TLS handshake with its check of the certificate, is complete: until then a failed
- * request has certainly not been sent.
+ * Knows of one request whether its connection was ever ready to carry it. Node sends nothing before the TCP connection,
+ * and for https the TLS handshake with its check of the certificate, is complete: until then nothing was sent.
  */
 export class ConnectionWatch {
   #ready = false;

@@ -7,10 +7,7 @@ import { isPlatformId } from '../contract/wire-types.js';
 export class PlatformAnswer {
   #parsed: { value: unknown } | undefined;
 
-  /**
-   * @param text the body; empty when the answer has none
-   * @param pointers where the contract says that things stand in the answer
-   */
+  /** @param pointers where the contract says that things stand in the answer */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
@@ -49,11 +46,7 @@ export class PlatformAnswer {
     return pointer === '' ? 'the top' : pointer;
   }
 
-  /**
-   * Gives the answer up.
-   *
-   * @param reason where it is wrong; never a value from it
-   */
+  /** Gives the answer up. @param reason where it is wrong; never a value from it */
   unreadable(reason: string): never {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
   }
@@ -73,13 +66,7 @@ export class PlatformAnswer {
   }
 }
 
-/**
- * Names what an answer other than 2xx means. 408 and 425 are the sender's or an intermediary's, and say no more about
- * the outcome than a 5xx does.
- *
- * @param answer its status, Retry-After header, body and whether that is a web page
- * @param now the moment from which a Retry-After date counts
- */
+/** Names what an answer other than 2xx means. @param now the moment from which a Retry-After date counts */
 export function errorForAnswer(
   operation: PlatformError['operation'],
   answer: { status: number; retryAfter: string | undefined; text: string; isPage?: boolean },
@@ -92,6 +79,7 @@ export function errorForAnswer(
     platformMessage: platformMessage(parsedOrText(text)),
   };
   if (status === 429) return new PlatformError('rate-limited', operation, facts);
+  // 408 and 425 are the sender's or an intermediary's, and say no more about the outcome than a 5xx does.
   if (status === 408 || status === 425 || status >= 500) return new PlatformError('unknown-outcome', operation, facts);
   // A store's 403 and 404 speak of the upload address, not of the API key or of something that the platform knows.
   if (operation === 'upload') return new PlatformError('rejected', operation, facts);
@@ -114,7 +102,7 @@ const HTTP_DATES = [
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
-/** A longer wait is cut: a mistaken header must not stop anything for days. Milliseconds. */
+/** Milliseconds to which a wait is cut: a mistaken header must not stop anything for days. */
 const LONGEST_MS = 60 * 60_000;
 
 /** Milliseconds that a Retry-After header (RFC 9110, section 10.2.3) asks to wait; undefined when it names none to come. */
@@ -127,11 +115,9 @@ function retryAfterMs(header: string | undefined, now: Date): number | undefined
 
 /** Characters of what the platform said that are kept. */
 const MAX_LENGTH = 500;
-/** In this order, since the spec leaves the shape of an error's body open. */
+/** Where an error may say it, in this order: the spec leaves the shape of its body open. */
 const FIELDS = ['message', 'detail', 'error', 'title', 'errors'];
 const MAX_DEPTH = 3;
-/** The first half of a surrogate pair that was cut in two. */
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
 /** What the platform said in the body of an error, in one line; undefined when there are no words for people. */
 function platformMessage(body: unknown): string | undefined {
@@ -140,7 +126,7 @@ function platformMessage(body: unknown): string | undefined {
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
   if (words === '') return undefined;
-  return words.length > MAX_LENGTH ? `${words.slice(0, MAX_LENGTH - 1).replace(HALF_CHARACTER, '')}…` : words;
+  return words.length > MAX_LENGTH ? `${words.slice(0, MAX_LENGTH - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : words;
 }
 
 function wordsOf(value: unknown, depth: number): string[] {

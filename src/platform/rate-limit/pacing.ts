@@ -8,11 +8,9 @@ export interface CallWindow {
   now: Date;
   /** Set by a 429: no call before it. */
   blockedUntil: Date | null;
-  /** When bulk work may take its next slot. */
   bulkNextAt: Date | null;
-  /** Slots occupied now. */
+  /** Slots occupied now, and when the first of them becomes free. */
   occupied: number;
-  /** When the first of them becomes free. */
   firstFreeAt: Date | null;
 }
 
@@ -28,35 +26,18 @@ const CATCH_UP_MS = 1_000;
 /** One slot in so many is kept for interactive work: bulk work would take each at the moment it becomes free. */
 const RESERVED_ONE_IN = 150;
 
-/** The even pace of bulk work, in milliseconds between two calls. */
-function paceMs(limit: CallLimit): number {
-  return limit.windowMs / limit.calls;
-}
-
-/** How far behind the even pace bulk work may be and still make it good, in milliseconds. */
-function creditMs(limit: CallLimit): number {
-  return Math.max(paceMs(limit), Math.min(CATCH_UP_MS, limit.windowMs / 10));
-}
-
 /** The slots of a window that bulk work takes. */
 export function bulkSlots(limit: CallLimit): number {
   return limit.calls - Math.floor(limit.calls / RESERVED_ONE_IN);
 }
 
-/**
- * The earliest moment at which a lane may take a slot; not after `now` means that it may take one now.
- *
- * A slot is free when fewer than the limit are occupied; a 429 stops both lanes; bulk work keeps an even pace and leaves
- * the last slots alone, so that an interactive call finds one free at once.
- */
+/** The earliest moment at which a lane may take a slot; not after `now` means that it may take one now. */
 export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date {
   const moments = [window.now.getTime()];
   if (window.blockedUntil) moments.push(window.blockedUntil.getTime());
   const slots = lane === 'bulk' ? bulkSlots(limit) : limit.calls;
-  if (window.occupied >= slots && window.firstFreeAt) {
-    // The database counts in microseconds and a Date in milliseconds: rounded up, so that full never looks free.
-    moments.push(window.firstFreeAt.getTime() + 1);
-  }
+  // The database counts in microseconds and a Date in milliseconds: rounded up, so that full never looks free.
+  if (window.occupied >= slots && window.firstFreeAt) moments.push(window.firstFreeAt.getTime() + 1);
   if (lane === 'bulk' && window.bulkNextAt) moments.push(window.bulkNextAt.getTime());
   return new Date(Math.max(...moments));
 }
@@ -65,16 +46,16 @@ export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date
  * When bulk work may take its next slot after it took one now: one pace after the last moment due, so that a late
  * worker catches up, but by no more than a second's worth (the generic cell rate algorithm, ITU-T I.371 annex A).
  */
-export function nextBulkAt(window: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
-  const due = Math.max(window.bulkNextAt?.getTime() ?? 0, window.now.getTime() - creditMs(limit));
-  return new Date(due + paceMs(limit));
+export function nextBulkAt({ now, bulkNextAt }: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
+  const paceMs = limit.windowMs / limit.calls;
+  const creditMs = Math.max(paceMs, Math.min(CATCH_UP_MS, limit.windowMs / 10));
+  return new Date(Math.max(bulkNextAt?.getTime() ?? 0, now.getTime() - creditMs) + paceMs);
 }
 
 /**
  * How long every worker pauses after a 429, in milliseconds: as the platform asked, if it did.
  *
  * @param failures 429s in a row, this one included; calls that were already under way when the pause began don't count
- * @param fraction a random number in [0, 1)
  */
 export function pauseMs(retryAfterMs: number | undefined, failures: number, fraction: number): number {
   if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);

@@ -28,7 +28,7 @@ export interface CallOutcome {
 /** Calls in a row without a readable answer after which what they asked for counts as not answered. */
 export const UNANSWERED = 3;
 
-/** Calls that are looked at, at most, to find those: more than are ever under way. */
+/** Calls that are looked at to find those: more than are ever under way. */
 const LATEST = 100;
 
 /** The outcomes of the newest calls, as many as `UNANSWERED`, that have one and meet a condition. */
@@ -75,7 +75,7 @@ export class RateLimiterRepository {
     this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
   }
 
-  /** Locks the budget for this transaction and reads the window; grants are serialised by it over all processes. */
+  /** Locks the budget, which serialises grants over all processes, and reads the window. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
     await this.lockBudget(tx);
     const window = await this.readWindow(tx);
@@ -91,7 +91,7 @@ export class RateLimiterRepository {
 
   /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
   async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
-    const { rows } = await sql.query<CallWindow & { wasSetBack: boolean }>(
+    const { rows } = await sql.query(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
          occupied AS (${OCCUPIED}),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
@@ -102,14 +102,12 @@ export class RateLimiterRepository {
            AS "wasSetBack"`,
       [this.account, this.limit.calls],
     );
-    const [row] = rows;
-    if (!row) throw new Error('The log of platform calls could not be read.');
-    return row;
+    return rows[0];
   }
 
   /** What became of the newest calls that ended in the last hour, the newest first. */
   async newest(sql: Pick<Pool, 'query'>, count: number): Promise<{ outcome: string; status: number | null }[]> {
-    const { rows } = await sql.query<{ outcome: string; status: number | null }>(
+    const { rows } = await sql.query(
       `SELECT outcome, status FROM platform_calls
        WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
        ORDER BY granted_at DESC LIMIT $2`,
@@ -137,13 +135,11 @@ export class RateLimiterRepository {
        RETURNING id, granted_at AS "grantedAt"`,
       [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker],
     );
-    const [row] = rows;
-    if (!row) throw new Error('A platform call could not be logged.');
     if (call.lane === 'bulk') {
       const bulkNextAt = nextBulkAt(window, this.limit);
       await tx.query('UPDATE call_budgets SET bulk_next_at = $2 WHERE account = $1', [this.account, bulkNextAt]);
     }
-    return row;
+    return rows[0] as CallGrant;
   }
 
   /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
@@ -233,13 +229,12 @@ export class RateLimiterRepository {
   }
 
   private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
-    const { rows } = await tx.query<{ failures: number; blockedUntil: Date | null }>(
-      'SELECT failures, blocked_until AS "blockedUntil" FROM call_budgets WHERE account = $1 FOR UPDATE',
-      [this.account],
+    const { rows } = await tx.query<{ failures: number }>(
+      `SELECT failures + CASE WHEN $2 < blocked_until THEN 0 ELSE 1 END AS failures
+       FROM call_budgets WHERE account = $1 FOR UPDATE`,
+      [this.account, grant.grantedAt],
     );
-    const before = rows[0] ?? { failures: 0, blockedUntil: null };
-    const wasUnderWay = before.blockedUntil !== null && grant.grantedAt < before.blockedUntil;
-    const failures = before.failures + (wasUnderWay ? 0 : 1);
+    const failures = rows[0]?.failures ?? 1;
     // A shorter pause never overwrites a longer one.
     await tx.query(
       `UPDATE call_budgets SET failures = $2,

@@ -15,10 +15,8 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|intranet|lan|ho
 const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 /**
- * Judges an address that someone outside hands in: https with a public host, unless own hosts are allowed. A name that
- * passes may still resolve to a private address: connect with the guarded lookup.
- *
- * @returns what is wrong with it, without repeating any of it; undefined when it may be used
+ * What is wrong with an address that someone outside hands in, without repeating any of it; undefined when it may be
+ * used. A name that passes may still resolve to a private address: connect with the guarded lookup.
  */
 export function checkPublicUrl(text: string, rule: HostRule): string | undefined {
   if (!URL.canParse(text) || /[\p{Cc}\p{Cs}\s\\]/u.test(text))
@@ -30,11 +28,7 @@ export function checkPublicUrl(text: string, rule: HostRule): string | undefined
   return isUsableHost(url.hostname, rule) ? undefined : 'must name a public host';
 }
 
-/**
- * Whether a connection to an IP address may be made; an address that wraps an IPv4 address is judged as what it is.
- *
- * @param text an IPv4 or IPv6 address as the resolver spells it
- */
+/** Whether a connection to an IP address may be made; one that wraps an IPv4 address is judged as what it is. */
 export function isUsableAddress(text: string, rule: HostRule): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);
@@ -61,12 +55,9 @@ export type ResolveAll = (
 ) => void;
 
 /**
- * A `lookup` for connections that refuses a name when any of its addresses may not be used. It is asked at the moment
- * of connecting and the connection uses its answer, so that a name which resolves differently the second time gains
- * nothing. Node does not ask it for a host that is an IP address: judge the URL first.
- *
- * @param resolve replaced in tests
- * @returns a function that fails with the code `ADDRESS_NOT_PUBLIC`
+ * A `lookup` for connections that fails with `ADDRESS_NOT_PUBLIC` when any address of a name may not be used. The
+ * connection uses its answer, so that a name which resolves differently the second time gains nothing. Node does not ask
+ * it for a host that is an IP address: judge the URL first.
  */
 export function guardedLookup(rule: HostRule, resolve: ResolveAll = systemLookup): LookupFunction {
   return (hostname, options, done) => {

@@ -165,10 +165,8 @@ async function readAnswer(response: IncomingMessage) {
 }
 
 /**
- * Turns the failure of sending a file to the platform's store into the problem it is answered with. Whatever it says,
- * the file did not arrive and can be sent again.
+ * The problem with which a failed upload is answered; other faults come back as they are. The file did not arrive.
  *
- * @param error whatever was thrown; other faults come back as they are
  * @param what names the file in a sentence, such as "the recording"
  */
 export function uploadProblem(error: unknown, what: string): unknown {
