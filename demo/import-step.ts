@@ -3,7 +3,7 @@ import path from 'node:path';
 import { withQuery } from '../src/cli/api/api.js';
 import { formOf, lookAtFiles } from '../src/cli/import/import-files.js';
 import { watchImport } from '../src/cli/import/import-watch.js';
-import { counted, duration } from '../src/cli/output/duration.js';
+import { counted, duration } from '../src/cli/output/print.js';
 import { LiveLine } from '../src/cli/output/progress.js';
 import type { ImportRowView } from '../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';

@@ -5,13 +5,10 @@ import { readClientEnv } from '../config/client-env.js';
 import { Api } from './api/api.js';
 import { CliFault } from './api/cli-fault.js';
 import { connectionFrom } from './api/connection.js';
-import { addDeliveriesCommands } from './commands/deliveries.command.js';
 import { addPeopleCommands } from './commands/people.command.js';
-import { addRefreshCommand } from './commands/refresh.command.js';
 import { addRequestCommands } from './commands/requests.command.js';
 import { addServiceCommands } from './commands/service.command.js';
-import { addImportCommand } from './import/import.command.js';
-import { addImportsCommands } from './import/imports.command.js';
+import { addImportCommands } from './import/import.command.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
@@ -25,31 +22,21 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Whoever reads the output may have had enough of it, such as `head`. */
-function endWithReader(): void {
+async function main(): Promise<void> {
+  // A reader of the output may have had enough of it, such as `head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     process.exit();
   });
-}
-
-async function main(): Promise<void> {
-  endWithReader();
   const api = new Api(() => connectionFrom(readClientEnv()));
   const program = new Command('notebridge')
     .description(ABOUT)
     .version(version())
     .executableDir(__dirname)
     .showHelpAfterError('(see --help)');
-  addImportCommand(program, api);
-  addImportsCommands(program, api);
-  addPeopleCommands(program, api);
-  addRefreshCommand(program, api);
-  addRequestCommands(program, api);
-  addDeliveriesCommands(program, api);
-  addServiceCommands(program, api);
+  for (const add of [addImportCommands, addPeopleCommands, addRequestCommands, addServiceCommands]) add(program, api);
   program.command('doctor', 'check the settings and everything that the service needs', {
-    executableFile: 'commands/doctor.js',
+    executableFile: 'doctor/doctor.js',
   });
   await program.parseAsync();
 }

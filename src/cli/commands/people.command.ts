@@ -6,8 +6,7 @@ import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Trace } from '../../people/read/trace.service.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
-import { printAnswer, printList } from '../output/print.js';
-import { personLines, traceLines } from './person-lines.js';
+import { printAnswer, printList, table } from '../output/print.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
@@ -93,12 +92,48 @@ async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOpt
 
 /** Without names. */
 function personRow({ kind, externalId, sync: { state, error }, platformUserId, providers }: PersonResponse) {
-  return {
-    kind,
-    'external id': externalId,
-    state,
-    reason: error?.code,
-    'platform user': platformUserId,
-    providers: providers?.join('|'),
-  };
+  const [reason, listed] = [error?.code, providers?.join('|')];
+  return { kind, 'external id': externalId, state, reason, 'platform user': platformUserId, providers: listed };
+}
+
+/** How one person stands, without names. */
+function personLines({ kind, externalId, platformUserId, providers, sync }: PersonResponse): string {
+  const { notPushable, unknownThere, error } = sync;
+  const changed = 'changed here, and the platform has no operation to change it there:';
+  const unknown = 'not known what the platform holds, since the user was not made here:';
+  return lines(
+    `${kind} ${externalId}: ${sync.state}${sync.step ? `, next: ${sync.step}` : ''}`,
+    platformUserId && `  user on the platform: ${platformUserId}`,
+    providers && `  providers: ${providers.join(', ')}`,
+    notPushable.length > 0 && `  ${changed} ${notPushable.join(', ')}`,
+    unknownThere.length > 0 && `  ${unknown} ${unknownThere.join(', ')}`,
+    error && `  ${error.code}: ${error.message}`,
+  );
+}
+
+/** What is wanted, what is known, what comes next and why, and the calls so far. */
+function traceLines({ kind, externalId, state, wanted, known, nextStep, history }: Trace): string {
+  const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not mirrored yet)')).join(', ');
+  const calls = history.map(({ at, operation, lane, status, outcome, durationMs }) => {
+    return { 'call at': at, operation, lane, status, outcome, ms: durationMs };
+  });
+  const user = known.platformUserId ? `user ${known.platformUserId}` : 'no user of the platform';
+  const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';
+  const { unsettledCreate, emailClaim } = known;
+  return lines(
+    `${kind} ${externalId}: ${state}`,
+    `wanted    ${wanted.present ? 'to be on the platform' : 'to be gone'}, ${wanted.hasEmail ? 'with' : 'without'} an email${
+      ids === '' ? '' : `, providers ${ids}`
+    }`,
+    `known     ${user}${applied}`,
+    unsettledCreate && `          a create without an answer, looked up at ${unsettledCreate.lookUpAt}`,
+    emailClaim && `          the email is ${emailClaim === 'held' ? "this person's" : emailClaim}`,
+    `next      ${nextStep.what}${nextStep.notBefore ? `, not before ${nextStep.notBefore}` : ''}: ${nextStep.why}`,
+    calls.length > 0 ? `\n${table(calls)}` : 'calls     none yet',
+  );
+}
+
+/** The lines that apply. */
+function lines(...texts: (string | false | null | undefined)[]): string {
+  return texts.filter((text) => text).join('\n');
 }

@@ -1,5 +1,5 @@
 import { faultOf, findingLines } from './finding.js';
-import { nodeFinding } from './machine-checks.js';
+import { nodeFinding } from './own-checks.js';
 
 test('advice stands below its finding', () => {
   const lines = findingLines('Disk', { state: 'faulty', what: '3 KiB free', advice: ['Make room.'] });

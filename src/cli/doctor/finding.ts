@@ -7,11 +7,8 @@ export interface Finding {
   advice?: string[];
 }
 
-/** A check by its name. */
-export interface Check {
-  name: string;
-  look: () => Promise<Finding> | Finding;
-}
+/** Checks by their names, in the order in which they are made. */
+export type Checks = Record<string, () => Promise<Finding> | Finding>;
 
 const MARKS = { ok: '✓', faulty: '✗', unknown: '–' };
 

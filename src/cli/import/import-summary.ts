@@ -1,7 +1,7 @@
 import type { Guard, GuardName } from '../../imports/model/import-guards.js';
 import type { PlannedOutcome } from '../../imports/model/import-types.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
-import { counted, duration } from '../output/duration.js';
+import { counted, duration } from '../output/print.js';
 
 /** Outcomes in the order in which a reader wants them, with their words. */
 const OUTCOMES = {
@@ -59,65 +59,59 @@ function exceeded({ state, guards }: ImportResponse): Guard[] {
 
 /** What became of an import, and which commands come next. */
 export function importSummary(view: ImportResponse): string {
-  const isPlan = view.state === 'planned';
-  return [
-    headline(view),
-    ...(isPlan ? planLines(view) : [...countLines(view.counts, OUTCOMES), ...countLines(view.deletes, DELETES)]),
-    ...exceeded(view).map(guardLine),
-    ...view.ignoredColumns.map(ignoredLine),
-    ...advice(view),
-  ].join('\n');
+  const { counts, deletes, planned, ignoredColumns } = view;
+  const lines =
+    view.state === 'planned'
+      ? [...countLines(planned, PLANNED), `  That needs ${needed(view)}.`]
+      : [...countLines(counts, OUTCOMES), ...countLines(deletes, DELETES)];
+  for (const { name, count, of, threshold } of exceeded(view)) {
+    const most = threshold ? `; more than ${threshold.percent}% and ${threshold.people} need your word` : '';
+    lines.push(`  Held back by the threshold ${name}: ${count} of ${of} ${GUARDS[name]}${most}.`);
+  }
+  // A misspelt name costs a column of the whole file: it is named even where every row went well.
+  for (const { file, columns } of ignoredColumns) {
+    const which = columns.length === 1 ? 'the column' : 'the columns';
+    lines.push(`  Nothing was read from ${which} ${columns.join(', ')} of ${file}.`);
+  }
+  return [headline(view), ...lines, ...advice(view)].join('\n');
 }
 
 function headline({ id, state, counts, calls, error, createdAt, finishedAt }: ImportResponse): string {
   if (error) return `Import ${id} ${state}: ${error.message}`;
-  const seconds = finishedAt && (new Date(finishedAt).getTime() - new Date(createdAt).getTime()) / 1_000;
-  const took = seconds === null ? '' : ` in ${duration(seconds)}`;
+  const took = finishedAt
+    ? ` in ${duration((new Date(finishedAt).getTime() - new Date(createdAt).getTime()) / 1_000)}`
+    : '';
   return `Import ${id} ${state}${took}: ${counted(counts.total, 'row')}, ${counted(calls.made, 'call')} to the platform`;
 }
 
 function countLines(counts: Record<string, number>, words: Record<string, string>): string[] {
-  return Object.entries(words)
-    .filter(([outcome]) => (counts[outcome] ?? 0) > 0)
-    .map(([outcome, meaning]) => `  ${String(counts[outcome]).padStart(6)}  ${meaning}`);
+  return Object.entries(words).flatMap(([outcome, meaning]) =>
+    counts[outcome] ? `  ${String(counts[outcome]).padStart(6)}  ${meaning}` : [],
+  );
 }
 
-function planLines({ calls, planned, etaSeconds }: ImportResponse): string[] {
+function needed({ calls, etaSeconds }: ImportResponse): string {
   const { min, max } = calls.remaining;
   const count = min === max ? counted(max, 'call') : `${min} to ${counted(max, 'call')}`;
-  const time = etaSeconds === null || max === 0 ? '' : `, about ${duration(etaSeconds)}`;
-  return [...countLines(planned, PLANNED), `  That needs ${count}${time}.`];
-}
-
-/** A misspelt name costs a column of the whole file: it is named even where every row went well. */
-function ignoredLine({ file, columns }: ImportResponse['ignoredColumns'][number]): string {
-  return `  Nothing was read from ${columns.length === 1 ? 'the column' : 'the columns'} ${columns.join(', ')} of ${file}.`;
-}
-
-function guardLine({ name, count, of, threshold }: Guard): string {
-  const most = threshold ? `; more than ${threshold.percent}% and ${threshold.people} need your word` : '';
-  return `  Held back by the threshold ${name}: ${count} of ${of} ${GUARDS[name]}${most}.`;
+  return etaSeconds === null || max === 0 ? count : `${count}, about ${duration(etaSeconds)}`;
 }
 
 function advice(view: ImportResponse): string[] {
   const { id, state, counts, deletes, planned } = view;
-  const lines: string[] = [];
-  if (state === 'planned') {
-    const hasWork = WORK.some((outcome) => (planned[outcome] ?? 0) > 0);
-    const over = exceeded(view).map(({ name }) => name);
-    const apply = ['npx notebridge apply', id, ...(over.length > 0 ? ['--override', ...over] : [])].join(' ');
-    lines.push(hasWork ? `Nothing was sent. To do it: ${apply}` : 'Nothing was sent, and there is nothing to do.');
-  }
-  if (state === 'paused') lines.push(`To go on: npx notebridge resume ${id}`);
+  const hasWork = WORK.some((outcome) => (planned[outcome] ?? 0) > 0);
+  const over = exceeded(view).map(({ name }) => name);
+  const apply = ['npx notebridge apply', id, ...(over.length > 0 ? ['--override', ...over] : [])].join(' ');
   const rows = `npx notebridge import-rows ${id}`;
-  if (counts.rejected > 0) {
-    lines.push(`Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`);
-  }
-  if (counts.needsReview + (deletes.needsReview ?? 0) > 0) {
-    lines.push(`For review, with the reason: ${rows} --outcome needsReview`);
-  }
-  if (counts.failed + (deletes.failed ?? 0) > 0) {
-    lines.push(`Failed rows, with the reason: ${rows} --outcome failed`, `Again: npx notebridge retry ${id}`);
-  }
-  return lines;
+  const advices: [boolean, string][] = [
+    [state === 'planned' && hasWork, `Nothing was sent. To do it: ${apply}`],
+    [state === 'planned' && !hasWork, 'Nothing was sent, and there is nothing to do.'],
+    [state === 'paused', `To go on: npx notebridge resume ${id}`],
+    [counts.rejected > 0, `Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`],
+    [counts.needsReview + (deletes.needsReview ?? 0) > 0, `For review, with the reason: ${rows} --outcome needsReview`],
+    [
+      counts.failed + (deletes.failed ?? 0) > 0,
+      `Failed rows, with the reason: ${rows} --outcome failed\nAgain: npx notebridge retry ${id}`,
+    ],
+  ];
+  return advices.flatMap(([applies, line]) => (applies ? line : []));
 }

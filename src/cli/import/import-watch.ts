@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import type { Api } from '../api/api.js';
 import { Unreachable } from '../api/cli-fault.js';
-import { counted } from '../output/duration.js';
-import { printAnswer } from '../output/print.js';
+import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
 import { exitCodeOf, importSummary } from './import-summary.js';
 
@@ -13,13 +12,12 @@ const POLL_MS = 300;
 const AWAY_POLL_MS = 2_000;
 const AWAY_MOST_MS = 300_000;
 
-/** How an import is watched. */
 interface WatchOptions {
   signal?: AbortSignal;
   /** The plan is to be done: it passes through the state in which others wait for that. */
   applied?: boolean;
   /** Lets time pass. @param ms milliseconds */
-  pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>;
+  pause?: (ms: number) => Promise<unknown>;
 }
 
 /** Why nothing is sent at present. */
@@ -32,14 +30,9 @@ const WHY_UNKNOWN: Record<NonNullable<ImportResponse['etaUnknown']>, string> = {
 };
 
 function importProgress({ counts, calls, etaSeconds, etaUnknown }: ImportResponse): Progress {
-  return {
-    done: counts.total - counts.pending,
-    total: counts.total,
-    noun: 'rows',
-    note: counted(calls.made, 'call'),
-    etaSeconds,
-    etaUnknown: etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined,
-  };
+  const why = etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined;
+  const [done, note] = [counts.total - counts.pending, counted(calls.made, 'call')];
+  return { done, total: counts.total, noun: 'rows', note, etaSeconds, etaUnknown: why };
 }
 
 /**
@@ -53,7 +46,7 @@ export async function watchImport(
   api: Api,
   id: string,
   live: LiveLine,
-  { signal, applied = false, pause = (ms, stop) => delay(ms, undefined, { signal: stop }) }: WatchOptions = {},
+  { signal, applied = false, pause = (ms) => delay(ms, undefined, { signal }) }: WatchOptions = {},
 ): Promise<ImportResponse> {
   let awayMs = 0;
   try {
@@ -67,7 +60,7 @@ export async function watchImport(
         live.say('The service does not answer at present; the import goes on with it. Waiting …');
       }
       awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
-      await pause(view ? POLL_MS : AWAY_POLL_MS, signal);
+      await pause(view ? POLL_MS : AWAY_POLL_MS);
     }
   } finally {
     live.end();
@@ -78,38 +71,21 @@ function isAtRest({ state }: ImportResponse, applied: boolean): boolean {
   return state === 'planned' ? !applied : state !== 'staging' && state !== 'running';
 }
 
-/** Watches an import and ends the command as its outcome says. */
-export async function watchToEnd(
-  api: Api,
-  id: string,
-  { json, ...options }: WatchOptions & { json?: boolean },
-): Promise<void> {
+/** Watches an import and ends the command as its outcome says; Ctrl-C ends the watch, not the import. */
+export async function watchToEnd(api: Api, id: string, applied = false, json = false): Promise<void> {
+  onInterrupt(
+    `The import goes on. To watch it again: npx notebridge imports ${id}; to stop it: npx notebridge cancel ${id}`,
+  );
   const live = new LiveLine(json ? { write: () => undefined } : process.stdout);
-  const view = await watchImport(api, id, live, options);
+  const view = await watchImport(api, id, live, { applied });
   printAnswer(view, json, importSummary);
   process.exitCode = exitCodeOf(view);
 }
 
-/** Runs work that Ctrl-C ends with 130. @param farewell what is said then */
-export async function untilInterrupted(
-  work: (signal: AbortSignal) => Promise<unknown>,
-  farewell: () => string,
-): Promise<void> {
-  const controller = new AbortController();
-  const stop = () => controller.abort();
-  process.once('SIGINT', stop);
-  try {
-    await work(controller.signal);
-  } catch (error) {
-    if (!controller.signal.aborted) throw error;
-    console.log(farewell());
-    process.exitCode = 130;
-  } finally {
-    process.off('SIGINT', stop);
-  }
-}
-
-/** What is said when no one watches an import any longer. */
-export function goesOn(id: string): string {
-  return `The import goes on. To watch it again: npx notebridge imports ${id}; to stop it: npx notebridge cancel ${id}`;
+/** What Ctrl-C says from now on before it ends the command. */
+export function onInterrupt(farewell: string): void {
+  process.removeAllListeners('SIGINT').once('SIGINT', () => {
+    console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);
+    process.exit(130);
+  });
 }

@@ -1,10 +1,19 @@
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
+import type { Page } from '../../http/request/page.js';
+import type { GuardName } from '../../imports/model/import-guards.js';
+import { ROW_OUTCOMES } from '../../imports/model/import-types.js';
 import type { ImportKind } from '../../imports/parse/row/import-row.js';
+import type { ImportRowView } from '../../imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import { type Api, withQuery } from '../api/api.js';
-import { byteSize } from '../output/duration.js';
-import { formOf, type ImportFile, lookAtFiles } from './import-files.js';
-import { goesOn, untilInterrupted, watchToEnd } from './import-watch.js';
+import { fileFault } from '../api/cli-fault.js';
+import { byteSize, printAnswer, printList, table } from '../output/print.js';
+import { formOf, lookAtFiles } from './import-files.js';
+import { importSummary } from './import-summary.js';
+import { onInterrupt, watchToEnd } from './import-watch.js';
 
 interface ImportOptions {
   kind?: ImportKind;
@@ -17,8 +26,19 @@ interface ImportOptions {
   json?: boolean;
 }
 
-/** `notebridge import FILE…` */
-export function addImportCommand(program: Command, api: Api): void {
+const OVERRIDES: GuardName[] = ['deletes', 'providerRemovals', 'creates'];
+
+/** What can be done with an import: some of it is watched to its end, and goes over thresholds when it is told to. */
+const ACTIONS = [
+  { action: 'apply', about: 'do what a dry run or a snapshot planned', overrides: true, watched: true },
+  { action: 'pause', about: 'calls under way finish, nothing else starts' },
+  { action: 'resume', about: 'go on with a paused import', watched: true },
+  { action: 'cancel', about: 'calls under way finish, and what was not sent is no longer wanted' },
+  { action: 'retry', about: 'plan and send again what failed', overrides: true, watched: true },
+];
+
+/** `notebridge import FILE…`, `imports`, `import-rows`, and what can be done with an import. */
+export function addImportCommands(program: Command, api: Api): void {
   const kind = new Option('--kind <kind>', 'whom the files hold, when their names do not say');
   const mode = new Option(
     '--mode <mode>',
@@ -38,6 +58,43 @@ export function addImportCommand(program: Command, api: Api): void {
     .option('--json', 'print nothing but the import as the service shows it at the end')
     .addHelpText('after', '\nEnds with 0 when all rows are done, 2 when some need your attention, 1 on an error.')
     .action((files: string[], options: ImportOptions) => importFiles(api, files, options));
+
+  program
+    .command('imports [id]')
+    .description('list the latest imports, or watch one to its end')
+    .option('--no-wait', 'show it as it is now')
+    .option('--json', 'print what the service answers')
+    .action(async (id: string | undefined, { wait, json }: { wait: boolean; json?: boolean }) => {
+      if (!id) return printAnswer(await api.get<Page<ImportResponse>>('/v1/imports?limit=20'), json, importsTable);
+      if (wait && !json) return watchToEnd(api, id);
+      printAnswer(await api.get<ImportResponse>(`/v1/imports/${id}`), json, importSummary);
+    });
+
+  program
+    .command('import-rows <id>')
+    .description('show the rows of an import, each with its outcome and the reason')
+    .addOption(new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES))
+    .option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again')
+    .option('--json', 'print one JSON object a line')
+    .action(
+      (id: string, { outcome, rejectedCsv, json }: { outcome?: string; rejectedCsv?: string; json?: boolean }) => {
+        if (rejectedCsv) return saveRejected(api, id, rejectedCsv);
+        const rows = api.all<ImportRowView>(`/v1/imports/${id}/rows`, { outcome });
+        return printList(rows, { row: rowOf, none: 'There are no such rows.', json });
+      },
+    );
+
+  for (const { action, about, overrides, watched } of ACTIONS) {
+    const command = program.command(`${action} <id>`).description(about);
+    const override = new Option('--override <what...>', 'go over these thresholds, on your word');
+    if (overrides) command.addOption(override.choices(OVERRIDES));
+    if (watched) command.option('--no-wait', 'return at once');
+    command.action(async (id: string, { override, wait }: { override?: string[]; wait?: boolean }) => {
+      const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, { override });
+      if (wait) return watchToEnd(api, id, true);
+      console.log(importSummary(view));
+    });
+  }
 }
 
 async function importFiles(api: Api, paths: string[], { json, wait, ...options }: ImportOptions): Promise<void> {
@@ -45,27 +102,45 @@ async function importFiles(api: Api, paths: string[], { json, wait, ...options }
   const size = byteSize(files.reduce((sum, file) => sum + file.bytes, 0));
   const say = json ? () => undefined : console.log;
   say(`Sending ${files.map((file) => `${file.path} (${file.kind})`).join(', ')}: ${size}`);
-  let id: string | undefined;
-  await untilInterrupted(
-    async (signal) => {
-      const view = await api.post<ImportResponse>(addressOf(files, options), await formOf(files), { signal });
-      id = view.id;
-      say(`Import ${id}`);
-      if (wait) return watchToEnd(api, id, { signal, json });
-      if (json) console.log(JSON.stringify(view, null, 2));
-      say(`It goes on by itself; to watch it: npx notebridge imports ${id}`);
-    },
-    () => (id ? goesOn(id) : 'Stopped while sending: nothing of it is imported.'),
+  onInterrupt('Stopped while sending: nothing of it is imported.');
+  const address = withQuery('/v1/imports', {
+    ...options,
+    kind: files[0]?.kind,
+    dryRun: options.dryRun ? 'true' : undefined,
+    idSystem: options.idSystem?.join(','),
+  });
+  const view = await api.post<ImportResponse>(address, await formOf(files));
+  say(`Import ${view.id}`);
+  if (wait) return watchToEnd(api, view.id, false, json);
+  if (json) console.log(JSON.stringify(view, null, 2));
+  say(`It goes on by itself; to watch it: npx notebridge imports ${view.id}`);
+}
+
+function importsTable({ items }: Page<ImportResponse>): string {
+  if (items.length === 0) return 'There was no import yet: npx notebridge import providers.csv clients.csv';
+  return table(
+    items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => ({
+      id,
+      'begun (UTC)': new Date(createdAt).toISOString().slice(0, 19),
+      kind,
+      state,
+      rows: counts.total,
+      pending: counts.pending,
+      'need attention': needAttention,
+      calls: calls.made,
+    })),
   );
 }
 
-function addressOf(files: readonly ImportFile[], options: Omit<ImportOptions, 'json' | 'wait'>): string {
-  return withQuery('/v1/imports', {
-    kind: files[0]?.kind,
-    mode: options.mode,
-    dryRun: options.dryRun ? 'true' : undefined,
-    defaultProvider: options.defaultProvider,
-    idSystem: options.idSystem?.join(','),
-    encounterSince: options.encounterSince,
+function rowOf({ file, line, externalId, outcome, code, field, hint }: ImportRowView) {
+  return { row: `${file}:${line}`, 'external id': externalId, outcome, code, field, 'what to do': hint };
+}
+
+async function saveRejected(api: Api, id: string, file: string): Promise<void> {
+  const { body } = await api.send('GET', `/v1/imports/${id}/rejected.csv`, undefined, { accept: 'text/csv' });
+  const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
+    throw fileFault(file, error);
   });
+  await pipeline(Readable.from(body ?? []), target.createWriteStream());
+  console.log(`${file} holds the rejected rows, with line, code and hint; corrected, it can be imported as it is.`);
 }

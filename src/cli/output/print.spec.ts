@@ -1,4 +1,4 @@
-import { printList, table } from './print.js';
+import { byteSize, counted, duration, printList, table } from './print.js';
 
 async function* items(count: number): AsyncGenerator<number> {
   for (let item = 1; item <= count; item++) yield item;
@@ -34,4 +34,26 @@ test.each([
   const out: string[] = [];
   await printList(items(count), { ...FORMAT, json }, (text) => out.push(text));
   expect(out).toEqual(printed);
+});
+
+test.each([
+  [0, '0 s'],
+  [59.4, '59 s'],
+  [59.6, '1 min'],
+  [61, '1 min 1 s'],
+  [3_599, '59 min 59 s'],
+  [3_600, '1 h'],
+  [7_300, '2 h 1 min'],
+  [-3, '0 s'],
+])('%d seconds are said as %s', (seconds, words) => expect(duration(seconds)).toBe(words));
+
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.0 KiB'],
+  [1.5 * 1024 ** 3, '1.5 GiB'],
+])('%d bytes are said as %s', (bytes, words) => expect(byteSize(bytes)).toBe(words));
+
+test('a count agrees with its noun', () => {
+  expect([counted(1, 'row'), counted(0, 'row'), counted(12_345, 'row')]).toEqual(['1 row', '0 rows', '12,345 rows']);
 });

@@ -18,28 +18,36 @@ export async function printList<T>(
   { row, none, json = false }: ListFormat<T>,
   print: (text: string) => void = console.log,
 ): Promise<void> {
-  let widths: number[] | undefined;
+  const widths: number[] = [];
+  const page: Row[] = [];
   let isEmpty = true;
-  let page: string[][] = [];
-  const flush = () => {
-    widths ??= widthsOf(page);
-    if (page.length > 0) print(aligned(page, widths));
-    page = [];
-  };
   for await (const item of items) {
-    if (json) print(JSON.stringify(item));
-    else page.push(...(isEmpty ? tableCells([row(item)]) : [cellsOf(row(item))]));
     isEmpty = false;
-    if (page.length > PAGE) flush();
+    if (json) print(JSON.stringify(item));
+    else page.push(row(item));
+    if (page.length === PAGE) print(table(page.splice(0), widths));
   }
-  flush();
+  if (page.length > 0) print(table(page, widths));
   if (isEmpty && !json) print(none);
 }
 
-/** Rows below the headings of their columns. */
-export function table(rows: readonly Row[]): string {
-  const cells = tableCells(rows);
-  return aligned(cells, widthsOf(cells));
+/** Rows below the headings of their columns. @param widths of the columns, where rows of the same list came before */
+export function table(rows: readonly Row[], widths: number[] = []): string {
+  const lines = rows.map((row) =>
+    Object.values(row).map((value) => (isMissing(value) ? '–' : String(value).replaceAll(/\s+/g, ' '))),
+  );
+  if (widths.length === 0) {
+    lines.unshift(Object.keys(rows[0] ?? {}));
+    for (const cells of lines) {
+      for (const [column, text] of cells.entries()) widths[column] = Math.max(widths[column] ?? 0, text.length);
+    }
+  }
+  const aligned = lines.map((cells) => cells.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  '));
+  return aligned.map((line) => line.trimEnd()).join('\n');
+}
+
+function isMissing(value: unknown): boolean {
+  return value === null || value === undefined || value === '';
 }
 
 /** Prints an answer of the service, as it is or in words. */
@@ -47,28 +55,23 @@ export function printAnswer<T>(answer: T, json: boolean | undefined, words: (ans
   console.log(json ? JSON.stringify(answer, null, 2) : words(answer));
 }
 
-function tableCells(rows: readonly Row[]): string[][] {
-  return [Object.keys(rows[0] ?? {}), ...rows.map(cellsOf)];
+/** A count with its noun: `1 row`, `2 rows`. */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : plural}`;
 }
 
-function cellsOf(row: Row): string[] {
-  return Object.values(row).map((value) =>
-    value === null || value === undefined || value === '' ? '–' : String(value).replaceAll(/\s+/g, ' '),
-  );
+/** A span of time for people, in whole seconds: `8 s`, `3 min 5 s`, `2 h 4 min`. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  const [size, unit, smaller] = whole < 3_600 ? ([60, 'min', 's'] as const) : ([3_600, 'h', 'min'] as const);
+  const rest = Math.floor((whole % size) / (size / 60));
+  return `${Math.floor(whole / size)} ${unit}${rest > 0 ? ` ${rest} ${smaller}` : ''}`;
 }
 
-function widthsOf(lines: readonly (readonly string[])[]): number[] {
-  const [heading = []] = lines;
-  return heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-}
-
-function aligned(lines: readonly (readonly string[])[], widths: readonly number[]): string {
-  return lines
-    .map((line) =>
-      line
-        .map((text, at) => text.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+/** A number of bytes for people: `812 B`, `3.1 KiB`, `2.0 GiB`. */
+export function byteSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }

@@ -1,4 +1,4 @@
-import { duration } from './duration.js';
+import { duration } from './print.js';
 
 /** How far something is. */
 export interface Progress {
@@ -8,9 +8,8 @@ export interface Progress {
   noun: string;
   /** What else is said, such as the calls made. */
   note?: string;
-  /** Seconds that are left; null: not known. */
+  /** Seconds that are left; null: not known, and `etaUnknown` may say why. */
   etaSeconds: number | null;
-  /** Why it is not known. */
   etaUnknown?: string;
 }
 
@@ -22,11 +21,9 @@ const PLAIN_EVERY_MS = 5_000;
 
 /** Progress in words: `12 of 42 rows · 26 calls · about 11 s left`. */
 export function progressWords({ done, total, noun, note, etaSeconds, etaUnknown }: Progress): string {
-  const words = [`${done} of ${total} ${noun}`];
-  if (note) words.push(note);
-  if (done < total && etaSeconds !== null) words.push(`about ${duration(etaSeconds)} left`);
-  else if (done < total && etaUnknown !== undefined) words.push(`time left not known: ${etaUnknown}`);
-  return words.join(' · ');
+  const left =
+    etaSeconds !== null ? `about ${duration(etaSeconds)} left` : etaUnknown && `time left not known: ${etaUnknown}`;
+  return [`${done} of ${total} ${noun}`, note, done < total && left].filter(Boolean).join(' · ');
 }
 
 /** Progress with a bar that fills what the words leave of a line; without one in a narrow terminal. */
@@ -35,9 +32,8 @@ export function progressLine(progress: Progress, columns: number): string {
   const width = Math.min(WIDEST_BAR, columns - words.length - 9);
   if (width < NARROWEST_BAR) return words.slice(0, Math.max(0, columns - 1));
   const share = progress.total === 0 ? 1 : Math.min(1, Math.max(0, progress.done / progress.total));
-  const filled = Math.floor(share * width);
-  const percent = `${Math.floor(share * 100)}%`.padStart(4);
-  return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${percent}  ${words}`;
+  const bar = '█'.repeat(Math.floor(share * width)).padEnd(width, '░');
+  return `${bar} ${`${Math.floor(share * 100)}%`.padStart(4)}  ${words}`;
 }
 
 /** One line that changes on a terminal; in a file or a pipe, now and then a line of its own. */
@@ -50,7 +46,6 @@ export class LiveLine {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Shows how far it is. */
   show(progress: Progress): void {
     const { isTTY, columns } = this.terminal;
     const line = isTTY ? progressLine(progress, columns || 80) : progressWords(progress);

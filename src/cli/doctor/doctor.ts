@@ -4,42 +4,37 @@ import { Command } from 'commander';
 import { readClientEnv } from '../../config/client-env.js';
 import { type Env, readEnv, validateEnv } from '../../config/env.js';
 import { readDemoNote } from '../api/connection.js';
-import { type Check, type Finding, faultOf, findingLines } from '../doctor/finding.js';
-import { machineChecks } from '../doctor/machine-checks.js';
-import { platformChecks } from '../doctor/platform-checks.js';
-import { storeChecks } from '../doctor/store-checks.js';
+import { type Checks, type Finding, faultOf, findingLines } from './finding.js';
+import { machineChecks, storeChecks } from './own-checks.js';
+import { platformChecks } from './platform-checks.js';
 
 /** Reads the environment as the service does, and looks at everything that it names. */
 async function examine(): Promise<void> {
   if (existsSync('.env')) process.loadEnvFile('.env');
-  const { checks, settings, machine } = checksToMake();
-  let isWell = settings.state !== 'faulty';
-  console.log(findingLines('Settings', settings));
-  for (const { name, look } of [...machine, ...checks]) {
+  process.exitCode = 0;
+  for (const [name, look] of Object.entries(checksToMake())) {
     const finding = await Promise.resolve().then(look).catch(faultOf);
-    isWell &&= finding.state !== 'faulty';
+    if (finding.state === 'faulty') process.exitCode = 1;
     console.log(findingLines(name, finding));
   }
-  process.exitCode = isWell ? 0 : 1;
 }
 
-/** Without settings of its own, this clone's demo is looked at. */
-function checksToMake(): { settings: Finding; checks: Check[]; machine: Check[] } {
+/** Without settings of its own, this clone's demo is looked at; without any that are complete, the machine alone. */
+function checksToMake(): Checks {
   const client = readClientEnv();
   const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
+  const ofDemo = "complete: the demo's, since none are set here; its platform and service run only while it does";
+  const settings: Finding = { state: 'ok', what: demo ? ofDemo : 'complete' };
   try {
     const env = demo ? validateEnv(demo.environment) : readEnv();
-    const what = demo
-      ? "complete: the demo's, since none are set here; its platform and service run only while it does"
-      : 'complete';
-    const url = client.url ?? demo?.url ?? addressOf(env);
     return {
-      settings: { state: 'ok', what },
-      checks: [...storeChecks(env), ...platformChecks(env, url)],
-      machine: machineChecks(env.DATA_DIR, !env.DATABASE_URL),
+      Settings: () => settings,
+      ...machineChecks(env.DATA_DIR, !env.DATABASE_URL),
+      ...storeChecks(env),
+      ...platformChecks(env, client.url ?? demo?.url ?? addressOf(env)),
     };
   } catch (error) {
-    return { settings: faultOf(error), checks: [], machine: machineChecks(client.dataDir, false) };
+    return { Settings: () => faultOf(error), ...machineChecks(client.dataDir, false) };
   }
 }
 

@@ -1,4 +1,4 @@
-import { refreshProgress } from './refresh.command.js';
+import { refreshProgress } from './requests.command.js';
 
 test.each([
   ['nothing is known before the first session is done', [10, 10, 2], { done: 0, total: 10, etaSeconds: null }],
