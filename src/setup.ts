@@ -4,12 +4,9 @@ import { SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
 import openApiMetadata from './generated/metadata.js';
-import { installArrivingBodies } from './http/body/arriving-bodies.js';
-import { installBodyPolicy } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
-import { installRequestGate, installRoleGate, installWrongMethod, RequestGate } from './http/request/request-gate.js';
-import { installAccessLog, installBrowserHeaders, installClosing } from './http/server/edge-hooks.js';
+import { installEdge, RequestGate } from './http/server/edge-hooks.js';
 import { Metrics } from './http/server/metrics.js';
 import { installOpenApi } from './http/server/openapi.js';
 
@@ -43,16 +40,7 @@ export function httpAdapter(): FastifyAdapter {
 /** Everything that stands before the features; call it between creating the application and starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
-  const env = app.get(Env);
-  fastify.server.maxConnections = env.MAX_CONNECTIONS;
-  installClosing(fastify);
-  installRoleGate(fastify, env);
-  installBodyPolicy(fastify);
-  installArrivingBodies(fastify, env);
-  installAccessLog(fastify, app.get(Metrics));
-  installWrongMethod(fastify);
-  installBrowserHeaders(fastify);
-  installRequestGate(fastify, app.get(RequestGate, { strict: false }));
+  installEdge(fastify, app.get(Env), app.get(Metrics), app.get(RequestGate, { strict: false }));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());

@@ -4,7 +4,7 @@ import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import type { ComplianceJobResponse, ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
-import type { ProblemDetails } from '../src/http/problem/problem.js';
+import type { Problem } from '../src/http/problem/problem.js';
 import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds of an answer that the test releases. */
@@ -187,7 +187,7 @@ describe('a database that is away when the platform answers a submission', () =>
     const before = state.settings;
     state.settings = { ...before, latencyMs: [HELD_MS, HELD_MS] };
     const travelling = jest.spyOn(state.timers, 'sleep');
-    const answering = submit<ProblemDetails>(service, undefined, [{ id: 'a', url: target.url }]);
+    const answering = submit<ReturnType<Problem['details']>>(service, undefined, [{ id: 'a', url: target.url }]);
     await until('the submission is on its way', () => travelling.mock.calls.length > 0);
     travelling.mockRestore();
     state.settings = before;

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { ProblemDetails } from '../src/http/problem/problem.js';
+import type { Problem } from '../src/http/problem/problem.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import type { Trace } from '../src/people/read/trace.service.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
@@ -50,7 +50,7 @@ describe('a data key that was dropped too early', () => {
     });
     const traced = await until('the turn is over', async () => {
       const who = { kind: 'client', externalId: 'c-1' };
-      const asked = await service.call<ProblemDetails>('GET', '/v1/clients/c-1');
+      const asked = await service.call<ReturnType<Problem['details']>>('GET', '/v1/clients/c-1');
       expect([asked.status, asked.body]).toMatchObject([
         503,
         {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
 import { PrismaService, toBytes } from '../src/database/prisma.service.js';
 import type { Prisma } from '../src/generated/prisma/client.js';
-import { codeOf, isDatabaseUnavailable, isRefusedValue } from '../src/http/problem/fault.js';
+import { codeOf, isDatabaseUnavailable, problemOf } from '../src/http/problem/fault.js';
 import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({
@@ -115,7 +115,7 @@ describe('Prisma in a transaction of the database', () => {
     const twice = await faultOf(prisma.apiKey.create({ data: taken }));
     expect(codeOf(twice)).toBe('23505');
     const nul = await faultOf(prisma.apiKey.create({ data: key('secret \0') }));
-    expect([isRefusedValue(nul), String((nul as Error).message).includes('secret')]).toEqual([true, false]);
+    expect([problemOf(nul)?.type, String((nul as Error).message).includes('secret')]).toEqual(['bad-value', false]);
     const cut = await faultOf(
       database.transaction(async (tx) => {
         const { rows } = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');

@@ -3,12 +3,14 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { within } from '../config/within.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
-import { HEALTH_INDICATOR, type Health, type IndicatorPlace } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 
 /** Milliseconds after which a part that has not said how it is counts as down. */
 const PATIENCE_MS = 2_000;
 
-interface Indicator extends IndicatorPlace {
+interface Indicator {
+  name: string;
+  vital: boolean;
   ask: () => Health | Promise<Health>;
 }
 
@@ -87,7 +89,7 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     const methods = instance as Record<string, Indicator['ask']>;
     return this.scanner.getAllMethodNames(prototype).flatMap((method) => {
       const ask = methods[method] as Indicator['ask'];
-      const place = this.reflector.get<IndicatorPlace | undefined>(HEALTH_INDICATOR, ask);
+      const place = this.reflector.get(HealthIndicator, ask) as Pick<Indicator, 'name' | 'vital'> | undefined;
       return place ? [{ ...place, ask: () => ask.call(instance) }] : [];
     });
   }

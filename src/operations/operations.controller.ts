@@ -1,7 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { AnyKey, Public, Scopes } from '../access/identity/scopes.js';
+import { Public, Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
@@ -21,7 +21,7 @@ export class CapabilitiesController {
 
   /** What the service can do with its settings, and what the rest lacks */
   @Get()
-  @AnyKey()
+  @Scopes()
   list(): CapabilityPageResponse {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
   }

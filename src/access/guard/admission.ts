@@ -3,7 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem/problem.js';
-import { RequestGate } from '../../http/request/request-gate.js';
+import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
 import { neededScopes, type Scope } from '../identity/scopes.js';
 import { ApiKeys, bearerToken } from '../keys/api-keys.js';

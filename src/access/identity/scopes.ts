@@ -29,14 +29,9 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(PUBLIC_ROUTE, true);
 }
 
-/** The scopes that a caller needs, all of them; a route that says nothing needs `admin`. */
-export function Scopes(...scopes: [Scope, ...Scope[]]): CustomDecorator<symbol> {
+/** The scopes that a caller needs, all of them; with none, any key will do. A route that says nothing needs `admin`. */
+export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_SCOPES, scopes);
-}
-
-/** The route is for every caller with a key, whatever its scopes. */
-export function AnyKey(): CustomDecorator<symbol> {
-  return SetMetadata(ROUTE_SCOPES, []);
 }
 
 /** A handler or a controller. */

@@ -42,7 +42,7 @@ export class ApiKeys {
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
     if (timingSafeEqual(hash, this.adminHash)) return this.admin;
-    if (!looksLikeApiKey(key)) return undefined;
+    if (!KEY.test(key)) return undefined;
     const name = hash.toString('base64');
     const asked = this.clock.monotonicMs();
     const known = this.cached.get(name);
@@ -107,6 +107,7 @@ const hashOf = (key: string): Buffer => createHash('sha256').update(key, 'utf8')
 
 /** Every key begins with this, so that secret scanners can find one that leaked. */
 const MARK = 'nb_';
+const KEY = /^nb_[A-Za-z0-9_-]{43}$/;
 
 /** Characters of a key that stay known after it was made: the mark and 36 of 256 bits. */
 const PREFIX_LENGTH = MARK.length + 6;
@@ -115,11 +116,6 @@ const PREFIX_LENGTH = MARK.length + 6;
 export function newApiKey(randomness: Buffer): { key: string; prefix: string; hash: Buffer } {
   const key = MARK + randomness.toString('base64url');
   return { key, prefix: key.slice(0, PREFIX_LENGTH), hash: hashOf(key) };
-}
-
-/** Answers whether a text has the form of a key that `newApiKey` makes. */
-export function looksLikeApiKey(text: string): boolean {
-  return /^nb_[A-Za-z0-9_-]{43}$/.test(text);
 }
 
 /** The token of an `Authorization: Bearer` header (RFC 6750 §2.1), or undefined. */

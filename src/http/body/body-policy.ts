@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
 import { shapeProblem } from './validation.js';
@@ -19,6 +20,35 @@ declare module 'fastify' {
   }
 }
 
+/**
+ * Makes every route take JSON only, but those that say otherwise (`@RouteOptions`), and bounds the bodies that arrive.
+ * Call it before routes exist.
+ */
+export function installBodyPolicy(fastify: FastifyInstance, limits: Limits): void {
+  const bodies = new ArrivingBodies(limits);
+  fastify.decorateRequest('declaredType', null);
+  fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
+  fastify.addHook('onRoute', (route) => {
+    route.bodyLimit = route.config?.edge?.bodyLimit ?? route.bodyLimit;
+  });
+  fastify.addHook('preParsing', (request, reply, payload, done) => {
+    const refusal = prepareBody(request);
+    if (refusal) return done(refusal);
+    if (!request.raw.complete && isReadIntoMemory(request))
+      bodies.watch(payload, (problem) => void reply.send(problem));
+    done(null, payload);
+  });
+  fastify.addHook('preValidation', (request, _reply, done) => {
+    if (request.declaredType !== null) request.raw.headers['content-type'] = request.declaredType;
+    const isJson = !Buffer.isBuffer(request.body) && request.body !== request.raw;
+    done(shapeProblem(request.query) ?? (isJson ? shapeProblem(request.body) : undefined));
+  });
+  fastify.addHook('onResponse', (request, _reply, done) => {
+    if (!request.raw.complete) cutLater(request.raw, limits.BODY_TIMEOUT_SECONDS);
+    done();
+  });
+}
+
 /** The media type of a Content-Type header in lower case, without parameters. */
 export function mediaTypeOf(contentType: string | undefined): string {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -32,59 +62,96 @@ function isEmpty(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Answers whether a request has a body that Fastify reads into memory before the handler runs. */
-export function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest): boolean {
+function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest): boolean {
   const body = routeOptions.config.edge?.body;
   if (WITHOUT_BODY.has(method) || is404 || body === 'stream' || isEmpty(raw.headers)) return false;
   return !(body === 'multipart' && isMultipart(raw.headers));
 }
 
-/** Has Fastify pass on the body of a stream, ignore the type of an empty one, and read JSON. @throws {Problem} 415 */
-function prepareBody(request: FastifyRequest): void {
+/** Has Fastify pass on the body of a stream, ignore the type of an empty one, and read JSON. @returns why it is refused */
+function prepareBody(request: FastifyRequest): Problem | undefined {
   const { headers } = request.raw;
   const body = request.routeOptions.config.edge?.body;
+  if (body === 'raw' || WITHOUT_BODY.has(request.method)) return undefined;
   if (request.is404 || (body === 'stream' && !isMultipart(headers))) {
     request.declaredType = headers['content-type'];
     headers['content-type'] = STREAM;
-  } else if (isEmpty(headers)) {
+    return undefined;
+  }
+  if (isEmpty(headers)) {
     delete headers['content-type'];
-  } else if (body === undefined || !isMultipart(headers)) {
-    requireJson(headers, body === 'multipart' ? 'application/json or multipart/form-data' : 'application/json');
+    return undefined;
+  }
+  if (body !== undefined && isMultipart(headers)) return undefined;
+  if (mediaTypeOf(headers['content-type']) !== 'application/json')
+    return unsupportedMediaType(body === 'multipart' ? 'application/json or multipart/form-data' : 'application/json');
+  if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
+  const detail = 'Compressed bodies are not taken; send it without Content-Encoding.';
+  return new Problem(415, 'unsupported-encoding', detail);
+}
+
+type Limits = Pick<Env, 'BODY_TIMEOUT_SECONDS' | 'ARRIVING_BODIES_LIMIT'>;
+
+/** The rest of a body that is refused never comes: the connection goes with the answer. */
+const CLOSING = { connection: 'close' };
+
+/**
+ * The bodies that are on their way into memory: each has to be there in time, and together they have so many bytes. When
+ * these are used up, whoever began first gives way: senders who stall can't keep out those who don't.
+ */
+export class ArrivingBodies {
+  /** In the order in which they began. */
+  private readonly arriving = new Set<{ bytes: number; refuse(problem: Problem): void }>();
+  private total = 0;
+
+  constructor(private readonly limits: Limits) {}
+
+  /** Bytes in memory of bodies that are not complete. */
+  get bytes(): number {
+    return this.total;
+  }
+
+  /**
+   * Counts a body while it arrives; its reader has to begin in the same turn of the event loop.
+   *
+   * @param refuse answers its sender, and takes no more of it
+   */
+  watch(payload: NodeJS.ReadableStream, refuse: (problem: Problem) => void): void {
+    const body = {
+      bytes: 0,
+      refuse: (problem: Problem) => {
+        leave();
+        refuse(problem);
+      },
+    };
+    const count = (chunk: Buffer) => {
+      body.bytes += chunk.length;
+      this.total += chunk.length;
+      this.refuseOldest();
+    };
+    const leave = () => {
+      clearTimeout(timer);
+      payload.off('data', count).off('end', leave).off('close', leave);
+      if (this.arriving.delete(body)) this.total -= body.bytes;
+    };
+    const late = 'The body did not arrive in time; send it again.';
+    const tooSlow = () => body.refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
+    const timer = setTimeout(tooSlow, this.limits.BODY_TIMEOUT_SECONDS * 1_000);
+    this.arriving.add(body);
+    payload.on('data', count).once('end', leave).once('close', leave);
+  }
+
+  private refuseOldest(): void {
+    for (const oldest of this.arriving) {
+      if (this.total <= this.limits.ARRIVING_BODIES_LIMIT) return;
+      const detail = 'Too many bodies are arriving at once, and this one was among the slowest; send it again.';
+      oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
+    }
   }
 }
 
-function requireJson(headers: IncomingHttpHeaders, taken: string): void {
-  if (mediaTypeOf(headers['content-type']) !== 'application/json') throw unsupportedMediaType(taken);
-  if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return;
-  const detail = 'Compressed bodies are not taken; send it without Content-Encoding.';
-  throw new Problem(415, 'unsupported-encoding', detail);
-}
-
-/** Makes every route take JSON only, but those that say otherwise (`@RouteOptions`). Call it before routes exist. */
-export function installBodyPolicy(fastify: FastifyInstance): void {
-  fastify.decorateRequest('declaredType', null);
-  fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
-
-  fastify.addHook('onRoute', (route) => {
-    route.bodyLimit = route.config?.edge?.bodyLimit ?? route.bodyLimit;
-  });
-
-  fastify.addHook('preParsing', (request, _reply, payload, done) => {
-    try {
-      const isRaw = request.routeOptions.config.edge?.body === 'raw';
-      if (!isRaw && !WITHOUT_BODY.has(request.method)) prepareBody(request);
-      done(null, payload);
-    } catch (refusal) {
-      done(refusal as Problem);
-    }
-  });
-
-  fastify.addHook('preValidation', (request, _reply, done) => {
-    if (request.declaredType !== null) {
-      const { headers } = request.raw;
-      if (request.declaredType === undefined) delete headers['content-type'];
-      else headers['content-type'] = request.declaredType;
-    }
-    const isJson = !Buffer.isBuffer(request.body) && request.body !== request.raw;
-    done(shapeProblem(request.query) ?? (isJson ? shapeProblem(request.body) : undefined));
-  });
+/** Node reads the rest of a body that nobody reads, for as long as it takes. */
+function cutLater(raw: IncomingMessage, seconds: number): void {
+  const timer = setTimeout(() => raw.destroy(), seconds * 1_000);
+  raw.once('close', () => clearTimeout(timer));
 }

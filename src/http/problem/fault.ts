@@ -121,7 +121,7 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 
 /** Answers whether the database refused a value that it was given, such as a text with a NUL in it. */
-export function isRefusedValue(error: unknown): boolean {
+function isRefusedValue(error: unknown): boolean {
   return error instanceof Error && REFUSED_VALUE.test(codeOf(error));
 }
 

@@ -11,7 +11,7 @@ interface ProblemExtras {
 }
 
 /** The body of an error answer (RFC 9457). */
-export interface ProblemDetails {
+interface ProblemDetails {
   type: string;
   /** The type in words: `unknown-provider` is "Unknown provider". */
   title: string;

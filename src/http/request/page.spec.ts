@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { Problem } from '../problem/problem.js';
-import { decodeCursor, encodeCursor, pageOf } from './page.js';
+import { decodeCursor, pageOf } from './page.js';
 
 const seed = Number(process.env.SEED);
+
+const encodeCursor = (key: readonly (string | number)[]) => String(pageOf([1, 2], 1, () => key).nextCursor);
 
 test('a cursor gives back the key that it was made of', () => {
   fc.assert(

@@ -39,7 +39,7 @@ export class PageQuery {
 type CursorKey = readonly (string | number)[];
 
 /** Packs a sort key into an opaque cursor. It must hold nothing personal: cursors stand in URLs. */
-export function encodeCursor(key: CursorKey): string {
+function encodeCursor(key: CursorKey): string {
   return Buffer.from(JSON.stringify(key), 'utf8').toString('base64url');
 }
 

@@ -1,4 +1,6 @@
-import { pollUntil, preferredWait, type WaitTime } from './waiting.js';
+import { pollUntil, preferredWait } from './waiting.js';
+
+type WaitTime = NonNullable<Parameters<typeof pollUntil>[4]>;
 
 test.each([
   ['wait=10', 10],

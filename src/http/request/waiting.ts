@@ -55,7 +55,7 @@ const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 250;
 
 /** The clock of a wait, and its pauses; another one in tests. */
-export interface WaitTime {
+interface WaitTime {
   /** Milliseconds that never go back. */
   nowMs(): number;
   /** Rejects when the signal is aborted. */

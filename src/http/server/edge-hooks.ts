@@ -1,8 +1,72 @@
 import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import helmet from 'helmet';
+import type { Env } from '../../config/env.js';
+import { installBodyPolicy } from '../body/body-policy.js';
+import { Problem } from '../problem/problem.js';
 import { Metrics } from './metrics.js';
+
+/** Decides by its headers alone whether a request may go on. */
+export abstract class RequestGate {
+  /** @throws {Problem} 401, 403 or 503 when it may not */
+  abstract admit(request: FastifyRequest): Promise<void> | void;
+}
+
+/** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */
+export function installEdge(fastify: FastifyInstance, env: Env, metrics: Metrics, gate: RequestGate): void {
+  fastify.server.maxConnections = env.MAX_CONNECTIONS;
+  installClosing(fastify);
+  if (!env.hasRole('api')) installRoleGate(fastify);
+  installBodyPolicy(fastify, env);
+  installAccessLog(fastify, metrics);
+  installWrongMethod(fastify);
+  installBrowserHeaders(fastify);
+  fastify.addHook('onRequest', async (request) => {
+    if (!request.is404) await gate.admit(request);
+  });
+}
+
+/** Milliseconds that requests under way get to end by themselves when the service stops. */
+const GRACE_MS = 5_000;
+
+/** Milliseconds between two closings of connections that became idle meanwhile. */
+const IDLE_CHECK_MS = 50;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Aborted when the service begins to stop: a request that waits is answered with what there is. */
+    closing: AbortSignal;
+  }
+}
+
+/** Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. */
+function installClosing(fastify: FastifyInstance): void {
+  const closing = new AbortController();
+  // Every request that waits listens to it.
+  setMaxListeners(0, closing.signal);
+  fastify.decorate('closing', closing.signal);
+  fastify.addHook('preClose', (done) => {
+    closing.abort();
+    const closingIdle = setInterval(() => fastify.server.closeIdleConnections(), IDLE_CHECK_MS).unref();
+    const cutting = setTimeout(() => fastify.server.closeAllConnections(), GRACE_MS).unref();
+    fastify.server.once('close', () => {
+      clearInterval(closingIdle);
+      clearTimeout(cutting);
+    });
+    done();
+  });
+}
+
+const OPERATIONS = /^\/(health\/|metrics$)/;
+
+/** Leaves a process without the role api nothing but the routes of operations. */
+function installRoleGate(fastify: FastifyInstance): void {
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    if (OPERATIONS.test(request.routeOptions.url ?? '')) return done();
+    done(new Problem(404, 'not-found', 'This process has no API, for its ROLES lack api; ask one that has it.'));
+  });
+}
 
 /** Seconds; the platform gives a webhook five, a caller may wait sixty. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -11,20 +75,45 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
  * Logs and measures every answer by its route *pattern*: never a URL, a query or a body. Of a hot route only what the
  * service itself could not do is logged, so that a flood of refused requests does not fill the disk.
  */
-export function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
+function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
   const log = new Logger('Access');
   const labels = ['method', 'route', 'status'] as const;
   const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
-  fastify.addHook('onResponse', (request, reply, done) => {
-    const { method } = request;
-    const { url: route = 'unmatched', config } = request.routeOptions;
-    const status = reply.statusCode;
-    seconds.observe({ method, route, status }, reply.elapsedTime / 1000);
+  fastify.addHook('onResponse', ({ method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
+    const { url: route = 'unmatched', config } = routeOptions;
+    seconds.observe({ method, route, status }, elapsedTime / 1000);
     if (!config.edge?.hot || status >= 500) {
-      log.log({ msg: 'request', method, route, status, ms: Math.round(reply.elapsedTime) });
+      log.log({ msg: 'request', method, route, status, ms: Math.round(elapsedTime) });
     }
     done();
   });
+}
+
+/** Answers a wrong method on a path that there is with 405 and Allow (RFC 9110 §15.5.6). */
+function installWrongMethod(fastify: FastifyInstance): void {
+  const routes: { segments: string[]; methods: string[] }[] = [];
+  fastify.addHook('onRoute', ({ url, method }) => {
+    routes.push({ segments: url.split('/'), methods: [method].flat() });
+  });
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    if (!request.is404) return done();
+    const [path = ''] = request.url.split('?', 1);
+    const asked = path.split('/');
+    const methods = routes.filter(({ segments }) => fits(segments, asked)).flatMap((route) => route.methods);
+    if (methods.length === 0) return done();
+    const allow = [...new Set(methods)].sort().join(', ');
+    const detail = `This path takes ${allow}; /openapi.json says what each does.`;
+    done(new Problem(405, 'method-not-allowed', detail, { headers: { allow } }));
+  });
+}
+
+/** Whether a path fits a route's pattern: `:name` is one segment, `*` is whatever is left. */
+function fits(pattern: readonly string[], path: readonly string[]): boolean {
+  const star = pattern.indexOf('*');
+  if (star < 0 ? path.length !== pattern.length : path.length <= star) return false;
+  return pattern
+    .slice(0, star < 0 ? undefined : star)
+    .every((segment, at) => (segment.startsWith(':') ? path[at] !== '' : segment === path[at]));
 }
 
 /** The documentation and the console load nothing from elsewhere. */
@@ -45,43 +134,11 @@ const CONTENT_SECURITY_POLICY = {
  * Gives answers the headers that browsers heed, but for those of hot routes, which no browser calls. Most answers hold
  * personal data: no cache may keep one.
  */
-export function installBrowserHeaders(fastify: FastifyInstance): void {
+function installBrowserHeaders(fastify: FastifyInstance): void {
   const addHeaders = helmet({ contentSecurityPolicy: CONTENT_SECURITY_POLICY });
   fastify.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config?.edge?.hot) return done();
     reply.header('cache-control', 'no-store');
     addHeaders(request.raw, reply.raw, (error) => done(error as Error | undefined));
-  });
-}
-
-/** Milliseconds that requests under way get to end by themselves when the service stops. */
-const GRACE_MS = 5_000;
-
-/** Milliseconds between two closings of connections that became idle meanwhile. */
-const IDLE_CHECK_MS = 50;
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Aborted when the service begins to stop: a request that waits is answered with what there is. */
-    closing: AbortSignal;
-  }
-}
-
-/** Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. */
-export function installClosing(fastify: FastifyInstance): void {
-  const closing = new AbortController();
-  // Every request that waits listens to it.
-  setMaxListeners(0, closing.signal);
-  fastify.decorate('closing', closing.signal);
-  fastify.addHook('preClose', (done) => {
-    closing.abort();
-    const closingIdle = setInterval(() => fastify.server.closeIdleConnections(), IDLE_CHECK_MS);
-    const cutting = setTimeout(() => fastify.server.closeAllConnections(), GRACE_MS);
-    fastify.server.once('close', () => {
-      clearInterval(closingIdle);
-      clearTimeout(cutting);
-    });
-    for (const timer of [closingIdle, cutting]) timer.unref();
-    done();
   });
 }

@@ -1,4 +1,4 @@
-import { type CustomDecorator, SetMetadata } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 
 /** How a part of the service is: `degraded` works with restrictions, `down` does not work. */
 export interface Health {
@@ -9,21 +9,12 @@ export interface Health {
   facts?: Record<string, string | number | boolean | null>;
 }
 
-/** Where an indicator stands in `/health/ready`. */
-export interface IndicatorPlace {
-  name: string;
-  /** True when the service must not be sent requests while this is down; otherwise `down` only degrades it. */
-  vital: boolean;
-}
-
-/** Metadata key of methods that report the health of their module. */
-export const HEALTH_INDICATOR = Symbol('notebridge:health-indicator');
-
 /**
- * Marks a method of a provider, `() => Health | Promise<Health>`, that `/health/ready` asks. Whoever throws or takes
- * longer than two seconds is taken for `down`.
+ * Marks a method of a provider, `() => Health | Promise<Health>`, that `/health/ready` asks by this name. The service must
+ * not be sent requests while a vital one is `down`; any other only degrades it. Whoever throws or takes longer than two
+ * seconds is taken for `down`.
  */
-export function HealthIndicator(name: string, options: { vital?: boolean } = {}): CustomDecorator<symbol> {
-  const place: IndicatorPlace = { name, vital: options.vital ?? false };
-  return SetMetadata(HEALTH_INDICATOR, place);
-}
+export const HealthIndicator = Reflector.createDecorator<
+  string | { name: string; vital: true },
+  { name: string; vital: boolean }
+>({ transform: (place) => (typeof place === 'string' ? { name: place, vital: false } : place) });

@@ -43,17 +43,15 @@ export function pairHandlers(
   expected: readonly EventType[] = EVENT_TYPES,
 ): Map<EventType, EventHandler> {
   const all = [...declared];
-  const paired = new Map<EventType, EventHandler>();
   const faults: string[] = [];
-  for (const type of expected) {
-    const handlers = all.filter(([types]) => types.includes(type)).map(([, handler]) => handler);
-    const [handler] = handlers;
+  const paired = expected.flatMap((type) => {
+    const handlers = all.flatMap(([types, handler]) => (types.includes(type) ? [handler] : []));
     const names = handlers.map((each) => each.constructor.name).join(', ');
-    if (!handler) faults.push(`${type} has no handler`);
-    else if (handlers.length > 1) faults.push(`${type} has several handlers (${names})`);
-    else paired.set(type, handler);
-  }
-  if (faults.length === 0) return paired;
+    if (handlers.length === 0) faults.push(`${type} has no handler`);
+    if (handlers.length > 1) faults.push(`${type} has several handlers (${names})`);
+    return handlers.map((handler) => [type, handler] as const);
+  });
+  if (faults.length === 0) return new Map(paired);
   throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
 }
 

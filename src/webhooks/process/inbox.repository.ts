@@ -54,7 +54,9 @@ const TAKE = `
   WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
   ORDER BY place`;
 
-const RECORD = `UPDATE webhook_deliveries AS d
+const RECORD = `
+  WITH released AS (DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[]))
+  UPDATE webhook_deliveries AS d
   SET state = o.state::delivery_state, event_type = o.event_type, reason = o.reason, attempts = o.attempts,
       due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
       processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
@@ -100,15 +102,11 @@ export class InboxRepository {
   /** Records outcomes and releases the claims. @param tx without one the writes stand by themselves */
   async recordOutcomes(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
     if (outcomes.length === 0) return;
-    const sql = tx ?? this.database.pool;
-    const ids = outcomes.map((outcome) => outcome.id);
-    const release = 'DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[])';
-    await sql.query({ name: 'release-deliveries', text: release, values: [ids] });
-    await sql.query({
+    await (tx ?? this.database.pool).query({
       name: 'record-outcomes',
       text: RECORD,
       values: [
-        ids,
+        outcomes.map((outcome) => outcome.id),
         outcomes.map((outcome) => outcome.state),
         outcomes.map((outcome) => outcome.eventType),
         outcomes.map((outcome) => outcome.reason),

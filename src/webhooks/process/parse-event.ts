@@ -1,3 +1,4 @@
+import { readPointer } from '../../platform/contract/json-pointer.js';
 import { EVENT_TYPES, type EventType, isPlatformId, USER_ROLES } from '../../platform/contract/wire-types.js';
 
 /** An event whose subject is known; every other field that the spec states fits or is absent. */
@@ -14,29 +15,29 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
 const ROLES: ReadonlySet<unknown> = new Set(USER_ROLES);
 
-type Field = readonly [pointer: string, isValid: (value: unknown) => boolean];
-
-/** JSON Pointers to the fields of an event (spec, Events), of one or two steps. */
+/** Fields of an event (spec, Events), each with its check. */
 interface Fields {
+  readonly at: '' | '/payload';
   /** Without these the event says not what happened, or to what; the first is the subject. */
-  readonly required?: readonly Field[];
+  readonly required: Readonly<Record<string, (value: unknown) => boolean>>;
   /** One of these that can't be read counts as absent: the event is not lost for it. */
-  readonly optional?: readonly Field[];
+  readonly optional?: Fields['required'];
 }
 
 const SESSION: Fields = {
-  required: [['/sessionId', isPlatformId]],
-  optional: [
-    ['/providerUserId', isPlatformId],
-    ['/partnerAppointmentId', isPlatformId],
-    ['/aiNotesEnabled', (value) => typeof value === 'boolean'],
-  ],
+  at: '',
+  required: { sessionId: isPlatformId },
+  optional: {
+    providerUserId: isPlatformId,
+    partnerAppointmentId: isPlatformId,
+    aiNotesEnabled: (value) => typeof value === 'boolean',
+  },
 };
-const JOB: Fields = { required: [['/payload/jobId', isPlatformId]] };
+const JOB: Fields = { at: '/payload', required: { jobId: isPlatformId } };
 const FIELDS: Record<EventType, Fields> = {
-  PROCESSING_SESSION_FINISHED: { required: [['/payload/processingId', isPlatformId]] },
+  PROCESSING_SESSION_FINISHED: { at: '/payload', required: { processingId: isPlatformId } },
   // The spec does not show its payload: whatever it holds is understood.
-  PROCESSING_SESSION_NOTES_FINISHED: {},
+  PROCESSING_SESSION_NOTES_FINISHED: { at: '', required: {} },
   COMPLIANCE_JOB_COMPLETED: JOB,
   COMPLIANCE_JOB_FAILED: JOB,
   SMART_EDIT_JOB_COMPLETED: JOB,
@@ -47,12 +48,10 @@ const FIELDS: Record<EventType, Fields> = {
   SESSION_PROCESSING_COMPLETED: SESSION,
   SESSION_PROCESSING_FAILED: SESSION,
   USER_CREATED: {
+    at: '/payload',
     // The role alone says who was created.
-    required: [
-      ['/payload/userId', isPlatformId],
-      ['/payload/role', (value) => ROLES.has(value)],
-    ],
-    optional: [['/payload/externalUserId', isPlatformId]],
+    required: { userId: isPlatformId, role: (value) => ROLES.has(value) },
+    optional: { externalUserId: isPlatformId },
   },
 };
 
@@ -71,16 +70,18 @@ export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: st
   if (!isEventType(eventType)) {
     return { eventType: IDENTIFIER.test(eventType) ? eventType : null, reason: 'unknown-event-type' };
   }
-  const { required = [], optional = [] } = FIELDS[eventType];
-  const fault = required.find(([pointer, isValid]) => !isValid(valueAt(body, pointer)));
-  if (fault) return { eventType, reason: `bad-field ${fault[0]}` };
-  for (const [pointer, isValid] of optional) {
-    const value = valueAt(body, pointer);
-    const { holder, name } = locate(body, pointer);
-    if (value !== null && !isValid(value) && holder) Reflect.deleteProperty(holder, name);
+  const { at, required, optional = {} } = FIELDS[eventType];
+  const holder = readPointer(body, at);
+  const fields = isObject(holder) ? holder : {};
+  const own = (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
+  const fault = Object.entries(required).find(([name, isValid]) => !isValid(own(name)));
+  if (fault) return { eventType, reason: `bad-field ${at}/${fault[0]}` };
+  for (const [name, isValid] of Object.entries(optional)) {
+    const value = own(name);
+    if (value !== null && !isValid(value)) Reflect.deleteProperty(fields, name);
   }
-  const [first] = required;
-  return { eventType, subject: first ? String(valueAt(body, first[0])) : '', body };
+  const [subject] = Object.keys(required);
+  return { eventType, subject: subject === undefined ? '' : String(own(subject)), body };
 }
 
 function isEventType(value: string): value is EventType {
@@ -98,16 +99,4 @@ function parseJson(bytes: Uint8Array): unknown {
   } catch {
     return undefined;
   }
-}
-
-function locate(event: Record<string, unknown>, pointer: string) {
-  const [, first = '', second] = pointer.split('/');
-  if (second === undefined) return { holder: event, name: first };
-  const inner = event[first];
-  return { holder: isObject(inner) ? inner : undefined, name: second };
-}
-
-function valueAt(event: Record<string, unknown>, pointer: string): unknown {
-  const { holder, name } = locate(event, pointer);
-  return holder && Object.hasOwn(holder, name) ? holder[name] : undefined;
 }

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
+import { GroupCommit } from './group-commit.js';
+
+type GroupCommitLimits = ConstructorParameters<typeof GroupCommit>[0];
 
 const SEED = Number(process.env.SEED);
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The bounds of a group commit. */
-export interface GroupCommitLimits {
+interface GroupCommitLimits {
   /** Commits under way at once. */
   inFlight: number;
   /** Of one commit. A single row may have more bytes. */

@@ -1,4 +1,6 @@
-import { NOTIFY_EVERY_MS, ThrottledNotifier } from './receiver.js';
+import { ThrottledNotifier } from './receiver.js';
+
+const NOTIFY_EVERY_MS = 250;
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());

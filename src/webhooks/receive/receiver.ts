@@ -11,7 +11,7 @@ import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { Vault } from '../../vault/vault.js';
-import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
+import { GroupCommit } from './group-commit.js';
 import { bodyPlace, COMMITS_IN_FLIGHT, InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 import { Rejections } from './rejections.js';
 import { headerFault, type RefusalCause, verifyDelivery } from './verify-delivery.js';
@@ -20,7 +20,7 @@ import { headerFault, type RefusalCause, verifyDelivery } from './verify-deliver
 const BYTES = 'application/octet-stream';
 
 /** The platform gives up after five seconds; 503 must leave within two. */
-const LIMITS: GroupCommitLimits = {
+const LIMITS = {
   inFlight: COMMITS_IN_FLIGHT,
   batch: { rows: 500, bytes: 8 * 1024 ** 2 },
   waiting: { rows: 10_000, bytes: 64 * 1024 ** 2 },
@@ -98,7 +98,7 @@ export class Receiver implements OnModuleInit, OnModuleDestroy {
     });
   }
 
-  @HealthIndicator('inbox', { vital: true })
+  @HealthIndicator({ name: 'inbox', vital: true })
   async health(): Promise<Health> {
     const facts = { waiting: this.commits.load.waiting };
     try {
@@ -139,7 +139,7 @@ export class Receiver implements OnModuleInit, OnModuleDestroy {
 }
 
 /** Milliseconds between two notifications at most: under load one activates a worker for many commits. */
-export const NOTIFY_EVERY_MS = 250;
+const NOTIFY_EVERY_MS = 250;
 
 /** Notifies at once after a pause, and otherwise once at the end of the interval, however often it is called. */
 export class ThrottledNotifier {

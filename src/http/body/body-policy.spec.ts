@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { Problem } from '../problem/problem.js';
-import { ArrivingBodies } from './arriving-bodies.js';
+import { ArrivingBodies } from './body-policy.js';
 
 const LIMITS = { BODY_TIMEOUT_SECONDS: 3_600, ARRIVING_BODIES_LIMIT: 100 };
 
