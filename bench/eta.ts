@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import type { RangeMs } from '../simulator/settings.js';
-import { COUNT_EVERY_MS } from '../src/imports/model/import-eta.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
+import { COUNT_EVERY_MS } from '../src/imports/run/import-runner.service.js';
 import { type BenchRow, median } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { type ServiceProcess, startService } from './service-process.js';

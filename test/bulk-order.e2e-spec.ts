@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
+import { IMPORT_LOCK } from '../src/imports/model/imports.repository.js';
 import {
   clientLine,
   clientsCsv,

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
-import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
+import { IMPORT_LOCK } from '../src/imports/model/imports.repository.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
 import {
   clientLine,

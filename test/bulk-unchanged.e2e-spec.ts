@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { IMPORT_LOCK } from '../src/imports/model/import-sql.js';
+import { IMPORT_LOCK } from '../src/imports/model/imports.repository.js';
 import {
   clientLine,
   clientsCsv,

@@ -1,12 +1,16 @@
-import { Random } from '../src/config/random.js';
-import type { Database } from '../src/database/database.js';
-import type { RowOutcome } from '../src/imports/model/import-types.js';
-import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
-import { StagingRepository } from '../src/imports/upload/staging.repository.js';
-import { ProfileSeal } from '../src/people/model/profile.js';
-import { Vault } from '../src/vault/vault.js';
+import fc from 'fast-check';
+import type { RowOutcome } from '../src/imports/model/import.js';
+import { type ReadRow, rawRow } from '../src/imports/parse/row/import-row.js';
+import { isImportableId } from '../src/imports/parse/row/validate-person.js';
 import { NEW_IMPORT } from './support/bulk.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { importRepositories } from './support/import-repositories.js';
+
+const SEED = Number(process.env.SEED);
+
+const rejectedRow = (line: number, raw: string): ReadRow => ({
+  ...({ type: 'row', ok: false, span: 1, code: 'bad-json', hint: 'x' } as const),
+  ...{ line, raw },
+});
 
 /** A row, and whether its cells are kept while the import may be retried, and when it may not. */
 type Case = [
@@ -35,28 +39,20 @@ const CASES: Case[] = [
   ['provider', 'skipped', 'create-or-link', 'changed-since-plan', false, false],
 ];
 
+let parts: Awaited<ReturnType<typeof importRepositories>>;
+
+beforeAll(async () => {
+  parts = await importRepositories();
+});
+afterAll(() => parts.close());
+
+const newImport = async () => (await parts.database.pool.query<{ id: string }>(NEW_IMPORT)).rows[0]?.id ?? '';
+
 describe('of what rows were read as, their import keeps what the file of rejected rows may show yet', () => {
-  let home: TestDatabase;
-  let database: Database;
-  let rawRows: RawRowsRepository;
-  let staging: StagingRepository;
-
-  beforeAll(async () => {
-    home = await freshDatabase();
-    database = openDatabase(home);
-    const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
-    rawRows = new RawRowsRepository(database, vault);
-    staging = new StagingRepository(new ProfileSeal(vault), vault, rawRows);
-  });
-
-  afterAll(async () => {
-    await database.onApplicationShutdown();
-    await home.drop();
-  });
-
   /** Stores rows in blocks of so many. @returns the numbers of those whose cells are there afterwards */
   async function kept(cases: readonly Case[], block: number, mayBeRetried: boolean): Promise<number[]> {
-    const { id } = (await database.pool.query<{ id: string }>(NEW_IMPORT)).rows[0] ?? { id: '' };
+    const { staging, database } = parts;
+    const id = await newImport();
     const rowNos = cases.map((_, at) => at + 1);
     await database.transaction(async (tx) => {
       await tx.query(
@@ -74,14 +70,14 @@ describe('of what rows were read as, their import keeps what the file of rejecte
       );
       for (let first = 0; first < rowNos.length; first += block) {
         const some = rowNos.slice(first, first + block);
-        const sealed = rawRows.seal(id, new Map(some.map((rowNo) => [rowNo, { raw: `row ${rowNo}` }])));
-        await staging.storeUnchanged(tx, id, [], sealed);
+        const rows = some.map((rowNo) => staging.staged(rowNo, 1, rejectedRow(rowNo, `row ${rowNo}`), null, []));
+        await staging.storeRows(tx, id, [], staging.sealBlock(id, rows));
       }
-      await rawRows.discard(tx, id, { mayBeRetried });
+      await staging.discardRaw(tx, id, { mayBeRetried });
     });
     const found = await Promise.all(
       rowNos.map(async (rowNo) =>
-        (await rawRows.blockOf(id, rowNo))?.get(rowNo)?.raw === `row ${rowNo}` ? [rowNo] : [],
+        (await staging.blockOf(id, rowNo))?.get(rowNo)?.raw === `row ${rowNo}` ? [rowNo] : [],
       ),
     );
     return found.flat();
@@ -93,4 +89,68 @@ describe('of what rows were read as, their import keeps what the file of rejecte
     expect(await kept(CASES, block, true)).toEqual(expected((one) => one[4]));
     expect(await kept(CASES, block, false)).toEqual(expected((one) => one[5]));
   });
+});
+
+test(`rows are stored as they were read, whatever stands in them (SEED=${SEED})`, async () => {
+  const { staging, seal, database } = parts;
+  const unit = fc.oneof(
+    fc.constantFrom(
+      '\\',
+      '"',
+      "'",
+      '{',
+      '}',
+      ',',
+      ' ',
+      'NULL',
+      '\0',
+      '\n',
+      '\\N',
+      '\ud800',
+      '\udc00',
+      '\u{1f600}',
+      'é',
+    ),
+    fc.string({ unit: 'binary', maxLength: 3 }),
+  );
+  const text = fc.oneof(
+    fc.array(unit, { maxLength: 8 }).map((units) => units.join('')),
+    fc.constant('\\"'.repeat(30_000)),
+  );
+  const id = text.map((any) => `x${any}x`).filter(isImportableId);
+  const name = text.map((any) => any.replace(/\p{Cs}/gu, '?'));
+  const person = fc.record({
+    externalId: id,
+    firstName: name,
+    lastName: name,
+    providers: fc.array(id, { maxLength: 3 }),
+  });
+  const row = fc.record({ raw: text.map(rawRow), person: fc.option(person) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
+      const importId = await newImport();
+      const staged = rows.map(({ raw, person: one }, at) => {
+        const read: ReadRow = one
+          ? { ...({ type: 'row', ok: true, span: 1 } as const), line: at + 1, raw, person: { kind: 'client', ...one } }
+          : rejectedRow(at + 1, raw);
+        return staging.staged(at + 1, 1, read, null, one?.providers ?? []);
+      });
+      const block = staging.sealBlock(importId, staged);
+      await database.transaction((tx) => staging.storeRows(tx, importId, staged, block));
+      const stored = await database.pool.query(
+        'SELECT external_id, providers, profile FROM import_rows WHERE import_id = $1 ORDER BY row_no',
+        [importId],
+      );
+      for (const [at, { raw, person: one }] of rows.entries()) {
+        const { external_id, providers, profile } = stored.rows[at];
+        expect([external_id, providers]).toEqual(one ? [one.externalId, one.providers] : [null, []]);
+        if (one) {
+          const opened = seal.open({ kind: 'client', externalId: one.externalId }, profile);
+          expect(opened).toEqual({ email: null, firstName: one.firstName, lastName: one.lastName });
+        }
+        expect((await staging.blockOf(importId, at + 1))?.get(at + 1)?.raw).toBe(raw);
+      }
+    }),
+    { seed: SEED, numRuns: 100 },
+  );
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
-import { Feed } from '../src/feed/feed.js';
-import { ImportsRepository } from '../src/imports/model/imports.repository.js';
+import type { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { importIs, rowsOf } from './support/bulk.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/databases.js';
+import { importRepositories } from './support/import-repositories.js';
 import { ADMIN_KEY, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
@@ -11,22 +11,20 @@ const newMirror = useMirrors();
 const FAULT = { code: 'interrupted', detail: 'The upload broke off.' };
 
 describe('an import fails once, and only while it is where the fault found it', () => {
-  let home: TestDatabase;
+  let parts: Awaited<ReturnType<typeof importRepositories>>;
   let database: Database;
   let imports: ImportsRepository;
 
   beforeAll(async () => {
-    home = await freshDatabase();
-    database = openDatabase(home);
-    imports = new ImportsRepository(database, new Feed(database));
+    parts = await importRepositories();
+    ({ database, imports } = parts);
   });
 
   afterAll(async () => {
-    await database.onApplicationShutdown();
-    await home.drop();
+    await parts.close();
   });
 
-  async function failed(fail: 'failReading' | 'failPlan', state: string, staged: boolean, applyWanted: boolean) {
+  async function failed(fail: 'reading' | 'plan', state: string, staged: boolean, applyWanted: boolean) {
     const id = randomUUID();
     await database.pool.query(
       `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
@@ -34,22 +32,22 @@ describe('an import fails once, and only while it is where the fault found it', 
       [id, state, staged, applyWanted],
     );
     for (let time = 0; time < 2; time++)
-      await database.transaction(async (tx) => void (await imports[fail](tx, id, FAULT)));
+      await database.transaction(async (tx) => void (await imports.fail(tx, id, fail, FAULT)));
     const after = await imports.find(id);
     const told = await database.pool.query('SELECT 1 FROM feed_events WHERE subject = $1', [`imports/${id}`]);
     return [after?.state, after?.errorCode, told.rowCount];
   }
 
   test.each([
-    ['failReading', 'staging', false, false, 'failed'],
-    ['failReading', 'staging', true, false, 'staging'],
-    ['failReading', 'running', true, false, 'running'],
-    ['failPlan', 'staging', true, false, 'failed'],
-    ['failPlan', 'planned', true, true, 'failed'],
-    ['failPlan', 'planned', true, false, 'planned'],
-    ['failPlan', 'running', true, false, 'running'],
+    ['reading', 'staging', false, false, 'failed'],
+    ['reading', 'staging', true, false, 'staging'],
+    ['reading', 'running', true, false, 'running'],
+    ['plan', 'staging', true, false, 'failed'],
+    ['plan', 'planned', true, true, 'failed'],
+    ['plan', 'planned', true, false, 'planned'],
+    ['plan', 'running', true, false, 'running'],
   ] as const)(
-    '%s of one that is %s (read %s, to be applied %s) leaves it %s',
+    'failed %s of one that is %s (read %s, to be applied %s) leaves it %s',
     async (fail, state, staged, wanted, is) => {
       const outcome = is === 'failed' ? ['failed', FAULT.code, 1] : [is, null, 0];
       expect(await failed(fail, state, staged, wanted)).toEqual(outcome);

@@ -3,18 +3,14 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { Clock } from '../src/config/clock.js';
 import { Random } from '../src/config/random.js';
-import type { Database } from '../src/database/database.js';
 import { knownPersonKeys } from '../src/imports/parse/fhir/reference-key.js';
 import { NOW } from '../src/imports/parse/read-all.spec-support.js';
 import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolve-providers.spec-support.js';
 import type { LinkReference, ResourceReference } from '../src/imports/parse/row/import-row.js';
 import { HASHES_AT_ONCE, ReferencesRepository } from '../src/imports/plan/references.repository.js';
-import { RawRowsRepository } from '../src/imports/upload/raw-rows.repository.js';
-import { StagingRepository } from '../src/imports/upload/staging.repository.js';
-import { ProfileSeal } from '../src/people/model/profile.js';
 import { Vault } from '../src/vault/vault.js';
 import { NEW_IMPORT } from './support/bulk.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { importRepositories, testVault } from './support/import-repositories.js';
 
 const SEED = Number(process.env.SEED);
 const RUNS = 100;
@@ -89,27 +85,22 @@ class Stopped extends Clock {
   }
 }
 
-let fresh: TestDatabase;
-let database: Database;
+let parts: Awaited<ReturnType<typeof importRepositories>>;
 let tx: pg.PoolClient;
 
 beforeAll(async () => {
-  fresh = await freshDatabase();
-  database = openDatabase(fresh);
-  tx = await database.pool.connect();
+  parts = await importRepositories();
+  tx = await parts.database.pool.connect();
 });
 
 afterAll(async () => {
   tx.release();
-  await database.onApplicationShutdown();
-  await fresh.drop();
+  await parts.close();
 });
 
 test(`the providers of clients are in SQL what the rule says they are (SEED=${SEED})`, async () => {
-  const vault = new Vault([{ id: 'k', key: Buffer.alloc(32, 1) }], Buffer.alloc(32, 2), new Random());
   const clock = new Stopped();
-  const staging = new StagingRepository(new ProfileSeal(vault), vault, new RawRowsRepository(database, vault));
-  const references = new ReferencesRepository(vault, clock);
+  const references = new ReferencesRepository(testVault(), clock);
   const seen = { lists: 0 };
 
   await fc.assert(
@@ -146,11 +137,7 @@ test(`the providers of clients are in SQL what the rule says they are (SEED=${SE
             [client, before[at]],
           );
         }
-        await staging.storeReferences(
-          tx,
-          id,
-          told.map((fact, at) => ({ ...fact, referenceNo: at + 1 })),
-        );
+        await parts.staging.storeReferences(tx, id, told);
         await references.resolve(tx, { id, idSystems: [], mode, encounterSince });
         const { rows } = await tx.query<{ external_id: string; providers: string[] }>(
           'SELECT external_id, providers FROM import_rows WHERE import_id = $1 ORDER BY row_no',

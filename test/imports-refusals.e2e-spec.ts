@@ -42,8 +42,8 @@ async function run(): Promise<void> {
 
 test('the rejected rows of an import are no snapshot: who was right does not stand in them', async () => {
   const [header, row] = [
-    'externalId,email,firstName,lastName,line,code,hint',
-    'p-1,p-1@example.org,Pia,One,2,bad-email,x',
+    'externalId,email,firstName,lastName,line,code,hint,check',
+    'p-1,p-1@example.org,Pia,One,2,bad-email,x,abcdefghijkl',
   ];
   const file = { name: 'providers.csv', type: 'text/csv', content: `${header}\n${row}\n` };
   const sent = app.stage({ kind: 'providers', mode: 'snapshot' }, [file]);

@@ -1,24 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
-import { Feed } from '../src/feed/feed.js';
-import { ImportsRepository } from '../src/imports/model/imports.repository.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import type { ImportsRepository } from '../src/imports/model/imports.repository.js';
+import { importRepositories } from './support/import-repositories.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {
-  let home: TestDatabase;
+  let parts: Awaited<ReturnType<typeof importRepositories>>;
   let database: Database;
   let imports: ImportsRepository;
 
   beforeEach(async () => {
-    home = await freshDatabase();
-    database = openDatabase(home);
-    imports = new ImportsRepository(database, new Feed(database));
+    parts = await importRepositories();
+    ({ database, imports } = parts);
   });
 
   afterEach(async () => {
-    await database.onApplicationShutdown();
-    await home.drop();
+    await parts.close();
   });
 
   async function planned(): Promise<string> {

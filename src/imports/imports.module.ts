@@ -1,13 +1,10 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
-import { ImportFiles } from './model/import-files.js';
 import { ImportsRepository } from './model/imports.repository.js';
-import { GuardsRepository } from './plan/guards.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
 import { ReferencesRepository } from './plan/references.repository.js';
 import { SnapshotDeletesRepository } from './plan/snapshot-deletes.repository.js';
-import { ImportProgress } from './report/import-progress.js';
 import { ImportRowsService } from './report/import-rows.service.js';
 import { ImportsController } from './report/imports.controller.js';
 import { ImportsService } from './report/imports.service.js';
@@ -15,10 +12,8 @@ import { ApplyRepository } from './run/apply.repository.js';
 import { ImportRunner } from './run/import-runner.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
 import { OutcomesRepository } from './run/outcomes.repository.js';
-import { RetryRepository } from './run/retry.repository.js';
 import { RollBackRepository } from './run/roll-back.repository.js';
 import { ImportUploads } from './upload/import-uploads.service.js';
-import { RawRowsRepository } from './upload/raw-rows.repository.js';
 import { StagingRepository } from './upload/staging.repository.js';
 import { UploadConnectionPool } from './upload/upload-connections.js';
 
@@ -30,21 +25,16 @@ import { UploadConnectionPool } from './upload/upload-connections.js';
     ImportsService,
     ImportUploads,
     ImportRowsService,
-    ImportProgress,
     ImportRunner,
-    ImportFiles,
     ImportsRepository,
     UploadConnectionPool,
     StagingRepository,
-    RawRowsRepository,
     PlanRepository,
     ReferencesRepository,
     SnapshotDeletesRepository,
-    GuardsRepository,
     ApplyRepository,
     OutcomesRepository,
     RollBackRepository,
-    RetryRepository,
   ],
   exports: [ImportRunner],
 })

@@ -6,7 +6,7 @@ import type { Principal } from '../../src/access/identity/scopes.js';
 import { AppModule } from '../../src/app.module.js';
 import { validateEnv } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
-import type { ImportRequest } from '../../src/imports/model/import-types.js';
+import type { ImportRequest } from '../../src/imports/model/import.js';
 import { ImportsService } from '../../src/imports/report/imports.service.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';

@@ -1,5 +1,5 @@
+import type { PlannedOutcome } from '../../imports/model/import.js';
 import type { Guard, GuardName } from '../../imports/model/import-guards.js';
-import type { PlannedOutcome } from '../../imports/model/import-types.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
 import { counted, duration } from '../output/print.js';
 

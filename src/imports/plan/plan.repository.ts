@@ -1,14 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Env } from '../../config/env.js';
+import type { PersonKind } from '../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
-import { added, namesOneOf } from '../model/import-sql.js';
-import type { ImportRecord } from '../model/import-types.js';
-import { ImportsRepository } from '../model/imports.repository.js';
+import { type Guard, guardsOf, parseThreshold } from '../model/import-guards.js';
+import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
-import { RawRowsRepository } from '../upload/raw-rows.repository.js';
 import { StagingRepository } from '../upload/staging.repository.js';
-import { ReferencesRepository } from './references.repository.js';
+import { added, ReferencesRepository } from './references.repository.js';
 import { SnapshotDeletesRepository } from './snapshot-deletes.repository.js';
+
+/**
+ * Whether a row `r` names one of a set of providers, a parameter such as `$2`: as a part of the statement the planner
+ * would join it anew for each row, and take minutes for 100,000 clients.
+ */
+export const namesOneOf = (parameter: string): string =>
+  `EXISTS (SELECT 1 FROM unnest(r.providers) AS one(provider) WHERE one.provider = ANY (${parameter}::text[]))`;
 
 /** The plan, and the rules that need all rows of an import: set-based SQL. */
 @Injectable()
@@ -18,7 +25,7 @@ export class PlanRepository {
     private readonly references: ReferencesRepository,
     private readonly deletes: SnapshotDeletesRepository,
     private readonly staging: StagingRepository,
-    private readonly rawRows: RawRowsRepository,
+    private readonly env: Env,
   ) {}
 
   /** Plans the pending rows of an import that was read to its end; no person is changed yet. */
@@ -41,13 +48,56 @@ export class PlanRepository {
     if (record.mode === 'snapshot') await this.deletes.skipReferenced(tx, record.id);
     await this.markTakenEmails(tx, record.id);
     await this.markClientsOfStuckProviders(tx, record.id);
-    await this.rawRows.discard(tx, record.id, { mayBeRetried: true });
+    await this.staging.discardRaw(tx, record.id, { mayBeRetried: true });
   }
 
   /** Discards what only the plan of an import that can't be planned would need; its rejected rows can be shown still. */
   async discard(tx: PoolClient, importId: string): Promise<void> {
     await this.references.discard(tx, importId);
-    await this.rawRows.discard(tx, importId, { mayBeRetried: false });
+    await this.staging.discardRaw(tx, importId, { mayBeRetried: false });
+  }
+
+  /** Counts the deletes, removals and creates of planned rows, by kind. @param rowNos null: all rows of the import */
+  async evaluateThresholds(
+    tx: PoolClient,
+    importId: string,
+    rowNos: readonly number[] | null = null,
+  ): Promise<Guard[]> {
+    type Counts = Record<'deletes' | 'creates' | 'removals' | 'people' | 'nameless', number> & { kind: PersonKind };
+    const { rows } = await tx.query<Counts>(
+      `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind)
+       SELECT k.kind, count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
+         count(*) FILTER (WHERE r.planned IN ('create-or-link', 'needs-review') AND r.person_id IS NULL)::int AS creates,
+         count(*) FILTER (WHERE r.planned IN ('provider-change', 'needs-review') AND EXISTS (
+           SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+           WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS removals,
+         coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people,
+         (SELECT count(*)::int FROM import_rows n
+           WHERE n.import_id = $1 AND n.outcome = 'rejected' AND n.external_id IS NULL) AS nameless
+       FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind)
+       LEFT JOIN import_rows r ON r.import_id = $1 AND r.kind = k.kind AND r.outcome = 'pending'
+         AND ($2::int[] IS NULL OR r.row_no = ANY ($2))
+       GROUP BY k.kind`,
+      [importId, rowNos],
+    );
+    const counted = (what: 'deletes' | 'creates' | 'removals') =>
+      rows.map((row) => ({ count: row[what], of: row.people }));
+    const { IMPORT_MAX_DELETES, IMPORT_MAX_PROVIDER_REMOVALS, IMPORT_MAX_CREATES } = this.env;
+    return guardsOf(
+      {
+        byGuard: {
+          deletes: counted('deletes'),
+          providerRemovals: counted('removals').filter((_, at) => rows[at]?.kind === 'client'),
+          creates: counted('creates'),
+        },
+        nameless: rows[0]?.nameless ?? 0,
+      },
+      {
+        deletes: parseThreshold(IMPORT_MAX_DELETES),
+        providerRemovals: parseThreshold(IMPORT_MAX_PROVIDER_REMOVALS),
+        creates: parseThreshold(IMPORT_MAX_CREATES),
+      },
+    );
   }
 
   /** Other imports passed this one while it could not be planned: changes since it was read stand. */
@@ -74,6 +124,21 @@ export class PlanRepository {
     );
   }
 
+  /** Rejects pending clients `r` for their providers. @param values of the condition, from $4 on */
+  private async rejectClients(
+    tx: PoolClient,
+    importId: string,
+    { code, hint }: ReturnType<typeof rejection>,
+    condition: string,
+    ...values: unknown[]
+  ): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'rejected', code = $2, field = 'providers', hint = $3
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND ${condition}`,
+      [importId, code, hint, ...values],
+    );
+  }
+
   /** An upsert leaves the providers of a client alone of whom the file does not speak; what it adds is on the row. */
   private async keepLists(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
@@ -91,16 +156,13 @@ export class PlanRepository {
     );
   }
 
-  private async giveDefaultProvider(tx: PoolClient, record: ImportRecord): Promise<void> {
-    const open = `import_id = $1 AND kind = 'client' AND outcome = 'pending' AND coalesce(providers, '{}') = '{}'`;
-    if (record.defaultProvider) {
-      await tx.query(`UPDATE import_rows SET providers = ARRAY[$2] WHERE ${open}`, [record.id, record.defaultProvider]);
-      return;
-    }
-    const { code, hint } = rejection('no-provider');
+  private async giveDefaultProvider(tx: PoolClient, { id, defaultProvider }: ImportRecord): Promise<void> {
+    const namesNobody = `coalesce(providers, '{}') = '{}'`;
+    if (!defaultProvider) return this.rejectClients(tx, id, rejection('no-provider'), namesNobody);
     await tx.query(
-      `UPDATE import_rows SET outcome = 'rejected', code = $2, field = 'providers', hint = $3 WHERE ${open}`,
-      [record.id, code, hint],
+      `UPDATE import_rows SET providers = ARRAY[$2]
+       WHERE import_id = $1 AND kind = 'client' AND outcome = 'pending' AND ${namesNobody}`,
+      [id, defaultProvider],
     );
   }
 
@@ -113,13 +175,9 @@ export class PlanRepository {
        WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = 'provider' AND p.external_id = named.external_id AND p.wanted)`,
       [importId],
     );
-    if (rows.length === 0) return;
-    const { code, hint } = rejection('unknown-provider');
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'rejected', code = $3, field = 'providers', hint = $4
-       WHERE r.import_id = $1 AND r.kind = 'client' AND r.outcome = 'pending' AND ${namesOneOf('$2')}`,
-      [importId, rows.map(({ externalId }) => externalId), code, hint],
-    );
+    const unknown = rows.map(({ externalId }) => externalId);
+    if (rows.length > 0)
+      await this.rejectClients(tx, importId, rejection('unknown-provider'), namesOneOf('$4'), unknown);
   }
 
   /**

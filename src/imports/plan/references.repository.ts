@@ -4,8 +4,7 @@ import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
 import { Vault } from '../../vault/vault.js';
-import { added } from '../model/import-sql.js';
-import type { ImportRecord } from '../model/import-types.js';
+import type { ImportRecord } from '../model/imports.repository.js';
 import { knownPersonKeys } from '../parse/fhir/reference-key.js';
 import type { ReferenceForm } from '../parse/row/import-row.js';
 import { rejection } from '../parse/row/rejection.js';
@@ -38,6 +37,11 @@ const KEYS = `given AS MATERIALIZED (SELECT * FROM import_references WHERE impor
     UNION SELECT r.key, a.target FROM valid r JOIN valid a ON a.type = 'alias' AND a.key = r.target WHERE r.type = 'role'),
   providers AS (
     SELECT key, min(target) AS target FROM provider_targets GROUP BY key HAVING count(DISTINCT target) = 1)`;
+
+/** A list of external ids, which may be null, with those of another behind it that it does not hold. */
+export const added = (before: string, more: string): string =>
+  `coalesce(${before}, '{}') || ARRAY(SELECT one FROM unnest(${more}) WITH ORDINALITY AS listed(one, place)
+     WHERE one <> ALL (coalesce(${before}, '{}')) ORDER BY place)`;
 
 type Resolvable = Pick<ImportRecord, 'id' | 'idSystems' | 'mode' | 'encounterSince'>;
 

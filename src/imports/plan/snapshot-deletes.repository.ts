@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { RawRowsRepository } from '../upload/raw-rows.repository.js';
-import { idsInLongCells, mentionedIds } from './mentioned-ids.js';
+import { parseRaw } from '../parse/row/import-row.js';
+import { isImportableId } from '../parse/row/validate-person.js';
+import { StagingRepository } from '../upload/staging.repository.js';
 
 /** Rows that leave the desired state of a client as their providers cell says. */
 const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs-review', 'unchanged')`;
@@ -14,13 +15,14 @@ const MAY_BE_LONG = `NOT EXISTS (SELECT 1 FROM import_rows n
 /** Why a provider is not deleted. */
 export const PROVIDER_IN_USE = {
   code: 'provider-in-use',
+  field: 'providers',
   hint: 'Clients still name this provider: give them others, then delete it.',
 };
 
 /** What a snapshot does to people whom it does not name. */
 @Injectable()
 export class SnapshotDeletesRepository {
-  constructor(private readonly rawRows: RawRowsRepository) {}
+  constructor(private readonly staging: StagingRepository) {}
 
   /**
    * Adds a row for each person to delete, behind the last. A snapshot speaks of the kinds that stand in it only; a person
@@ -52,10 +54,10 @@ export class SnapshotDeletesRepository {
          JOIN people c ON c.id = cp.client_id JOIN people q ON q.id = cp.provider_id
          WHERE c.wanted AND NOT EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.kind = 'client'
            AND r.external_id = c.external_id AND (r.planned = 'delete' OR r.planned IN ${NAMING})))
-       UPDATE import_rows SET outcome = 'skipped', code = $2, hint = $3, field = 'providers', calls_min = 0, calls_max = 0
+       UPDATE import_rows SET outcome = 'skipped', code = $2, hint = $3, field = $4, calls_min = 0, calls_max = 0
        WHERE import_id = $1 AND kind = 'provider' AND planned = 'delete' AND outcome = 'pending'
          AND external_id IN (SELECT external_id FROM named)`,
-      [importId, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint],
+      [importId, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint, PROVIDER_IN_USE.field],
     );
   }
 
@@ -69,7 +71,7 @@ export class SnapshotDeletesRepository {
       [`r.outcome = 'rejected'`, mentionedIds],
       [`r.outcome <> 'rejected' AND ${MAY_BE_LONG}`, idsInLongCells],
     ] as const) {
-      for await (const { rowNos, block } of this.rawRows.blocksWith(tx, importId, which)) {
+      for await (const { rowNos, block } of this.staging.blocksWith(tx, importId, which)) {
         const ids = new Set(rowNos.flatMap((rowNo) => [...mentions(block.get(rowNo)?.raw ?? '""')]));
         const { rows } = await tx.query<{ externalId: string }>(
           `SELECT DISTINCT external_id AS "externalId" FROM people
@@ -82,4 +84,36 @@ export class SnapshotDeletesRepository {
     }
     return [...mentioned];
   }
+}
+
+/** What stands between cells in any dialect that is read, between providers, and around texts in JSON. */
+const BETWEEN = /[,;|\t\r\n"]/;
+
+/** Invisible characters, which an id may have been padded with. */
+const INVISIBLE = /\p{Cf}/gu;
+
+/**
+ * Every external id that a row may name, wherever it stands: each cell whole, and each part of it that would be a cell
+ * if the quotes or the delimiters were others. Of a row that can't be read nobody knows which cell is which.
+ *
+ * @param raw see `parse/row/import-row.ts`
+ */
+export function mentionedIds(raw: string): Set<string> {
+  const { cells, text } = parseRaw(raw);
+  return idsIn([...cells, text]);
+}
+
+/** Those that stand in cells of several lines. */
+function idsInLongCells(raw: string): Set<string> {
+  return idsIn(parseRaw(raw).cells.filter((cell) => /[\r\n]/.test(cell)));
+}
+
+function idsIn(texts: readonly string[]): Set<string> {
+  const found = new Set<string>();
+  for (const cell of texts) {
+    for (const part of [cell, ...cell.split(BETWEEN)]) {
+      for (const id of [part.trim(), part.replace(INVISIBLE, '').trim()]) if (isImportableId(id)) found.add(id);
+    }
+  }
+  return found;
 }

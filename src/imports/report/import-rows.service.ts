@@ -2,11 +2,10 @@ import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
-import { type ImportFile, ImportFiles } from '../model/import-files.js';
-import type { RowOutcome } from '../model/import-types.js';
+import type { ImportFile } from '../model/import.js';
 import { CSV_COLUMNS, parseRaw, rawRow } from '../parse/row/import-row.js';
 import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
-import { type RawBlock, RawRowsRepository } from '../upload/raw-rows.repository.js';
+import { StagingRepository } from '../upload/staging.repository.js';
 import type { ImportRowsQuery } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 import { type RejectedLayout, type RejectedLine, rejectedCsv, rejectedLayout } from './rejected-csv.js';
@@ -15,17 +14,7 @@ import { type RejectedLayout, type RejectedLine, rejectedCsv, rejectedLayout } f
 const PAGE = 1_000;
 
 /** A row as it is shown. */
-export interface ImportRowView {
-  file: string;
-  line: number;
-  kind: string | null;
-  externalId: string | null;
-  planned: string | null;
-  outcome: RowOutcome;
-  code: string | null;
-  field: string | null;
-  hint: string | null;
-}
+export type ImportRowView = Omit<ImportRowRecord, 'rowNo' | 'file' | 'providers'> & { file: string };
 
 /** The rows of an import: lists, and the file of rejected ones. */
 @Injectable()
@@ -33,13 +22,12 @@ export class ImportRowsService {
   constructor(
     private readonly imports: ImportsService,
     private readonly outcomes: OutcomesRepository,
-    private readonly files: ImportFiles,
-    private readonly rawRows: RawRowsRepository,
+    private readonly staging: StagingRepository,
   ) {}
 
   /** One page of rows in the order of the files. @throws {Problem} 404 */
   async list(id: string, query: ImportRowsQuery): Promise<Page<ImportRowView>> {
-    const files = this.files.open(await this.imports.find(id));
+    const files = await this.imports.files(id);
     const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
     const rows = await this.outcomes.rows(id, query, query.limit + 1, after);
     return pageOf(
@@ -52,7 +40,7 @@ export class ImportRowsService {
 
   /** The rejected rows with their original columns, line, code and hint, as CSV. @throws {Problem} 404 */
   async rejectedCsv(id: string): Promise<Readable> {
-    const files = this.files.open(await this.imports.find(id));
+    const files = await this.imports.files(id);
     const rejects = await this.outcomes.filesWithRejects(id);
     const layout = rejectedLayout(
       rejects.map(({ file, kinds }) => ({ file, kinds, columns: files[file - 1]?.columns ?? CSV_COLUMNS })),
@@ -62,11 +50,11 @@ export class ImportRowsService {
 
   private async *rejected(id: string, layout: RejectedLayout): AsyncGenerator<RejectedLine> {
     let after = 0;
-    let block: RawBlock | undefined;
+    let block: Awaited<ReturnType<StagingRepository['blockOf']>>;
     for (;;) {
       const page = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
       for (const row of page) {
-        if (!block?.has(row.rowNo)) block = await this.rawRows.blockOf(id, row.rowNo);
+        if (!block?.has(row.rowNo)) block = await this.staging.blockOf(id, row.rowNo);
         const raw = block?.get(row.rowNo)?.raw ?? rawRow([]); // no longer kept
         const { cells, text } = parseRaw(raw);
         yield {

@@ -1,10 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StopCode } from '../../people/model/person-codes.js';
-import { etaSeconds } from '../model/import-eta.js';
-import type { IgnoredColumns } from '../model/import-files.js';
+import { type ImportFile, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { Guard } from '../model/import-guards.js';
-import { type ImportRecord, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import-types.js';
-import type { ImportTotals } from '../run/outcomes.repository.js';
+import type { ImportRecord } from '../model/imports.repository.js';
+import type { ImportTotals, RemainingCalls } from '../run/outcomes.repository.js';
+
+interface IgnoredColumns {
+  file: string;
+  columns: string[];
+}
 
 /** Why it is not known when an import ends. */
 export type EtaUnknown = StopCode | 'paused' | 'not-configured' | 'platform-fault';
@@ -59,37 +63,43 @@ export function showImport(
   record: ImportRecord,
   totals: ImportTotals,
   { pace, etaUnknown }: { pace: { callMs: number; blockedMs: number } | null; etaUnknown: EtaUnknown | null },
-  ignoredColumns: IgnoredColumns[],
+  files: readonly ImportFile[],
 ): ImportResponse {
-  const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, totals.counts[outcome] ?? 0]));
-  const total = Object.values(totals.counts).reduce((sum, rows) => sum + rows, 0);
-  const open = ['planned', 'running', 'paused'].includes(record.state);
-  const callsLeft = (which: 'min' | 'max') => totals.remaining.reduce((sum, calls) => sum + calls[which], 0);
-  const remaining = { min: open ? callsLeft('min') : 0, max: open ? callsLeft('max') : 0 };
+  const { counts, deletes } = totals;
+  const outcomes = Object.fromEntries(ROW_OUTCOMES.map((outcome) => [outcome, counts[outcome] ?? 0]));
+  const total = sum(Object.values(counts));
+  const isOpen = ['planned', 'running', 'paused'].includes(record.state);
+  const callsLeft = (which: 'min' | 'max') => (isOpen ? sum(totals.remaining.map((calls) => calls[which])) : 0);
+  const { id, state, kind, mode, dryRun, createdAt, finishedAt } = record;
   return {
-    id: record.id,
-    state: record.state,
-    kind: record.kind,
-    mode: record.mode,
-    dryRun: record.dryRun,
-    counts: { total, ...outcomes, deleted: totals.deletes.deleted ?? 0 } as ImportResponse['counts'],
-    planned: totals.planned,
-    deletes: totals.deletes,
-    calls: { made: totals.callsMade, remaining },
+    ...{ id, state, kind, mode, dryRun },
+    counts: { total, ...outcomes, deleted: deletes.deleted ?? 0 } as ImportResponse['counts'],
+    ...{ planned: totals.planned, deletes },
+    calls: { made: totals.callsMade, remaining: { min: callsLeft('min'), max: callsLeft('max') } },
     guards: record.guards ?? [],
     etaSeconds: pace && etaSeconds(totals.remaining, pace),
     etaUnknown,
-    needAttention: attention(totals.counts) + attention(totals.deletes),
-    ignoredColumns,
+    needAttention: sum(ATTENTION.flatMap((outcome) => [counts[outcome] ?? 0, deletes[outcome] ?? 0])),
+    ignoredColumns: files.flatMap(({ name, ignored }) => (ignored?.length ? [{ file: name, columns: ignored }] : [])),
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
-    createdAt: record.createdAt,
-    finishedAt: record.finishedAt,
+    ...{ createdAt, finishedAt },
   };
 }
 
 /** Outcomes that need attention. */
 const ATTENTION: readonly RowOutcome[] = ['rejected', 'failed', 'needsReview'];
 
-function attention(counts: Partial<Record<RowOutcome, number>>): number {
-  return ATTENTION.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
+const sum = (numbers: readonly number[]) => numbers.reduce((left, right) => left + right, 0);
+
+/**
+ * The seconds that an import still takes: expected calls ÷ allowed rate, after the rest of a pause. Only its check shows
+ * whether a person takes the fewest calls or the most; those checked so far are a fair sample, since rows go in shuffled
+ * order, and half a person of each sort stands for those before them. Other load is not known.
+ */
+export function etaSeconds(remaining: readonly RemainingCalls[], pace: { callMs: number; blockedMs: number }): number {
+  const calls = remaining.reduce(
+    (sum, { min, max, linked, absent }) => sum + min + ((max - min) * (absent + 0.5)) / (linked + absent + 1),
+    0,
+  );
+  return Math.ceil((pace.blockedMs + calls * pace.callMs) / 1_000);
 }

@@ -11,13 +11,11 @@ import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/p
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
-import { IMPORT_REQUEST_BODY } from '../upload/import-request-body.js';
 import { ImportUploads } from '../upload/import-uploads.service.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
-import { ImportProgress } from './import-progress.js';
 import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
 import { ImportResponse } from './import-view.js';
-import { ApplyRequest, ImportQuery, ImportRowsQuery } from './imports.dto.js';
+import { ApplyRequest, IMPORT_REQUEST_BODY, ImportQuery, ImportRowsQuery } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 
 /** Bulk imports of people. */
@@ -29,7 +27,6 @@ export class ImportsController {
     private readonly imports: ImportsService,
     private readonly uploads: ImportUploads,
     private readonly rows: ImportRowsService,
-    private readonly progress: ImportProgress,
     private readonly streams: EventStreams,
     private readonly env: Env,
   ) {}
@@ -60,7 +57,7 @@ export class ImportsController {
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
     );
     reply.header('location', `/v1/imports/${id}`);
-    return this.progress.awaitRest(id, wait, signal);
+    return this.imports.awaitRest(id, wait, signal);
   }
 
   /** Imports, the newest first */
@@ -83,7 +80,7 @@ export class ImportsController {
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ImportResponse> {
-    return this.progress.awaitRest(id, wait, signal);
+    return this.imports.awaitRest(id, wait, signal);
   }
 
   /** The rows of an import, by outcome if asked */
@@ -111,7 +108,7 @@ export class ImportsController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.streams.send(reply, caller, () => this.progress.stream(id, signal));
+    await this.streams.send(reply, caller, () => this.imports.progress(id, signal));
   }
 
   /** Applies exactly the plan, over thresholds that are named */

@@ -1,35 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
+import { KEEP_ALIVE_MS, type ServerSentEvent } from '../../access/guard/event-streams.js';
 import type { Principal } from '../../access/identity/scopes.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
+import { pollUntil } from '../../http/request/waiting.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
 import { CircuitsRepository } from '../../people/store/circuits.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { ImportFiles } from '../model/import-files.js';
+import { MissingDataKey } from '../../vault/vault.js';
+import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
-import { lockImports } from '../model/import-sql.js';
-import type { ImportRecord, ImportState } from '../model/import-types.js';
-import { ImportsRepository } from '../model/imports.repository.js';
+import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { OutcomesRepository } from '../run/outcomes.repository.js';
-import { RetryRepository } from '../run/retry.repository.js';
 import { type EtaUnknown, type ImportResponse, showImport } from './import-view.js';
 
-/** What an operator's request changes of an import. */
-type Steering = (tx: PoolClient, record: ImportRecord) => Promise<void>;
+/** Milliseconds between two looks for a watcher; and the least rest after one, in times of what it took. */
+const LOOK_MS = 500;
+const LOOK_REST = 10;
 
-/** Imports: showing them, and steering them. */
+/** Imports: showing them, their progress, and steering them. */
 @Injectable()
 export class ImportsService {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly outcomes: OutcomesRepository,
-    private readonly files: ImportFiles,
-    private readonly retrying: RetryRepository,
     private readonly calls: RateLimiterRepository,
     private readonly platform: PlatformPeople,
     private readonly circuits: CircuitsRepository,
@@ -39,12 +39,31 @@ export class ImportsService {
 
   /** @throws {Problem} 404 */
   async show(id: string): Promise<ImportResponse> {
-    return this.view(await this.find(id));
+    return this.view(known(await this.imports.find(id)));
+  }
+
+  /** Shows an import once it has ended, or waits for a decision. @param seconds to wait at most @throws {Problem} 404 */
+  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
+    const find = async () => known(await this.imports.find(id));
+    const isAtRest = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
+    // Counting many rows again and again would slow down the work that is waited for.
+    if (seconds > 0) await pollUntil(seconds, find, isAtRest, signal);
+    return this.show(id);
+  }
+
+  /** `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
+  async progress(id: string, signal: AbortSignal): Promise<AsyncGenerator<ServerSentEvent>> {
+    return this.progressFrom(await this.show(id), signal);
   }
 
   async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportResponse[]> {
     const records = await this.imports.list(limit, before);
     return Promise.all(records.map((record) => this.view(record)));
+  }
+
+  /** What the files of an import are called, in their order. @throws {Problem} 404 */
+  async files(id: string): Promise<ImportFile[]> {
+    return this.imports.filesOf(known(await this.imports.find(id)));
   }
 
   /**
@@ -61,20 +80,19 @@ export class ImportsService {
     });
   }
 
-  /**
-   * Takes up again what failed, is in review, or was skipped because it was changed after the plan.
-   *
-   * @param overrides the guards that what is planned anew may exceed, by name
-   * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing taken up
-   */
+  /** Takes up again what failed, is in review, or was skipped because it was changed after the plan. See `apply`. */
   async retry(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
-    const work: Steering = async (tx, record) => {
-      const guards = await this.retrying.retry(tx, record);
-      if (!guards) return;
-      await this.passGuards(tx, id, guards, overrides, by);
-      await this.imports.enter(tx, id, 'running', true);
-    };
-    return this.steer(id, ['running', 'completed'], work, lockImports);
+    return this.steer(
+      id,
+      ['running', 'completed'],
+      async (tx, record) => {
+        const guards = await this.outcomes.retry(tx, record);
+        if (!guards) return;
+        await this.passGuards(tx, id, guards, overrides, by);
+        await this.imports.enter(tx, id, 'running', true);
+      },
+      (tx) => this.imports.lock(tx),
+    );
   }
 
   /** Calls under way finish, nothing else of this import starts. */
@@ -87,9 +105,7 @@ export class ImportsService {
 
   /** One that was paused while it was applied is applied on; its people go when all of it is wanted. */
   async resume(id: string): Promise<ImportResponse> {
-    return this.steer(id, ['paused'], async (tx, { applyWanted }) => {
-      await this.imports.enter(tx, id, 'running', applyWanted);
-    });
+    return this.steer(id, ['paused'], (tx, { applyWanted }) => this.imports.enter(tx, id, 'running', applyWanted));
   }
 
   /** Calls under way finish, nothing else starts, and what was not sent is no longer wanted. */
@@ -100,6 +116,26 @@ export class ImportsService {
     });
   }
 
+  private async *progressFrom(first: ImportResponse, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    let view = first;
+    let tookMs = 0;
+    let sent = '';
+    let sentAt = performance.now();
+    for (;;) {
+      const shown = JSON.stringify(view);
+      if (shown !== sent || performance.now() - sentAt > KEEP_ALIVE_MS) {
+        yield shown === sent ? undefined : { event: 'progress', data: view };
+        sentAt = performance.now();
+      }
+      sent = shown;
+      if (signal.aborted || ['completed', 'cancelled', 'failed'].includes(view.state)) return;
+      await delay(Math.max(LOOK_MS, tookMs * LOOK_REST), undefined, { signal }).catch(() => undefined);
+      const begunAt = performance.now();
+      view = await this.show(first.id);
+      tookMs = performance.now() - begunAt;
+    }
+  }
+
   /** Lets overridden guards pass, which the audit trail records. @throws {Problem} 409 `threshold-exceeded` */
   private async passGuards(
     tx: PoolClient,
@@ -108,17 +144,17 @@ export class ImportsService {
     overrides: string[],
     by: Principal,
   ): Promise<void> {
-    const [first, ...more] = exceeded(guards, overrides);
-    if (first) {
-      const names = [first, ...more].map((guard) => guard.name);
-      const nameless = [first, ...more].some((guard) => guard.nameless);
+    const stopping = exceeded(guards, overrides);
+    const names = (some: Guard[]) => some.map(({ name }) => name);
+    if (stopping.length > 0) {
+      const nameless = stopping.some((guard) => guard.nameless);
       const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
-      const detail = `The plan exceeds the threshold for ${names.join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names)}.${why}`;
-      throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: [first, ...more] } });
+      const detail = `The plan exceeds the threshold for ${names(stopping).join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names(stopping))}.${why}`;
+      throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: stopping } });
     }
-    const used = exceeded(guards, []).map((guard) => guard.name);
-    if (used.length === 0) return;
-    const subjects = { id, guards: used.join(',') };
+    const used = names(exceeded(guards, [])).join(',');
+    if (used === '') return;
+    const subjects = { id, guards: used };
     await this.audit.record({ by, action: 'import.override', subjects, outcome: 'accepted' }, tx);
   }
 
@@ -126,13 +162,12 @@ export class ImportsService {
   private async steer(
     id: string,
     from: ImportState[],
-    work: Steering,
+    work: (tx: PoolClient, record: ImportRecord) => Promise<void>,
     before?: (tx: PoolClient) => Promise<void>,
   ): Promise<ImportResponse> {
     await this.database.transaction(async (tx) => {
       await before?.(tx);
-      await tx.query('SELECT 1 FROM imports WHERE id = $1 FOR NO KEY UPDATE', [id]);
-      const record = await this.find(id, tx);
+      const record = known(await this.imports.lockWhere(tx, id));
       if (!from.includes(record.state)) {
         const detail = `The import is ${record.state}; this needs one that is ${from.join(' or ')}.`;
         throw new Problem(409, 'wrong-state', detail, { extensions: { state: record.state } });
@@ -144,20 +179,22 @@ export class ImportsService {
     return this.show(id);
   }
 
-  /** @throws {Problem} 404 */
-  async find(id: string, sql?: Parameters<ImportsRepository['find']>[1]): Promise<ImportRecord> {
-    const record = await this.imports.find(id, sql);
-    if (!record)
-      throw new Problem(404, 'import-not-found', 'No import with this id is known; GET /v1/imports lists them.');
-    return record;
-  }
-
   private async view(record: ImportRecord): Promise<ImportResponse> {
     const totals = await this.outcomes.totals(record);
     const etaUnknown = await this.etaUnknown(record);
     const hasEta = (record.state === 'planned' || record.state === 'running') && etaUnknown === null;
     const pace = hasEta ? await this.calls.bulkPace(this.database.pool) : null;
-    return showImport(record, totals, { pace, etaUnknown }, this.files.ignoredColumns(record));
+    return showImport(record, totals, { pace, etaUnknown }, this.readableFiles(record));
+  }
+
+  /** @returns none while their key is missing, which health reports */
+  private readableFiles(record: ImportRecord): ImportFile[] {
+    try {
+      return this.imports.filesOf(record);
+    } catch (error) {
+      if (error instanceof MissingDataKey) return [];
+      throw error;
+    }
   }
 
   /** @returns null when the end is known, or there is none to expect */
@@ -168,4 +205,9 @@ export class ImportsService {
     const [stopped] = await this.circuits.stopped();
     return stopped?.code ?? null;
   }
+}
+
+function known(record: ImportRecord | undefined): ImportRecord {
+  if (record) return record;
+  throw new Problem(404, 'import-not-found', 'No import with this id is known; GET /v1/imports lists them.');
 }

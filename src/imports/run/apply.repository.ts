@@ -1,17 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { BATCH_BY_KEY, CHANGES, discarding, IN_BATCH, namesOneOf, ofPerson } from '../model/import-sql.js';
+import { BATCH_BY_KEY } from '../model/imports.repository.js';
+import { namesOneOf } from '../plan/plan.repository.js';
 import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
 
 /** Providers before the clients who name them, and deleted when none names them any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
 type ApplyPhase = (typeof APPLY_PHASES)[number];
 
+/** The rows `r` of one batch: of the import $1 those with the numbers $2. */
+const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
+
+/** A pending row `r` that changes the desired state of its person. */
+const CHANGES = `r.planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
+
+/**
+ * Something of the person of a row `r`, by key. A scalar subquery is never turned round; a join may begin with all people
+ * when the planner has no statistics of tables that were filled a moment ago.
+ */
+const ofPerson = (value: string): string =>
+  `(SELECT ${value} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`;
+
+/** Empties what a finished row `r` said of its person, and the snapshot before it: no retry or roll back needs them. */
+export const discarding = (isDone: string): string =>
+  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END`;
+
 /** The phase of a pending row `r`. */
 const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
 
 /** A row `r` that was planned and is not applied yet. */
 const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
+
+/** Why a row is skipped whose person is not as it was when it was planned. */
+const CHANGED = {
+  code: 'changed-since-plan',
+  field: null as string | null,
+  hint: 'This person was changed after the plan was made: retry to plan it anew.',
+};
 
 /** The desired state of a person `p` as `restorePrevious` reads it. */
 const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
@@ -34,17 +59,14 @@ export class ApplyRepository {
       [importId],
     );
     await tx.query(BATCH_BY_KEY);
-    const begun = await tx.query<{ applied: boolean; lastRow: number | null }>(
-      `SELECT EXISTS (SELECT 1 FROM import_rows WHERE import_id = $1 AND applied) AS applied, max(row_no) AS "lastRow"
-       FROM import_rows WHERE import_id = $1`,
+    const begun = await tx.query<{ applied: boolean; lastRow: number }>(
+      `SELECT EXISTS (SELECT 1 FROM import_rows WHERE import_id = $1 AND applied) AS applied,
+         coalesce(max(row_no), 0) AS "lastRow" FROM import_rows WHERE import_id = $1`,
       [importId],
     );
-    const phases = new Set(rows.map(({ phase }) => phase));
-    return {
-      phases: APPLY_PHASES.filter((phase) => phases.has(phase)),
-      hasPeople: phases.size > 0 || begun.rows[0]?.applied === true,
-      lastRow: begun.rows[0]?.lastRow ?? 0,
-    };
+    const { applied, lastRow } = begun.rows[0] ?? { applied: false, lastRow: 0 };
+    const phases = APPLY_PHASES.filter((phase) => rows.some((row) => row.phase === phase));
+    return { phases, hasPeople: phases.length > 0 || applied, lastRow };
   }
 
   /** Applies those of some rows that are still to be applied and belong to a phase. @returns how many there were */
@@ -58,7 +80,8 @@ export class ApplyRepository {
     if (batch.length === 0) return 0;
     const locked = await this.lockPeople(tx, importId, batch);
     if (phase === 'client') await this.lockProviders(tx, importId, batch);
-    if (phase.endsWith('-delete')) await this.skipGone(tx, importId, batch);
+    const gone = { ...CHANGED, hint: 'This person was taken back after the plan was made: nobody is left to delete.' };
+    if (phase.endsWith('-delete')) await this.skip(tx, importId, batch, `${ofPerson('p.id')} IS NULL`, gone);
     await this.skipChanged(tx, importId, batch);
     await tx.query(`UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`, [
       importId,
@@ -129,31 +152,30 @@ export class ApplyRepository {
     );
     const known = new Set(there.map(({ externalId }) => externalId));
     const gone = named.map(({ externalId }) => externalId).filter((externalId) => !known.has(externalId));
-    if (gone.length === 0) return;
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
-         hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.'
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${namesOneOf('$3')}`,
-      [importId, batch, gone],
-    );
-  }
-
-  private async skipGone(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
-         hint = 'This person was taken back after the plan was made: nobody is left to delete.'
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id')} IS NULL`,
-      [importId, batch],
-    );
+    const hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.';
+    if (gone.length > 0) await this.skip(tx, importId, batch, namesOneOf('$6'), { ...CHANGED, hint }, gone);
   }
 
   private async skipChanged(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
+    const changed = ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at');
+    const kept = { ...CHANGED, hint: 'This person was changed after the plan was made, and is kept.' };
+    await this.skip(tx, importId, batch, `r.planned = 'delete' AND ${changed}`, kept);
+    await this.skip(tx, importId, batch, changed, CHANGED);
+  }
+
+  /** Skips those pending rows of a batch that are as a condition says. @param values of the condition, from $6 on */
+  private async skip(
+    tx: PoolClient,
+    importId: string,
+    batch: number[],
+    condition: string,
+    { code, hint, field }: typeof CHANGED,
+    ...values: unknown[]
+  ): Promise<void> {
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'changed-since-plan',
-         hint = CASE WHEN r.planned = 'delete' THEN 'This person was changed after the plan was made, and is kept.'
-           ELSE 'This person was changed after the plan was made: retry to plan it anew.' END
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at')}`,
-      [importId, batch],
+      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
+      [importId, batch, code, hint, field, ...values],
     );
   }
 
@@ -237,13 +259,9 @@ export class ApplyRepository {
   /** Deletes the locked people of a batch; a provider whom a client still names is kept. */
   private async deletePeople(tx: PoolClient, importId: string, phase: ApplyPhase, batch: number[]): Promise<void> {
     if (phase === 'provider-delete') {
-      await tx.query(
-        `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = 'providers'
-         WHERE ${IN_BATCH} AND r.outcome = 'pending'
-           AND (SELECT true FROM client_providers cp JOIN people c ON c.id = cp.client_id
-             WHERE cp.provider_id = r.person_id AND c.wanted LIMIT 1)`,
-        [importId, batch, PROVIDER_IN_USE.code, PROVIDER_IN_USE.hint],
-      );
+      const isNamed = `(SELECT true FROM client_providers cp JOIN people c ON c.id = cp.client_id
+        WHERE cp.provider_id = r.person_id AND c.wanted LIMIT 1)`;
+      await this.skip(tx, importId, batch, isNamed, PROVIDER_IN_USE);
     }
     const { rows } = await tx.query<{ id: string; rowNo: number }>(
       `SELECT r.person_id AS id, r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,

@@ -7,17 +7,14 @@ import { type Health, HealthIndicator } from '../../http/server/health-indicator
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { COUNT_EVERY_MS } from '../model/import-eta.js';
+import type { ImportState } from '../model/import.js';
 import { exceeded } from '../model/import-guards.js';
-import { BATCH_ROWS, lockImports, tryLockImports } from '../model/import-sql.js';
-import type { ImportRecord, ImportState } from '../model/import-types.js';
-import { ImportsRepository } from '../model/imports.repository.js';
-import { GuardsRepository } from '../plan/guards.repository.js';
+import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { PlanRepository } from '../plan/plan.repository.js';
 import { ReferencesRepository } from '../plan/references.repository.js';
 import { shuffledRows } from '../plan/shuffled-order.js';
 import { INTERRUPTED } from '../upload/import-uploads.service.js';
-import { RawRowsRepository } from '../upload/raw-rows.repository.js';
+import { StagingRepository } from '../upload/staging.repository.js';
 import { APPLY_PHASES, ApplyRepository } from './apply.repository.js';
 import { OutcomesRepository } from './outcomes.repository.js';
 import { RollBackRepository } from './roll-back.repository.js';
@@ -28,9 +25,14 @@ const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 600_000;
 const PAUSE_GROWTH = 4;
 
-/** Milliseconds without a mark of its reader after which an upload counts as broken off, and between two such checks. */
-const STALE_MS = 60_000;
+/** Milliseconds between two looks for uploads that broke off. */
 const CHECK_STALE_MS = 5_000;
+
+/** Rows that one transaction applies, pauses or releases: an interactive change of one of its people waits for it. */
+const BATCH_ROWS = 1_000;
+
+/** Milliseconds between two counts of the outcomes: an import ends with the count that finds no row pending. */
+export const COUNT_EVERY_MS = 700;
 
 /** Counting a large import is followed by a rest of so many times what it took. */
 const COUNT_REST = 10;
@@ -54,6 +56,17 @@ function isRolledBack(state: ImportState): boolean {
   return state === 'cancelled' || state === 'failed';
 }
 
+/** Of several calls at once one does the work. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let working: Promise<void> | undefined;
+  return () => {
+    working ??= work().finally(() => {
+      working = undefined;
+    });
+    return working;
+  };
+}
+
 /** The import ended, was paused or went on in another process meanwhile. */
 class Overtaken extends Error {}
 
@@ -65,19 +78,16 @@ class Overtaken extends Error {}
 export class ImportRunner implements OnModuleInit {
   private readonly log = new Logger(ImportRunner.name);
   private readonly countAgainAt = new Map<string, number>();
-  private preparing: Promise<void> | undefined;
-  private steering: Promise<void> | undefined;
 
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly plans: PlanRepository,
-    private readonly guards: GuardsRepository,
     private readonly applying: ApplyRepository,
     private readonly references: ReferencesRepository,
     private readonly outcomes: OutcomesRepository,
     private readonly rollingBack: RollBackRepository,
-    private readonly rawRows: RawRowsRepository,
+    private readonly staging: StagingRepository,
     private readonly notifier: QueueNotifier,
     private readonly poller: Poller,
     private readonly clock: Clock,
@@ -93,50 +103,40 @@ export class ImportRunner implements OnModuleInit {
   /** An import that can't be planned or applied is attempted again; an operator may have to look at it. */
   @HealthIndicator('imports')
   async health(): Promise<Health> {
-    const putOff = await this.imports.putOff();
+    const { length: putOff } = await this.imports.which('putOff');
     if (putOff === 0) return { status: 'ok' };
     const which = putOff === 1 ? '1 import could' : `${putOff} imports could`;
     const reason = `${which} not be planned or applied so far, and waits for another attempt: the log says why; cancel it, or mend that.`;
     return { status: 'degraded', reason, facts: { putOff } };
   }
 
-  /** Plans and applies what is due; of several calls at once one does the work. */
-  prepareAll(): Promise<void> {
-    this.preparing ??= this.prepareEach().finally(() => {
-      this.preparing = undefined;
-    });
-    return this.preparing;
-  }
+  /** Plans and applies what is due. */
+  readonly prepareAll = oneAtATime(() => this.prepareEach());
 
-  /** Goes on with every import that was paused, cancelled or resumed; of several calls at once one does the work. */
-  steerAll(): Promise<void> {
-    this.steering ??= this.steerEach().finally(() => {
-      this.steering = undefined;
-    });
-    return this.steering;
-  }
+  /** Goes on with every import that was paused, cancelled or resumed. */
+  readonly steerAll = oneAtATime(() => this.steerEach());
 
   /** Resolves the outcomes of every import that is under way, and ends those without pending rows. */
   async countAll(): Promise<void> {
     const faults: unknown[] = [];
     await this.steerAll().catch((error: unknown) => faults.push(error));
-    for (const { id, state } of await this.imports.underWay()) {
+    for (const { id, state } of await this.imports.which('underWay')) {
       await this.countInTime(id, state).catch((error: unknown) => faults.push(error));
     }
     if (faults.length > 0) throw faults[0];
   }
 
   private async failStale(): Promise<void> {
-    for (const id of await this.imports.stale(STALE_MS)) {
-      await this.database.transaction((tx) => this.imports.failReading(tx, id, INTERRUPTED), 'bulk');
+    for (const { id } of await this.imports.which('stale')) {
+      await this.database.transaction((tx) => this.imports.fail(tx, id, 'reading', INTERRUPTED), 'bulk');
     }
   }
 
   private async prepareEach(): Promise<void> {
-    while (await this.imports.isAnyDue()) {
+    while ((await this.imports.which('due')).length > 0) {
       // The attempt is counted before it begins, so that one that ends the process counts, too.
       const record = await this.database.transaction(
-        async (tx) => ((await tryLockImports(tx)) ? this.imports.beginNext(tx) : undefined),
+        async (tx) => ((await this.imports.tryLock(tx)) ? this.imports.beginNext(tx) : undefined),
         'bulk',
       );
       if (!record) return;
@@ -153,10 +153,10 @@ export class ImportRunner implements OnModuleInit {
   /** Plans what was read; neither a person nor the import is locked meanwhile. @returns whether it may be applied */
   private plan(record: ImportRecord): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      if (!(await tryLockImports(tx))) throw new Overtaken();
+      if (!(await this.imports.tryLock(tx))) throw new Overtaken();
       await this.imports.analyse(tx);
       await this.plans.plan(tx, record);
-      const guards = await this.guards.evaluateThresholds(tx, record.id);
+      const guards = await this.plans.evaluateThresholds(tx, record.id);
       const mayApply = !record.dryRun && record.mode !== 'snapshot' && exceeded(guards, []).length === 0;
       if (!(await this.imports.planned(tx, record.id, guards, mayApply))) throw new Overtaken();
       return mayApply;
@@ -187,7 +187,7 @@ export class ImportRunner implements OnModuleInit {
     for (let done = 0; done < lastRow; done += BATCH_ROWS) {
       const batch = Array.from({ length: Math.min(BATCH_ROWS, lastRow - done) }, () => rows.next().value as number);
       await this.database.transaction(async (tx) => {
-        await lockImports(tx);
+        await this.imports.lock(tx);
         if (!(await this.imports.lockApplying(tx, importId))) throw new Overtaken();
         if ((await work(tx, batch)) > 0) await this.imports.resetAttempts(tx, importId);
       }, 'bulk');
@@ -200,25 +200,27 @@ export class ImportRunner implements OnModuleInit {
     const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * PAUSE_GROWTH ** Math.max(0, attempts - 1));
     await this.database.transaction(async (tx) => {
       if (!isOwnFault(error) && attempts < MOST_ATTEMPTS) await this.imports.attemptAgain(tx, id, pauseMs);
-      else if (await this.imports.failApply(tx, id, UNAPPLIED)) {
+      else if (await this.imports.fail(tx, id, 'apply', UNAPPLIED)) {
         this.log.warn({ msg: 'an import is taken back', import: id, state });
-      } else if (await this.imports.failPlan(tx, id, UNPLANNED)) await this.plans.discard(tx, id);
+      } else if (await this.imports.fail(tx, id, 'plan', UNPLANNED)) await this.plans.discard(tx, id);
     }, 'bulk');
   }
 
   private async steerEach(): Promise<void> {
-    for (let ids = await this.imports.steered(); ids.length > 0; ids = await this.imports.steered()) {
-      for (const id of ids) while (await this.steerSome(id));
+    for (let steered = await this.imports.which('steered'); steered.length > 0; ) {
+      for (const { id } of steered) while (await this.steerSome(id));
+      steered = await this.imports.which('steered');
     }
   }
 
   /** Pauses or releases the people of one batch. @returns whether there may be more */
   private async steerSome(id: string): Promise<boolean> {
     const { more, released } = await this.database.transaction(async (tx) => {
-      const record = await this.imports.lockSteered(tx, id);
-      if (!record) return { more: false, released: 0 };
+      const locked = await this.imports.lockSteered(tx, id);
+      if (!locked) return { more: false, released: 0 };
+      const { record, lastRow } = locked;
       const done = record.steeredTo ?? 0;
-      const left = Math.max(0, record.lastRow - done);
+      const left = Math.max(0, lastRow - done);
       const rowNos = Array.from({ length: Math.min(BATCH_ROWS, left) }, (_, at) => done + 1 + at);
       const isRunning = record.state === 'running';
       const released = isRunning ? await this.applying.release(tx, id, rowNos) : 0;
@@ -249,7 +251,7 @@ export class ImportRunner implements OnModuleInit {
         const wasPending = await this.outcomes.resolveOutcomes(tx, record.id);
         const isToRollBack = isRolledBack(record.state) && wasPending > 0 && record.steeredTo === null;
         // An import that is applied at this moment may name a provider who would be rolled back.
-        if (isToRollBack && (await tryLockImports(tx))) await this.rollingBack.rollBack(tx, record.id);
+        if (isToRollBack && (await this.imports.tryLock(tx))) await this.rollingBack.rollBack(tx, record.id);
         const pending = isToRollBack ? await this.outcomes.resolveOutcomes(tx, record.id) : wasPending;
         if (pending > 0 || record.applyWanted || record.steeredTo !== null) return pending === wasPending;
         await this.end(tx, record);
@@ -263,7 +265,7 @@ export class ImportRunner implements OnModuleInit {
     const state = seen === 'cancelled' || seen === 'failed' ? seen : 'completed';
     if (seen !== 'running') await this.rollingBack.release(tx, id);
     if (state !== 'completed') await this.references.discard(tx, id);
-    await this.rawRows.discard(tx, id, { mayBeRetried: state === 'completed' });
+    await this.staging.discardRaw(tx, id, { mayBeRetried: state === 'completed' });
     await this.imports.end(tx, id, state);
     this.log.log({ msg: 'import finished', import: id, state });
   }

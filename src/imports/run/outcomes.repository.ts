@@ -1,27 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import type { ImportRow } from '../../generated/prisma/client.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
-import type { RemainingCalls } from '../model/import-eta.js';
-import { discarding } from '../model/import-sql.js';
-import type { ImportRecord, PlannedOutcome, RowOutcome } from '../model/import-types.js';
+import type { PlannedOutcome, RowOutcome } from '../model/import.js';
+import type { Guard } from '../model/import-guards.js';
+import type { ImportRecord } from '../model/imports.repository.js';
+import { PlanRepository } from '../plan/plan.repository.js';
+import { discarding } from './apply.repository.js';
 
-/** A row as it is listed. */
-export interface ImportRowRecord {
-  rowNo: number;
-  file: number;
-  line: number;
-  kind: PersonKind | null;
-  externalId: string | null;
-  planned: string | null;
-  outcome: RowOutcome;
-  code: string | null;
-  field: string | null;
-  hint: string | null;
-  /** Of a rejected client also those that other resources named. */
-  providers: string[];
-}
+/** A row as it is listed; of a rejected client its providers are also those that other resources named. */
+export type ImportRowRecord = Pick<ImportRow, 'rowNo' | 'file' | 'line' | 'kind' | 'externalId' | 'planned'> &
+  Pick<ImportRow, 'outcome' | 'code' | 'field' | 'hint' | 'providers'>;
+
+/** The calls that people of one kind still take, and how many of those who were checked were found on the platform. */
+export type RemainingCalls = Record<'min' | 'max' | 'linked' | 'absent', number>;
 
 /** Rows by outcome, the calls made and those left. */
 export interface ImportTotals {
@@ -57,7 +51,10 @@ const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
 /** What becomes of an import's rows, and shows it. */
 @Injectable()
 export class OutcomesRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly plans: PlanRepository,
+  ) {}
 
   /** Gives rows the outcome that their person came to. @returns how many rows of the import are still pending */
   async resolveOutcomes(tx: PoolClient, importId: string): Promise<number> {
@@ -93,25 +90,60 @@ export class OutcomesRepository {
     return rows[0]?.pending ?? 0;
   }
 
+  /**
+   * Takes up again what an import did not get done: plans skipped rows anew, to be applied, with the lists as they are now
+   * where the files left or added to them, and releases the people of failed rows and of those in review.
+   *
+   * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
+   */
+  async retry(tx: PoolClient, record: ImportRecord): Promise<Guard[] | undefined> {
+    const { rows: skipped } = await tx.query<{ rowNo: number }>(
+      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false,
+         providers = CASE WHEN added_providers IS NULL THEN providers END
+       WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'
+       RETURNING row_no AS "rowNo"`,
+      [record.id],
+    );
+    if (skipped.length > 0) await this.plans.plan(tx, { ...record, mode: 'upsert' });
+    // A row of which neither the profile nor the snapshot before it is kept stays as it is.
+    const { rows: reopened } = await tx.query<{ id: string }>(
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL FROM people p
+       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id
+         AND (r.profile IS NOT NULL OR r.planned = 'delete' AND r.was IS NOT NULL) RETURNING p.id`,
+      [record.id],
+    );
+    if (skipped.length === 0 && reopened.length === 0) return undefined;
+    const rowNos = skipped.map(({ rowNo }) => rowNo);
+    const guards = await this.plans.evaluateThresholds(tx, record.id, rowNos);
+    await tx.query(
+      `UPDATE people p SET fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, checked_absent_at = NULL, paused_by_import = NULL,
+         review = CASE WHEN review = 'platform-user-missing' THEN review END,
+         lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
+         state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,
+         step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()
+       WHERE p.id = ANY($1) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending')`,
+      [reopened.map(({ id }) => id)],
+    );
+    return guards;
+  }
+
   /** Counts an import's rows by outcome and plan, and its calls. */
   async totals(record: ImportRecord): Promise<ImportTotals> {
     const { rows } = await this.database.pool.query<{ outcome: RowOutcome; planned: string | null; rows: number }>(
       `SELECT outcome, planned, count(*)::int AS rows FROM import_rows WHERE import_id = $1 GROUP BY outcome, planned`,
       [record.id],
     );
-    const [counts, deletes, byPlan]: [ImportTotals['counts'], ImportTotals['deletes'], ImportTotals['planned']] = [
-      {},
-      {},
-      {},
-    ];
+    const totals: ImportTotals = {
+      ...{ counts: {}, deletes: {}, planned: {} },
+      callsMade: record.appliedAt ? await this.callsMade(record) : 0,
+      remaining: record.finishedAt ? [] : await this.remainingCalls(record),
+    };
     for (const { outcome, planned, rows: count } of rows) {
-      const counted = planned === 'delete' ? deletes : counts;
+      const counted = planned === 'delete' ? totals.deletes : totals.counts;
       counted[outcome] = (counted[outcome] ?? 0) + count;
-      if (planned) byPlan[planned] = (byPlan[planned] ?? 0) + count;
+      if (planned) totals.planned[planned] = (totals.planned[planned] ?? 0) + count;
     }
-    const callsMade = record.appliedAt ? await this.callsMade(record) : 0;
-    const remaining = record.finishedAt ? [] : await this.remainingCalls(record);
-    return { counts, deletes, planned: byPlan, callsMade, remaining };
+    return totals;
   }
 
   /** One page of rows in the order of the files. */

@@ -89,15 +89,14 @@ export class RollBackRepository {
        RETURNING p.id`,
       idle,
     );
-    const ids = rows.map((row) => row.id);
-    await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
-    await tx.query(
-      `INSERT INTO client_providers (client_id, position, provider_id)
-       SELECT r.person_id, listed.position - 1, q.id FROM import_rows r
+    await this.replaceLists(
+      tx,
+      rows,
+      `SELECT r.person_id, listed.position - 1, q.id FROM import_rows r
        CROSS JOIN jsonb_array_elements_text(r.was->'providers') WITH ORDINALITY AS listed(id, position)
        JOIN people q ON q.id = listed.id::uuid
-       WHERE r.import_id = $1 AND r.person_id = ANY($2)`,
-      [idle[0], ids],
+       WHERE r.person_id = ANY($1) AND r.import_id = $2`,
+      idle[0],
     );
   }
 
@@ -108,16 +107,26 @@ export class RollBackRepository {
        WHERE ${PAUSED} AND NOT (${UNSENT}) AND p.kind = 'client' AND p.providers_known RETURNING p.id`,
       idle,
     );
-    const ids = rows.map((row) => row.id);
-    await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
-    await tx.query(
-      `INSERT INTO client_providers (client_id, position, provider_id)
-       SELECT p.id, listed.position - 1, q.id FROM people p
+    await this.replaceLists(
+      tx,
+      rows,
+      `SELECT p.id, listed.position - 1, q.id FROM people p
        CROSS JOIN unnest(p.applied_providers) WITH ORDINALITY AS listed(user_id, position)
        JOIN people q ON q.platform_user_id = listed.user_id
        WHERE p.id = ANY($1)`,
-      [ids],
     );
+  }
+
+  /** @param lists of the people $1: a client, a position and a provider each @param values from $2 on */
+  private async replaceLists(
+    tx: PoolClient,
+    people: readonly { id: string }[],
+    lists: string,
+    ...values: unknown[]
+  ): Promise<void> {
+    const ids = people.map(({ id }) => id);
+    await tx.query('DELETE FROM client_providers WHERE client_id = ANY($1)', [ids]);
+    await tx.query(`INSERT INTO client_providers (client_id, position, provider_id) ${lists}`, [ids, ...values]);
   }
 
   /** A provider whom a client of another origin names is not deleted: it goes on, and its row with it. */

@@ -4,20 +4,27 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
+import type { PersonKind } from '../../people/model/person.js';
 import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { type ImportFile, ImportFiles } from '../model/import-files.js';
-import type { ImportRequest } from '../model/import-types.js';
+import type { ImportFile, ImportRequest } from '../model/import.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { readPeople } from '../parse/read-people.js';
+import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 import { UnreadableFile } from '../parse/row/rejection.js';
-import { StagingRepository } from './staging.repository.js';
-import { StagingWriter } from './staging-writer.js';
+import { type StagedRow, StagingRepository } from './staging.repository.js';
 import { UploadConnectionPool } from './upload-connections.js';
 import { readingOf, type UploadedFile } from './uploaded-files.js';
 
 /** Milliseconds between two marks that a reader is at work. */
 const ALIVE_MS = 5_000;
+
+/** What is collected before it is stored: rows and references, and the characters of raw rows. */
+const BATCH_ITEMS = 500;
+const BATCH_CHARACTERS = 512 * 1024;
+
+/** References between FHIR resources that are kept, for each row that may be. */
+const REFERENCES_A_ROW = 10;
 
 /** Why an import failed whose upload did not come to its end. */
 export const INTERRUPTED = {
@@ -27,6 +34,12 @@ export const INTERRUPTED = {
 
 /** The import was cancelled, or given up because its reader seemed dead. */
 class EndedMeanwhile extends Error {}
+
+/** What is stored of a row is many times a short line: the limit on bytes alone would let one upload fill the disk. */
+function tooMany(most: number, what: string): Problem {
+  const detail = `An import may hold ${most.toLocaleString('en')} ${what} at most: split it (IMPORT_MAX_ROWS sets the limit).`;
+  return new Problem(413, 'too-many-rows', detail);
+}
 
 function rejectsAsSnapshot(ordinal: number, file: string): Problem {
   const detail = `File ${ordinal} holds the rejected rows of an import; as a snapshot it would delete everybody who was right: import it with mode=upsert.`;
@@ -49,7 +62,6 @@ export class ImportUploads {
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly staging: StagingRepository,
-    private readonly files: ImportFiles,
     private readonly uploads: UploadConnectionPool,
     private readonly notifier: QueueNotifier,
   ) {}
@@ -74,7 +86,7 @@ export class ImportUploads {
       if (!begun.yes) throw error;
       if (error instanceof EndedMeanwhile) throw await this.endedMeanwhile(id);
       const why = error instanceof Problem ? { code: error.type, detail: error.detail } : INTERRUPTED;
-      await this.database.transaction((tx) => this.imports.failReading(tx, id, why), 'bulk');
+      await this.database.transaction((tx) => this.imports.fail(tx, id, 'reading', why), 'bulk');
       throw error;
     }
     this.notifier.notify(IMPORT_QUEUE, 'import-staged');
@@ -101,7 +113,7 @@ export class ImportUploads {
     }
     if (read.length === 0) throw new Problem(422, 'no-file', 'The request holds no file; send at least one.');
     await writer.flush();
-    if (!(await this.imports.staged(tx, id, this.files.seal(id, read)))) throw new EndedMeanwhile();
+    if (!(await this.imports.staged(tx, id, read))) throw new EndedMeanwhile();
   }
 
   /**
@@ -148,5 +160,71 @@ export class ImportUploads {
       const extensions = { file: file.name, line: error.line, code: error.code };
       throw new Problem(422, 'unreadable-file', `File ${ordinal}, line ${error.line}: ${error.hint}`, { extensions });
     }
+  }
+}
+
+/** Stores what is read of one import, one batch while the next is collected: constant memory. `flush` at the end. */
+class StagingWriter {
+  private storing: Promise<void> = Promise.resolve();
+  private rows: StagedRow[] = [];
+  private references: ResourceReference[] = [];
+  private characters = 0;
+  private rowNo = 0;
+  private referencesStored = 0;
+
+  /** @param tx used by nobody else until `flush` */
+  constructor(
+    private readonly staging: StagingRepository,
+    private readonly tx: PoolClient,
+    private readonly importId: string,
+    private readonly request: ImportRequest,
+    private readonly mostRows: number,
+  ) {}
+
+  /** @param file its ordinal @param kind of the file's people, for a rejected row that does not say; null: of both */
+  async row(file: number, row: ReadRow, kind: PersonKind | null): Promise<void> {
+    const rowNo = ++this.rowNo;
+    if (rowNo > this.mostRows) throw tooMany(this.mostRows, 'rows');
+    this.rows.push(this.staging.staged(rowNo, file, row, kind, this.providersOf(row)));
+    this.characters += row.raw.length;
+    if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
+  }
+
+  async reference(reference: ResourceReference): Promise<void> {
+    this.references.push(reference);
+    const most = this.mostRows * REFERENCES_A_ROW;
+    if (this.referencesStored + this.references.length > most) throw tooMany(most, 'references');
+    if (this.references.length === BATCH_ITEMS) await this.handOver();
+  }
+
+  /** Waits until all that was collected is stored. */
+  async flush(): Promise<void> {
+    await this.handOver();
+    await this.storing;
+  }
+
+  /** Seals the batch, and stores it as soon as the one before is. @throws what that one met */
+  private async handOver(): Promise<void> {
+    const { rows, references, tx, importId, staging } = this;
+    const first = this.referencesStored + 1;
+    this.referencesStored += references.length;
+    [this.rows, this.references, this.characters] = [[], [], 0];
+    const block = staging.sealBlock(importId, rows);
+    await this.storing;
+    const store = async () => {
+      if (rows.length > 0) await staging.storeRows(tx, importId, rows, block);
+      await staging.storeReferences(tx, importId, references, first);
+    };
+    this.storing = store();
+    this.storing.catch(() => undefined); // thrown by the next call
+  }
+
+  /** An empty list of FHIR rows that came back as CSV says nothing: their providers are named by other resources. */
+  private providersOf(row: ReadRow): readonly string[] | null {
+    if (!row.ok || row.person.kind === 'provider') return [];
+    const { kind, defaultProvider } = this.request;
+    const { providers } = row.person;
+    if (providers === undefined || (kind === 'fhir' && providers.length === 0)) return null;
+    return providers.length === 0 && defaultProvider !== undefined ? [defaultProvider] : providers;
   }
 }

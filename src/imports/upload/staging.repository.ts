@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
-import { Vault } from '../../vault/vault.js';
-import type { AcceptedRow, ImportedPerson, RejectedRow, ResourceReference } from '../parse/row/import-row.js';
-import { type RawBlock, RawRowsRepository, type SealedBlock } from './raw-rows.repository.js';
+import { type SealedPlace, Vault } from '../../vault/vault.js';
+import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 
 /** The columns of a batch, with the types of their values. */
-type Columns = Record<string, string>;
-
 const CANDIDATE_COLUMNS = {
   ...{ row_no: 'int', file: 'int', line: 'int', kind: 'person_kind', external_id: 'text' },
   ...{ providers: 'text', profile_hash: 'bytea' },
@@ -22,55 +20,90 @@ const REFERENCE_COLUMNS = {
   ...{ rank: 'int', position: 'int', form: 'text', at: 'timestamptz' },
 };
 
-/** Where a row stands in its import: its number over all files, and its file's ordinal, both from 1. */
-interface RowPlace {
-  rowNo: number;
-  file: number;
+/** A row on its way into the database. */
+export interface StagedRow {
+  /** Of `CANDIDATE_COLUMNS`; texts alone, for a Buffer for each row would outlive many a batch. */
+  values: unknown[];
+  row: ReadRow;
+  /** Of an accepted row. */
+  profile?: Profile;
 }
 
-type StagedAccepted = RowPlace & {
-  row: AcceptedRow;
-  /** `ProfileSeal.hash` in hex: a Buffer for each row would outlive many a batch. */
-  profileHash: string;
-  /** Null: the row does not speak of the client's providers; in FHIR, resources that may be still to come do. */
-  providers: readonly string[] | null;
-};
+/** What consecutive rows were read as (`rawRow`), and an accepted one's profile. */
+type RawBlock = ReadonlyMap<number, { raw: string; profile?: Profile }>;
 
-/** A row on its way into the database; a rejected one with the kind that it, or else its file, is of. */
-export type StagedRow = StagedAccepted | (RowPlace & { row: RejectedRow; kind: PersonKind | null });
+/** A block as it is stored. */
+export interface SealedBlock {
+  firstRow: number;
+  lastRow: number;
+  sealed: Buffer;
+}
 
-export type StagedReference = ResourceReference & { referenceNo: number };
+/** A row `r` of the block `c` of the import $1. */
+const IN_BLOCK = 'r.import_id = $1 AND r.row_no BETWEEN c.first_row AND c.last_row';
+
+/**
+ * A row `r` stands in the file of rejected rows, or may come to: planned anew, a client is rejected when a provider of its
+ * row is gone. A provider names none, the first plan rejected duplicates, and an empty list got the default provider.
+ */
+const isShown = (mayBeRetried: boolean) =>
+  mayBeRetried
+    ? `(r.outcome = 'rejected' OR r.kind = 'client' AND (r.outcome IN ('pending', 'failed', 'needsReview')
+         OR r.outcome = 'skipped' AND r.code = 'changed-since-plan' AND r.planned <> 'delete'))`
+    : `(r.outcome = 'rejected')`;
 
 /** What stands for a reference's key, which may hold a person's identifier: equal keys have equal fingerprints. */
 export function keyFingerprint(vault: Vault, key: string): string {
   return vault.fingerprint('reference', key).toString('base64');
 }
 
-/** Writes what was read of an import, a batch at a time. */
+/**
+ * What was read of an import: its rows, what resources say beside them, and the raw rows, sealed in blocks: of all rows
+ * until the plan, then of those that are or may be rejected.
+ */
 @Injectable()
 export class StagingRepository {
   constructor(
+    private readonly database: Database,
     private readonly seal: ProfileSeal,
     private readonly vault: Vault,
-    private readonly rawRows: RawRowsRepository,
   ) {}
 
-  /** Equal profiles have equal hashes, in hex. */
-  profileHash(person: ImportedPerson): string {
-    return hex(this.seal.hash(profileOf(person)));
+  /**
+   * @param rowNo its number over all files, from 1
+   * @param file its file's ordinal, from 1
+   * @param kind of a rejected row that does not say; null: it may be either
+   * @param providers null: the row does not speak of the client's providers; in FHIR, resources that may be to come do
+   */
+  staged(
+    rowNo: number,
+    file: number,
+    row: ReadRow,
+    kind: PersonKind | null,
+    providers: readonly string[] | null,
+  ): StagedRow {
+    if (!row.ok) return { row, values: [rowNo, file, row.line, row.kind ?? kind, row.externalId, '{}', null] };
+    const { person, line } = row;
+    const profile = { email: person.email ?? null, firstName: person.firstName, lastName: person.lastName };
+    // An array literal: ids hold no characters that JSON escapes but the two that a literal escapes likewise.
+    const list = providers && `{${JSON.stringify(providers).slice(1, -1)}}`;
+    const values = [rowNo, file, line, person.kind, person.externalId, list, hex(this.seal.hash(profile))];
+    return { row, profile, values };
   }
 
-  /** Seals what consecutive rows were read as. */
-  sealRaw(importId: string, rows: readonly StagedRow[]): SealedBlock {
-    const raw = (staged: StagedRow) =>
-      isAccepted(staged) ? { raw: staged.row.raw, profile: profileOf(staged.row.person) } : { raw: staged.row.raw };
-    return this.rawRows.seal(importId, new Map(rows.map((staged) => [staged.rowNo, raw(staged)])));
+  /** Seals what at least one row was read as. */
+  sealBlock(importId: string, rows: readonly StagedRow[]): SealedBlock {
+    const rowNos = rows.map(({ values }) => values[0] as number);
+    const [firstRow = 0, lastRow = firstRow] = [rowNos[0], rowNos.at(-1)];
+    const block = new Map(rows.map(({ row: { raw }, profile }, at) => [rowNos[at] ?? 0, { raw, profile }]));
+    return { firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) };
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
   async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[], block: SealedBlock): Promise<void> {
     const unchanged = await this.storeUnchanged(tx, importId, rows, block);
-    const others = rows.filter(({ rowNo }) => !unchanged.has(rowNo)).map((staged) => this.rowValues(staged));
+    const others = rows.filter(({ values }) => !unchanged.has(values[0])).map((staged) => this.rowValues(staged));
+    if (others.length === 0) return;
     const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
       `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
@@ -80,50 +113,20 @@ export class StagingRepository {
     );
   }
 
-  /** Stores what resources say beside the people. */
-  async storeReferences(tx: PoolClient, importId: string, references: readonly StagedReference[]): Promise<void> {
+  /** Stores what resources say beside the people. @param first the number of the first of them */
+  async storeReferences(
+    tx: PoolClient,
+    importId: string,
+    references: readonly ResourceReference[],
+    first = 1,
+  ): Promise<void> {
     if (references.length === 0) return;
-    const records = references.map(({ referenceNo, ...fact }) => this.referenceValues(referenceNo, fact));
+    const records = references.map((one, at) => this.referenceValues(first + at, one));
     const { table, values } = unnested(REFERENCE_COLUMNS, 2, records);
     await tx.query(
       `INSERT INTO import_references (import_id, ${Object.keys(REFERENCE_COLUMNS)}) SELECT $1, n.* FROM ${table}`,
       [importId, ...values],
     );
-  }
-
-  /**
-   * Stores a block of raw rows and, with the same statement, those rows that say what is known and synced already: nothing
-   * of them is sealed by itself or written again, which makes a re-import cheap. @returns their numbers
-   */
-  async storeUnchanged(
-    tx: PoolClient,
-    importId: string,
-    staged: readonly StagedRow[],
-    { firstRow, lastRow, sealed }: SealedBlock,
-  ): Promise<Set<number>> {
-    const candidates = staged.flatMap((one) => {
-      if (!isAccepted(one) || one.providers === null) return [];
-      const { kind, externalId } = one.row.person;
-      return [[one.rowNo, one.file, one.row.line, kind, externalId, listOf(one.providers), one.profileHash]];
-    });
-    const { table, values } = unnested(CANDIDATE_COLUMNS, 5, candidates);
-    const { rows } = await tx.query<{ row_no: number }>(
-      `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)),
-         n AS (SELECT * FROM ${table})
-       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
-         person_id, person_wanted_at)
-       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged', p.id, p.wanted_at
-       FROM n
-       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
-         WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
-       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
-         AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
-           SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-           WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-       RETURNING row_no`,
-      [importId, firstRow, lastRow, sealed, ...values],
-    );
-    return new Set(rows.map((row) => row.row_no));
   }
 
   /** Reopens unchanged rows whose person changed since they were read: the plan compares them like any other. */
@@ -137,79 +140,143 @@ export class StagingRepository {
     );
     let block: RawBlock | undefined;
     for (const { rowNo, ...key } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
-      if (!block?.has(rowNo)) block = await this.rawRows.blockOf(importId, rowNo, tx);
+      if (!block?.has(rowNo)) block = await this.blockOf(importId, rowNo, tx);
       const profile = block?.get(rowNo)?.profile;
       if (!profile) throw new Error(`Raw row ${rowNo} is gone before the import was planned.`);
+      const { seal } = this;
+      const sealed = [seal.seal(key, profile), seal.hash(profile), seal.emailFingerprint(profile.email)];
       await tx.query(
         `UPDATE import_rows SET profile = $3, profile_hash = $4, email_fingerprint = $5
          WHERE import_id = $1 AND row_no = $2`,
-        [importId, rowNo, ...this.sealedOf(key, profile)],
+        [importId, rowNo, ...sealed],
       );
     }
   }
 
-  /** A person's profile is sealed for its later place among the people. */
-  private sealedOf(key: { kind: PersonKind; externalId: string }, profile: Profile) {
-    return [this.seal.seal(key, profile), this.seal.hash(profile), this.seal.emailFingerprint(profile.email)] as const;
+  /** The block of raw rows that holds one; undefined when it is no longer kept. */
+  async blockOf(
+    importId: string,
+    rowNo: number,
+    sql: Pool | PoolClient = this.database.pool,
+  ): Promise<RawBlock | undefined> {
+    const { rows } = await sql.query<SealedBlock>(
+      `SELECT first_row AS "firstRow", sealed FROM import_raw_rows
+       WHERE import_id = $1 AND first_row <= $2 AND last_row >= $2`,
+      [importId, rowNo],
+    );
+    return rows[0] && new Map(JSON.parse(this.vault.open(placeOf(importId, rows[0].firstRow), rows[0].sealed)));
   }
 
-  /** The values of `ROW_COLUMNS`. */
-  private rowValues(staged: StagedRow): unknown[] {
-    const place = [staged.rowNo, staged.file, staged.row.line];
-    if (!isAccepted(staged)) {
-      const { externalId, code, field, hint } = staged.row;
-      return [...place, staged.kind, externalId, '{}', null, null, null, 'rejected', 'rejected', code, field, hint];
+  /** The blocks that hold rows of a condition, with the numbers of those, opened one at a time. @param which of a row `r` */
+  async *blocksWith(tx: PoolClient, importId: string, which: string) {
+    const { rows } = await tx.query<{ firstRow: number; rowNos: number[] }>(
+      `SELECT c.first_row AS "firstRow", found.row_nos AS "rowNos" FROM import_raw_rows c CROSS JOIN LATERAL (
+         SELECT array_agg(r.row_no) AS row_nos FROM import_rows r WHERE ${IN_BLOCK} AND (${which})) AS found
+       WHERE c.import_id = $1 AND found.row_nos IS NOT NULL ORDER BY c.first_row`,
+      [importId],
+    );
+    for (const { firstRow, rowNos } of rows) {
+      const block = await this.blockOf(importId, firstRow, tx);
+      if (block) yield { firstRow, rowNos, block };
     }
-    const { kind, externalId } = staged.row.person;
-    const profile = profileOf(staged.row.person);
-    const sealed = hex(this.seal.seal({ kind, externalId }, profile));
+  }
+
+  /**
+   * Deletes raw rows that no file of rejected rows will show, a block at a time.
+   *
+   * @param mayBeRetried false: the import has ended for good, so that no more of its rows are going to be rejected
+   */
+  async discardRaw(tx: PoolClient, importId: string, { mayBeRetried }: { mayBeRetried: boolean }): Promise<void> {
+    const shown = isShown(mayBeRetried);
+    // A subquery with a limit goes by the index, however little the planner knows of rows that were just written.
+    await tx.query(
+      `DELETE FROM import_raw_rows c WHERE c.import_id = $1 AND (
+         SELECT true FROM import_rows r WHERE ${IN_BLOCK} AND ${shown} ORDER BY r.row_no LIMIT 1) IS NULL`,
+      [importId],
+    );
+    for await (const { firstRow, rowNos, block } of this.blocksWith(tx, importId, `${shown} IS NOT TRUE`)) {
+      const dropped = new Set(rowNos);
+      const kept = new Map([...block].filter(([rowNo]) => !dropped.has(rowNo)));
+      if (kept.size === block.size) continue;
+      await tx.query('UPDATE import_raw_rows SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
+        importId,
+        firstRow,
+        this.sealAt(importId, firstRow, kept),
+      ]);
+    }
+  }
+
+  /**
+   * Stores a block of raw rows and, with the same statement, those rows that say what is known and synced already: nothing
+   * of them is sealed by itself or written again, which makes a re-import cheap. @returns their numbers
+   */
+  private async storeUnchanged(
+    tx: PoolClient,
+    importId: string,
+    staged: readonly StagedRow[],
+    { firstRow, lastRow, sealed }: SealedBlock,
+  ): Promise<Set<unknown>> {
+    const candidates = staged.filter(({ profile, values }) => profile && values[5] !== null);
+    const batch = candidates.map(({ values }) => values);
+    const { table, values } = unnested(CANDIDATE_COLUMNS, 5, batch);
+    const { rows } = await tx.query<{ rowNo: number }>(
+      `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)),
+         n AS (SELECT * FROM ${table})
+       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
+         person_id, person_wanted_at)
+       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',
+         p.id, p.wanted_at
+       FROM n
+       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
+         WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
+       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
+         AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
+           SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+           WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
+       RETURNING row_no AS "rowNo"`,
+      [importId, firstRow, lastRow, sealed, ...values],
+    );
+    return new Set(rows.map(({ rowNo }) => rowNo));
+  }
+
+  /** The values of `ROW_COLUMNS`. A profile is sealed for its later place among the people. */
+  private rowValues({ values, row, profile }: StagedRow): unknown[] {
+    if (!row.ok || !profile)
+      return [...values, null, null, 'rejected', 'rejected', ...(row.ok ? [] : [row.code, row.field, row.hint])];
+    const { kind, externalId } = row.person;
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    const { profileHash, providers } = staged;
-    return [
-      ...place,
-      kind,
-      externalId,
-      listOf(providers),
-      profileHash,
-      sealed,
-      fingerprint && hex(fingerprint),
-      'pending',
-    ];
+    return [...values, hex(this.seal.seal({ kind, externalId }, profile)), fingerprint && hex(fingerprint), 'pending'];
   }
 
   /** The values of `REFERENCE_COLUMNS`. */
-  private referenceValues(referenceNo: number, fact: ResourceReference): unknown[] {
+  private referenceValues(referenceNo: number, reference: ResourceReference): unknown[] {
     const of = (key: string) => keyFingerprint(this.vault, key);
-    if (fact.type === 'alias') return [referenceNo, fact.type, of(fact.key), fact.externalId, null, fact.kind];
-    const ends = fact.ends?.toISOString();
-    if (fact.type === 'role') return [referenceNo, fact.type, of(fact.key), of(fact.practitionerKey), ends];
-    const { type, clientKey, providerKey, rank, position, form, at } = fact;
+    const { type } = reference;
+    if (type === 'alias') return [referenceNo, type, of(reference.key), reference.externalId, null, reference.kind];
+    const ends = reference.ends?.toISOString();
+    if (type === 'role') return [referenceNo, type, of(reference.key), of(reference.practitionerKey), ends];
+    const { clientKey, providerKey, rank, position, form, at } = reference;
     return [referenceNo, type, of(clientKey), of(providerKey), ends, null, rank, position, form, at?.toISOString()];
+  }
+
+  private sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
+    return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
   }
 }
 
-function isAccepted(staged: StagedRow): staged is StagedAccepted {
-  return staged.row.ok;
-}
-
-function profileOf({ email, firstName, lastName }: ImportedPerson): Profile {
-  return { email: email ?? null, firstName, lastName };
+function placeOf(importId: string, firstRow: number): SealedPlace {
+  return { table: 'import_raw_rows', column: 'sealed', row: `${importId}/${firstRow}` };
 }
 
 function hex(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`;
 }
 
-/** An array literal: ids hold no characters that JSON escapes but the two that a literal escapes likewise. */
-function listOf(ids: readonly string[] | null): string | null {
-  return ids && `{${JSON.stringify(ids).slice(1, -1)}}`;
-}
-
 /**
  * A batch as a table `n` whose columns are parameters from a number on, and the values of these: one array for each
  * column, of which PostgreSQL reads three times as many in a second as of JSON.
  */
-function unnested(columns: Columns, first: number, records: readonly unknown[][]) {
+function unnested(columns: Record<string, string>, first: number, records: readonly unknown[][]) {
   const arrays = Object.values(columns).map((type, at) => `$${first + at}::${type}[]`);
   const table = `unnest(${arrays}) AS n(${Object.keys(columns)})`;
   return { table, values: arrays.map((_, at) => records.map((record) => record[at])) };

@@ -46,8 +46,16 @@ export class UploadConnectionPool implements OnApplicationShutdown {
       throw new Problem(503, 'too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
     }
     this.taken += 1;
+    let tx: pg.PoolClient | undefined;
     try {
-      await this.run(work);
+      tx = await this.pool.connect();
+      await tx.query('BEGIN');
+      await work(tx);
+      await tx.query('COMMIT');
+      tx.release();
+    } catch (error) {
+      tx?.release(true); // whatever it was doing, the connection is not used again
+      throw error;
     } finally {
       this.taken -= 1;
     }
@@ -55,19 +63,5 @@ export class UploadConnectionPool implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await this.pool.end();
-  }
-
-  private async run(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
-    const tx = await this.pool.connect();
-    try {
-      await tx.query('BEGIN');
-      await work(tx);
-      await tx.query('COMMIT');
-      tx.release();
-    } catch (error) {
-      // Whatever COPY was doing, the connection is not used again.
-      tx.release(true);
-      throw error;
-    }
   }
 }

@@ -51,13 +51,13 @@ export async function* uploadedFiles(
   const broken = brokenOff(request);
   // Whether a part has a filename is the sender's habit: each of them is one file.
   const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
-  for await (const part of withIdleTimeout(unless(broken, request.parts(options)), stalledMs)) {
+  for await (const part of withIdleTimeout(request.parts(options), stalledMs, broken)) {
     if (part.type !== 'file') continue;
     yield {
       name: uniqueName(part.filename || part.fieldname, names),
       field: part.fieldname,
       mediaType: mediaTypeOf(part.mimetype),
-      content: count(withIdleTimeout(unless(broken, part.file), stalledMs)),
+      content: count(withIdleTimeout(part.file, stalledMs, broken)),
     };
   }
 }
@@ -65,40 +65,33 @@ export async function* uploadedFiles(
 /** Rejects when the sender hangs up before the end. */
 function brokenOff({ raw }: FastifyRequest): Promise<never> {
   const broken = new Promise<never>((_resolve, reject) => {
-    const judge = () => {
-      if (!raw.complete) reject(new Error('The upload broke off.'));
-    };
-    if (raw.destroyed) judge();
-    else raw.once('close', judge);
+    const check = () => void (raw.complete || reject(new Error('The upload broke off.')));
+    if (raw.destroyed) check();
+    else raw.once('close', check);
   });
   broken.catch(() => undefined);
   return broken;
 }
 
-/** What a source gives, until the sender hangs up: the parts of a multipart body would be waited for in vain. */
-function unless<T>(broken: Promise<never>, source: AsyncIterable<T>): AsyncGenerator<T> {
-  return each(source, (next) => Promise.race([next, broken]));
-}
-
-/** Passes on what comes of an upload, its parts or their chunks. @throws {Problem} 408 `upload-stalled` after a silence */
-export async function* withIdleTimeout<T>(source: AsyncIterable<T>, stalledMs = STALLED_MS): AsyncGenerator<T> {
-  const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds; send it again.`;
-  yield* each(source, (next) =>
-    within(stalledMs, next, () => {
-      throw new Problem(408, 'upload-stalled', detail);
-    }),
-  );
-}
-
-/** The items of a source, each awaited in some way. */
-async function* each<T>(
+/**
+ * Passes on what comes of an upload, its parts or their chunks. @throws {Problem} 408 `upload-stalled` after a silence
+ *
+ * @param broken rejects when the sender hangs up: the parts of a multipart body would be waited for in vain
+ */
+export async function* withIdleTimeout<T>(
   source: AsyncIterable<T>,
-  awaited: (next: Promise<IteratorResult<T>>) => Promise<IteratorResult<T>>,
+  stalledMs = STALLED_MS,
+  broken?: Promise<never>,
 ): AsyncGenerator<T> {
+  const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds; send it again.`;
+  const stalled = () => {
+    throw new Problem(408, 'upload-stalled', detail);
+  };
   const items = source[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await awaited(items.next());
+      const coming = items.next();
+      const next = await within(stalledMs, broken ? Promise.race([coming, broken]) : coming, stalled);
       if (next.done) return;
       yield next.value;
     }
@@ -129,30 +122,17 @@ function uniqueName(given: string, names: Set<string>): string {
   return name;
 }
 
-/** Maps, for a sender may name anything: `__proto__` is a member of every object. */
-const FORMATS = new Map<string, ImportFormat>(
-  Object.entries({
-    'text/csv': 'csv',
-    'application/csv': 'csv',
-    'application/vnd.ms-excel': 'csv',
-    'application/x-ndjson': 'ndjson',
-    'application/ndjson': 'ndjson',
-    'application/jsonl': 'ndjson',
-    'application/fhir+ndjson': 'fhir-ndjson',
-    'application/fhir+json': 'fhir-json',
-  }),
-);
+/** By media type or ending. A map, for a sender may name anything: `__proto__` is a member of every object. */
+const FORMATS = new Map<string, ImportFormat>([
+  ...['text/csv', 'application/csv', 'application/vnd.ms-excel', '.csv', '.tsv', '.txt'].map(of('csv')),
+  ...['application/x-ndjson', 'application/ndjson', 'application/jsonl', '.ndjson', '.jsonl'].map(of('ndjson')),
+  ['application/fhir+ndjson', 'fhir-ndjson'],
+  ...['application/fhir+json', '.json'].map(of('fhir-json')),
+]);
 
-const EXTENSIONS = new Map<string, ImportFormat>(
-  Object.entries({
-    '.csv': 'csv',
-    '.tsv': 'csv',
-    '.txt': 'csv',
-    '.ndjson': 'ndjson',
-    '.jsonl': 'ndjson',
-    '.json': 'fhir-json',
-  }),
-);
+function of(format: ImportFormat): (name: string) => [string, ImportFormat] {
+  return (name) => [name, format];
+}
 
 /**
  * How a file is read: by its media type, else by its name's ending.
@@ -160,19 +140,14 @@ const EXTENSIONS = new Map<string, ImportFormat>(
  * @throws {Problem} 415 `unknown-format`, or 422 `wrong-part` when a part's name does not say what it holds
  */
 export function readingOf(file: UploadedFile, kind: ImportKind): { format: ImportFormat; kind: ImportKind } {
-  const found = FORMATS.get(file.mediaType) ?? EXTENSIONS.get(path.extname(file.name).toLowerCase());
+  const found = FORMATS.get(file.mediaType) ?? FORMATS.get(path.extname(file.name).toLowerCase());
+  const unknown = (detail: string) => new Problem(415, 'unknown-format', detail, { extensions: { file: file.name } });
   if (!found) {
-    const detail =
-      'The content type of a file is not one that can be imported; send text/csv, application/x-ndjson, application/fhir+ndjson or application/fhir+json.';
-    throw new Problem(415, 'unknown-format', detail, { extensions: { file: file.name } });
+    const known = 'text/csv, application/x-ndjson, application/fhir+ndjson or application/fhir+json';
+    throw unknown(`The content type of a file is not one that can be imported; send ${known}.`);
   }
-  if (kind === 'fhir') {
-    return { format: found === 'ndjson' ? 'fhir-ndjson' : found, kind };
-  }
-  if (found === 'fhir-json' || found === 'fhir-ndjson') {
-    const extensions = { file: file.name };
-    throw new Problem(415, 'unknown-format', 'A file is FHIR; import it with kind=fhir.', { extensions });
-  }
+  if (kind === 'fhir') return { format: found === 'ndjson' ? 'fhir-ndjson' : found, kind };
+  if (found.startsWith('fhir')) throw unknown('A file is FHIR; import it with kind=fhir.');
   if (file.field === undefined) return { format: found, kind };
   if (file.field === 'providers' || file.field === 'clients') return { format: found, kind: file.field };
   const detail = 'A part of CSV or JSON lines must be named providers or clients, so that it is clear what it holds.';

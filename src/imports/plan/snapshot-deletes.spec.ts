@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { rawRow } from '../parse/row/import-row.js';
-import { mentionedIds } from './mentioned-ids.js';
+import { mentionedIds } from './snapshot-deletes.repository.js';
 
 const SEED = Number(process.env.SEED);
 

@@ -1,4 +1,4 @@
-import { etaSeconds } from './import-eta.js';
+import { etaSeconds } from './import-view.js';
 
 const pace = { callMs: 200, blockedMs: 0 };
 const unchecked = { min: 100, max: 200, linked: 0, absent: 0 };
