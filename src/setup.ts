@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { SwaggerModule } from '@nestjs/swagger';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
 import openApiMetadata from './generated/metadata.js';
@@ -8,7 +8,6 @@ import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { installEdge, RequestGate } from './http/server/edge-hooks.js';
 import { Metrics } from './http/server/metrics.js';
-import { installOpenApi } from './http/server/openapi.js';
 
 /** Bytes of a JSON body on a route that does not say otherwise. */
 const JSON_LIMIT = 64 * 1024;
@@ -45,6 +44,29 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());
   await SwaggerModule.loadPluginMetadata(openApiMetadata);
-  installOpenApi(app);
+  SwaggerModule.setup('docs', app, () => openApiDocument(app), {
+    jsonDocumentUrl: 'openapi.json',
+    raw: ['json'],
+    customSiteTitle: 'notebridge API',
+  });
   return app;
+}
+
+const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
+asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
+\`limit\` and \`cursor\`.`;
+
+/** Describes every route from its decorators, when it is first asked for. */
+function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
+  const { PUBLIC_URL: address } = app.get(Env);
+  const about = new DocumentBuilder()
+    .setTitle('notebridge')
+    .setDescription(ABOUT)
+    .setVersion('1')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key' })
+    .addSecurityRequirements('bearer');
+  if (address !== undefined) about.addServer(address);
+  return SwaggerModule.createDocument(app, about.build(), {
+    operationIdFactory: (controller, method) => `${controller.replace(/Controller$/, '')}.${method}`,
+  });
 }

@@ -5,10 +5,7 @@ import { Database, withClient } from '../database/database.js';
 /** Milliseconds for which the process's own connections must have been of no use before a restart is called for. */
 const STUCK_MS = 60_000;
 
-/**
- * Whether a restart would help: the process gets no answer over any connection of its own, while one that is made anew
- * is answered. A database that is away is no reason to restart.
- */
+/** Whether a restart would help: no connection of the process is answered, while a new one is. */
 @Injectable()
 export class Liveness {
   private failingSinceMs: number | undefined;
@@ -36,19 +33,15 @@ export class Liveness {
 
   private async lookOnce(): Promise<void> {
     const begunMs = this.clock.monotonicMs();
-    if (await answers(this.database.pool.query('SELECT 1'))) {
+    if (await succeeds(this.database.pool.query('SELECT 1'))) {
       this.failingSinceMs = undefined;
       this.isStuck = false;
       return;
     }
     this.failingSinceMs ??= begunMs;
     if (this.clock.monotonicMs() - this.failingSinceMs < STUCK_MS) return;
-    this.isStuck = await answers(withClient(this.database.url, (client) => client.query('SELECT 1')));
+    this.isStuck = await succeeds(withClient(this.database.url, (client) => client.query('SELECT 1')));
   }
 }
 
-const answers = (question: Promise<unknown>): Promise<boolean> =>
-  question.then(
-    () => true,
-    () => false,
-  );
+const succeeds = async (work: Promise<unknown>) => (await Promise.allSettled([work]))[0].status === 'fulfilled';

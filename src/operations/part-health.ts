@@ -40,10 +40,7 @@ export class PartHealth {
     return age !== null && age < SILENT_SECONDS ? { status: 'ok' } : { status: 'degraded', reason: NO_WORKER };
   }
 
-  /**
-   * Whether the database answers and takes writes. It is not vital: while every connection of the API waits, the inbox,
-   * which has connections of its own and is vital, may still commit.
-   */
+  /** Not vital: while every connection of the API waits, the inbox, which has its own, may still commit. */
   @HealthIndicator('database')
   async writes(): Promise<Health> {
     try {

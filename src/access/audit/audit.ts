@@ -71,12 +71,7 @@ export function routeOf(request: Pick<FastifyRequest, 'method' | 'routeOptions'>
   return `${request.method} ${request.routeOptions.url ?? 'unmatched'}`;
 }
 
-/**
- * The ids that a request was about: its path parameters, and the id of what it made.
- *
- * @param params of the route
- * @param result that the handler answered with
- */
+/** The ids that a request was about: its path parameters, and the id of what its handler answered with. */
 export function subjectsOf(params: unknown, result: unknown): Record<string, string> {
   const made = result instanceof Object && 'id' in result ? { id: result.id } : {};
   const named = Object.entries({ ...made, ...(params as object | undefined) });

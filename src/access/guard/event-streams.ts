@@ -21,18 +21,17 @@ export class EventStreams {
 
   constructor(private readonly env: Env) {}
 
-  /**
-   * Sends a stream of events, which ends with the connection.
-   *
-   * @throws {Problem} 429 `too-many-streams`, before `events` is called
-   */
+  /** Sends a stream until the connection ends. @throws {Problem} 429 `too-many-streams`, before `events` is called */
   async send(
     reply: FastifyReply,
     { id }: Principal,
     events: () => AsyncIterable<ServerSentEvent> | Promise<AsyncIterable<ServerSentEvent>>,
   ): Promise<void> {
     const open = this.open.get(id) ?? 0;
-    if (open >= this.env.EVENT_STREAMS_PER_KEY) throw tooManyStreams(open);
+    if (open >= this.env.EVENT_STREAMS_PER_KEY) {
+      const detail = `This key has ${open} streams of events open, and may have no more; close one, or share it among its readers.`;
+      throw new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
+    }
     if (reply.raw.closed) return;
     this.open.set(id, open + 1);
     reply.raw.once('close', () => this.release(id));
@@ -49,13 +48,7 @@ export class EventStreams {
 
 async function* textOf(events: AsyncIterable<ServerSentEvent>): AsyncGenerator<string> {
   for await (const sent of events) {
-    if (sent === undefined) yield ': still here\n\n';
-    else
-      yield `${sent.id === undefined ? '' : `id: ${sent.id}\n`}event: ${sent.event}\ndata: ${JSON.stringify(sent.data)}\n\n`;
+    const id = sent?.id === undefined ? '' : `id: ${sent.id}\n`;
+    yield sent ? `${id}event: ${sent.event}\ndata: ${JSON.stringify(sent.data)}\n\n` : ': still here\n\n';
   }
-}
-
-function tooManyStreams(open: number): Problem {
-  const detail = `This key has ${open} streams of events open, and may have no more; close one, or share it among its readers.`;
-  return new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
 }

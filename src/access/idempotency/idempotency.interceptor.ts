@@ -63,21 +63,15 @@ export function Idempotent(): MethodDecorator {
 }
 
 /**
- * Injects the UUID under which the route should create its row: the same for every run of one request with an
- * Idempotency-Key (also after a crash in the middle), a new one otherwise. Insert with ON CONFLICT and go on with
- * what is there.
+ * Injects the UUID to create a row under: the same for every run of one request with an Idempotency-Key, also after a
+ * crash in the middle. Insert with ON CONFLICT and go on with what is there.
  */
 export const CreationId = createParamDecorator(
   (_: unknown, context: ExecutionContext): string =>
     context.switchToHttp().getRequest<FastifyRequest>().creationId ?? randomUUID(),
 );
 
-/**
- * Reads the Idempotency-Key header.
- *
- * @returns undefined when there is none
- * @throws {Problem} 400 `bad-idempotency-key` unless it is 1..255 printable ASCII characters
- */
+/** The key, if any. @throws {Problem} 400 `bad-idempotency-key` unless it is 1..255 printable ASCII characters */
 export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const key = Array.isArray(header) ? header.join(', ') : header;

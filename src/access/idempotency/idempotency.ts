@@ -74,8 +74,8 @@ export class Idempotency {
   ) {}
 
   /**
-   * @param run carries the request out; its argument is a UUID that stays the same when the request is run again
-   *   after a crash or a fault, so that what it creates under that id is created once
+   * @param run carries the request out; what it creates under the id that it is given is created once, also when it is
+   *   run again after a crash or a fault
    * @returns the answer, and whether it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or whatever `run` throws
    */
@@ -134,7 +134,7 @@ export class Idempotency {
     );
   }
 
-  /** What is refused had no effect, and may be mended under the same key; after a fault it may run again, as the same. */
+  /** What is refused had no effect, and may be mended under the same key; after a fault it may run again. */
   private async end(lease: Lease, error: unknown): Promise<void> {
     if ((problemOf(error)?.status ?? 500) >= 500) return this.update(lease, 'lease_until = now()');
     const forget = 'DELETE FROM idempotency_records WHERE id = $1 AND lease_token = $2';

@@ -71,11 +71,7 @@ export class ApiKeys {
     });
   }
 
-  /**
-   * Revokes a key: at once in this process, within seconds in others. One that is revoked already keeps its time.
-   *
-   * @throws {Problem} 404 `unknown-api-key`
-   */
+  /** Revokes a key: at once in this process, within seconds in others. @throws {Problem} 404 `unknown-api-key` */
   async revoke(id: string, by: Principal): Promise<void> {
     await this.database.transaction(async (tx) => {
       const prisma = await this.prisma.in(tx);

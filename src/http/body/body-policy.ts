@@ -20,10 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Makes every route take JSON only, but those that say otherwise (`@RouteOptions`), and bounds the bodies that arrive.
- * Call it before routes exist.
- */
+/** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
 export function installBodyPolicy(fastify: FastifyInstance, limits: Limits): void {
   const bodies = new ArrivingBodies(limits);
   fastify.decorateRequest('declaredType', null);
@@ -68,7 +65,7 @@ function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest):
   return !(body === 'multipart' && isMultipart(raw.headers));
 }
 
-/** Has Fastify pass on the body of a stream, ignore the type of an empty one, and read JSON. @returns why it is refused */
+/** Has Fastify pass on a stream, ignore the type of an empty body, and read JSON. @returns why the body is refused */
 function prepareBody(request: FastifyRequest): Problem | undefined {
   const { headers } = request.raw;
   const body = request.routeOptions.config.edge?.body;
@@ -96,8 +93,8 @@ type Limits = Pick<Env, 'BODY_TIMEOUT_SECONDS' | 'ARRIVING_BODIES_LIMIT'>;
 const CLOSING = { connection: 'close' };
 
 /**
- * The bodies that are on their way into memory: each has to be there in time, and together they have so many bytes. When
- * these are used up, whoever began first gives way: senders who stall can't keep out those who don't.
+ * The bodies on their way into memory: each has to be there in time, and together they have so many bytes. When these
+ * are used up, whoever began first gives way: senders who stall can't keep out those who don't.
  */
 export class ArrivingBodies {
   /** In the order in which they began. */
@@ -111,11 +108,7 @@ export class ArrivingBodies {
     return this.total;
   }
 
-  /**
-   * Counts a body while it arrives; its reader has to begin in the same turn of the event loop.
-   *
-   * @param refuse answers its sender, and takes no more of it
-   */
+  /** Counts a body; its reader has to begin in this turn of the event loop. @param refuse answers its sender */
   watch(payload: NodeJS.ReadableStream, refuse: (problem: Problem) => void): void {
     const body = {
       bytes: 0,

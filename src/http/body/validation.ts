@@ -55,12 +55,7 @@ const MOST_ITEMS = 1_000;
 /** Characters of a name that a pointer repeats. */
 const LONGEST_NAME = 64;
 
-/**
- * Refuses what would make validation costly, in time linear in the value's size: too many levels, members of an object,
- * or items of a list.
- *
- * @param value as JSON gives it
- */
+/** Refuses what would make validation costly, in linear time: levels, members of an object, items of a list. */
 export function shapeProblem(value: unknown, pointer = '', levels = DEEPEST): Problem | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0) return new Problem(400, 'too-deep', `The body nests more than ${DEEPEST} levels; flatten it.`);

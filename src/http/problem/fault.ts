@@ -54,10 +54,8 @@ function badMultipart(): Problem {
 }
 
 /**
- * Turns anything that was thrown into a problem whose text is safe to send: messages of foreign errors are never
- * passed on, for they may quote the request.
- *
- * @returns undefined for an unexpected fault, which is the service's own
+ * Turns anything that was thrown into a problem, or undefined when it is the service's own fault. Messages of foreign
+ * errors are never passed on, for they may quote the request.
  */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
@@ -86,9 +84,8 @@ function statusCodeOf(error: unknown): number {
 }
 
 /**
- * SQLSTATEs that say "not now": connection exceptions, shutdown, a statement or an idle transaction over its time, no
- * room for a connection or a row, a standby; and, of a database that was fit at the start, a login or a name that it
- * takes no longer. Then socket faults as Node names them; and Prisma's unreachable, timed out, closed, pool exhausted.
+ * Of PostgreSQL: connection exceptions, shutdown, over its time, no room, a standby; of a database that was fit at the
+ * start, a login or a name that it takes no longer. Then Node's socket faults, and Prisma's.
  */
 const UNAVAILABLE = [
   /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,
@@ -105,10 +102,7 @@ const MESSAGES = [
   'Query read timeout',
 ];
 
-/**
- * Answers whether an error means that the database can't be reached or can't write right now, so that the same request
- * may succeed later. Errors of HTTP clients are never taken for one.
- */
+/** Whether the database can't be reached or can't write now, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
   const code = codeOf(error);

@@ -8,12 +8,7 @@ const BY_CODE: Record<string, (address: string) => string> = {
   ENOTFOUND: (address) => `The host of ${address} can not be resolved (ENOTFOUND): correct HOST.`,
 };
 
-/**
- * Says in one sentence why the server can't listen, and which setting to mend.
- *
- * @param error what listening threw
- * @returns undefined when the error is about something else
- */
+/** Says in one sentence why the server can't listen, and which setting to mend; undefined of any other error. */
 export function listenFault(error: unknown, { host, port }: { host: string; port: number }): string | undefined {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return undefined;

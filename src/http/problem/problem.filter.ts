@@ -46,29 +46,25 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 /**
- * Whether there is more of the body to come than is worth reading to its end, as Node does on a connection that is kept
- * alive. A short one is: its sender would meet a closed connection before it reads the answer.
+ * Whether more of the body is to come than is worth reading. A short rest is read: its sender would meet a closed
+ * connection before it reads the answer.
  */
 function isLongUnread({ raw }: FastifyRequest): boolean {
   if (raw.complete) return false;
   return raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > DRAINED_BYTES;
 }
 
-function problemOfParser(code: string | undefined): Problem {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Problem(431, 'headers-too-large', 'The headers are too large; send shorter ones.');
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Problem(408, 'request-timeout', 'The request did not arrive in time; send it again.');
-  }
-  return new Problem(400, 'bad-request', 'This is not a well-formed HTTP request.');
-}
+const OF_PARSER: Record<string, Problem> = {
+  HPE_HEADER_OVERFLOW: new Problem(431, 'headers-too-large', 'The headers are too large; send shorter ones.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'request-timeout', 'The request did not arrive in time; send it again.'),
+};
+const MALFORMED = new Problem(400, 'bad-request', 'This is not a well-formed HTTP request.');
 
 /** Answers what Node's HTTP parser refused, before there is a request that Fastify could answer. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   if (socket.writable) {
-    const problem = problemOfParser(error.code);
+    const problem = OF_PARSER[error.code ?? ''] ?? MALFORMED;
     const body = JSON.stringify(problem.details());
     socket.write(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\n` +

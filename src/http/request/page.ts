@@ -54,11 +54,10 @@ const PARTS = {
 };
 
 /**
- * Unpacks a cursor.
+ * Unpacks a cursor; undefined for the first page.
  *
  * @param shape what the parts of the key must be, in their order
- * @returns undefined when there is no cursor: the first page
- * @throws {Problem} 400 `bad-cursor` when it was not made by `encodeCursor` with a key of this shape
+ * @throws {Problem} 400 `bad-cursor`
  */
 export function decodeCursor<K extends CursorKey>(
   cursor: string | undefined,
@@ -87,7 +86,6 @@ function parsed(cursor: string): unknown {
  * Makes a page out of `limit + 1` rows that were read, so that a next page is known without counting.
  *
  * @param keyOf the sort key of a row
- * @param show turns a row into an item; without it the row is the item
  */
 export function pageOf<R, T = R>(
   rows: readonly R[],

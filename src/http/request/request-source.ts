@@ -5,10 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Milliseconds for which a sender may go on after it failed: only at the end most listen for an answer. */
 const LINGER_MS = 5_000;
 
-/**
- * A stream of a request's body that may be destroyed without harm: destroying the request itself would cut the
- * connection on which its answer has to leave. The pace of the reader is the pace of the request.
- */
+/** A body as a stream that may be destroyed: destroying the request would cut the connection of its answer. */
 export function sourceOf(request: Readable): Readable {
   const source = new PassThrough();
   request.once('error', (error) => source.destroy(error));
@@ -18,11 +15,7 @@ export function sourceOf(request: Readable): Readable {
   return request.pipe(source);
 }
 
-/**
- * Reads on and drops what comes, so that a sender in the middle of its body gets to the answer instead of a reset.
- *
- * @param ms to go on at most
- */
+/** Drops what still comes for a while, so that a sender in the middle of its body gets the answer and no reset. */
 export async function dropRest(request: Readable, ms = LINGER_MS): Promise<void> {
   if (request.readableEnded || request.destroyed) return;
   const done = new AbortController();

@@ -9,12 +9,7 @@ const LONGEST_WAIT_SECONDS = 60;
 
 const WAIT = /(?:^|,)\s*wait\s*=\s*(?:"\s*)?(\d{1,9})\s*(?:"\s*)?(?:[;,]|$)/i;
 
-/**
- * Reads the `wait` preference of RFC 7240 §4.3; one that can't be read is ignored, as the RFC says.
- *
- * @param header one or several Prefer headers
- * @returns whole seconds, 0..60, or undefined when none was asked for
- */
+/** The seconds of the `wait` preference (RFC 7240 §4.3), at most 60; one that can't be read is ignored. */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   const seconds = WAIT.exec([header].flat().join(','))?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
@@ -30,8 +25,8 @@ export const PreferWait = createParamDecorator((byDefault: number | undefined, c
 });
 
 /**
- * Injects a signal that is aborted when the connection closes before the answer was sent, or the service begins to stop.
- * It leaves nothing behind on the server's signal, as `AbortSignal.any` does, which keeps a reference for each request.
+ * Injects a signal that is aborted when the connection closes before the answer, or the service begins to stop. Nothing
+ * stays on the server's signal, on which `AbortSignal.any` keeps a reference for each request.
  */
 export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext): AbortSignal => {
   const { raw, server } = context.switchToHttp().getResponse<FastifyReply>();
@@ -68,12 +63,9 @@ const REAL_TIME: WaitTime = {
 };
 
 /**
- * Reads a state again and again until it is settled, the time is over or the caller is gone. It always reads once,
- * and once more when the time is over.
+ * Reads a state until it is settled, the time is over or the caller is gone: always once, and once more at the end.
  *
- * @param seconds to wait at most; 0 reads once
- * @param read its errors pass through
- * @param signal of `@ClientDisconnect()`
+ * @param seconds to wait at most
  * @returns what was read last, settled or not
  */
 export async function pollUntil<T>(
@@ -97,10 +89,8 @@ export async function pollUntil<T>(
 const log = new Logger('AfterCommit');
 
 /**
- * Reads what became of an intent that is committed. When that fails, the caller gets the intent as it was committed,
- * with its id: after an error it would send the request again and have it done twice.
- *
- * @param outcome resolves to a Problem, which is thrown, when the intent has certainly come to nothing
+ * Reads what became of an intent that is committed; a Problem is thrown. When the reading fails, the caller gets the
+ * intent as it was committed: after an error it would send the request again and have it done twice.
  */
 export async function afterCommit<T extends object>(outcome: () => Promise<T | Problem>, known: () => T): Promise<T> {
   const found = await outcome().catch((error: unknown) => {

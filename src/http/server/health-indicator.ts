@@ -10,9 +10,8 @@ export interface Health {
 }
 
 /**
- * Marks a method of a provider, `() => Health | Promise<Health>`, that `/health/ready` asks by this name. The service must
- * not be sent requests while a vital one is `down`; any other only degrades it. Whoever throws or takes longer than two
- * seconds is taken for `down`.
+ * Marks a method, `() => Health | Promise<Health>`, that `/health/ready` asks by this name: `down` when it throws or
+ * takes over two seconds. Only a vital one that is down keeps requests away.
  */
 export const HealthIndicator = Reflector.createDecorator<
   string | { name: string; vital: true },

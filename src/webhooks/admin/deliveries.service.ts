@@ -69,11 +69,7 @@ export class DeliveriesService {
     return reopened;
   }
 
-  /**
-   * Ends the wait of a delivery that was not understood.
-   *
-   * @throws {Problem} 404 `unknown-delivery`, or 409 `not-waiting` when it was not among those
-   */
+  /** Ends the wait of one that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
   async dismiss(id: string): Promise<DeliveryResponse> {
     const where = { id: isDeliveryId(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
     await this.prisma.webhookDelivery.updateMany({ where, data: { state: 'ignored' } });
@@ -83,7 +79,7 @@ export class DeliveriesService {
   }
 
   /**
-   * Counts a selection (`dryRun`), or has exactly the counted deliveries processed again; later arrivals have higher ids.
+   * Counts a selection (`dryRun`), or has exactly those processed again; later arrivals have higher ids.
    *
    * @throws {Problem} 409 `plan-changed` when they are no longer as many; nothing is replayed then
    */
@@ -134,10 +130,7 @@ export class DeliveriesService {
     return { status: 'degraded', reason, facts: { notUnderstood } };
   }
 
-  /**
-   * A webhook secret that was rotated at one side only shows here: all that comes is signed with another one. Counted
-   * are the minutes of the last hour that began after the last genuine delivery.
-   */
+  /** A secret that was rotated at one side only shows here: within an hour, and since the last genuine delivery. */
   @HealthIndicator('webhooks')
   async secretHealth(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ wrong: number }>(

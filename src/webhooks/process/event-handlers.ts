@@ -18,11 +18,8 @@ export type Handled = 'processed' | 'ignored';
 /** A feature's handler of some event types; declared with `@HandlesEvents`. */
 export interface EventHandler {
   /**
-   * Writes what the event means within the transaction that settles it. It runs again for an exact repeat, a replay
-   * and after a crash, at any time and in any order; it must not make HTTP calls or touch other connections.
-   *
-   * @param tx a savepoint of its own is set: a failing statement undoes this event alone
-   * @throws anything: the event is tried again later
+   * Writes what the event means within the transaction that settles it, in a savepoint; what throws is tried again. It
+   * runs again for a repeat, a replay and after a crash, in any order, and must not touch other connections.
    */
   handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
 

@@ -21,10 +21,7 @@ const BACKOFF = { baseMs: 1_000, maxMs: 30 * 60_000 };
 /** Milliseconds until a delivery is tried again whose data key is missing: an operator has to bring it. */
 const KEY_WAIT_MS = 30_000;
 
-/**
- * Empties the inbox: takes, opens, handles and settles due deliveries, a batch in each transaction, each delivery in a
- * savepoint of its own.
- */
+/** Empties the inbox: a batch of due deliveries in each transaction, each delivery in a savepoint of its own. */
 @Injectable()
 export class InboxLoop {
   private readonly log = new Logger(InboxLoop.name);
@@ -187,12 +184,7 @@ const subjectOf = (found: UnderstoodEvent | Outcome): string => ('subject' in fo
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/**
- * What follows from a failed attempt.
- *
- * @param attempts failed ones, this one included
- * @param fraction a random number in [0, 1)
- */
+/** What follows from so many failed attempts. @param fraction a random number in [0, 1) */
 export function afterFailure(attempts: number, fraction: number): Pick<Outcome, 'state' | 'retryInMs'> {
   if (attempts >= MOST_ATTEMPTS) return { state: 'dead', retryInMs: null };
   return { state: 'failed', retryInMs: backoffMs(attempts, fraction, BACKOFF) };

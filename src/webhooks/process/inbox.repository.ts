@@ -77,10 +77,7 @@ export class InboxRepository {
     });
   }
 
-  /**
-   * Takes due deliveries that no other worker holds, those that wait longest first: so many rows and bytes at most, though
-   * a single delivery may have more bytes.
-   */
+  /** Takes the longest due that no other worker holds, in so many rows and bytes; one alone may have more bytes. */
   async take(tx: pg.PoolClient, { rows, bytes }: { rows: number; bytes: number }): Promise<DueDelivery[]> {
     return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [rows, bytes] })).rows;
   }

@@ -55,12 +55,7 @@ const FIELDS: Record<EventType, Fields> = {
   },
 };
 
-/**
- * Reads the raw body of a genuine delivery, in either shape: fields in `payload`, or at the top level.
- *
- * @returns the event; of a body that can't be acted on, however often it is sent, why: `not-json`, `not-an-object`,
- *   `no-event-type`, `unknown-event-type`, or `bad-field` and a JSON Pointer
- */
+/** Reads the body of a genuine delivery. @returns the event, or a reason why the body can't be acted on */
 export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: string | null; reason: string } {
   const body = parseJson(bytes);
   if (body === undefined) return { eventType: null, reason: 'not-json' };

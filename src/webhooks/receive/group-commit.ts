@@ -32,10 +32,9 @@ const DEADLINE_CHECK_MS = 50;
 const CLOSE_CHECK_MS = 5;
 
 /**
- * Adaptive group commit: rows that arrive while a commit slot is free leave at the end of this turn of the event loop;
- * those that arrive while all slots are taken go together in the next commit. No timer delays a row; the busier the
- * database, the larger the groups. A group that fails is tried again row by row, once, so that one row can't fail the
- * others.
+ * Adaptive group commit: rows that arrive while a slot is free leave at the end of this turn of the event loop, others
+ * together in the next commit. No timer delays a row; the busier the database, the larger the groups. A group that
+ * fails is tried again row by row, once.
  */
 export class GroupCommit<T> {
   private waiting: Entry<T>[] = [];
@@ -45,7 +44,7 @@ export class GroupCommit<T> {
   private gathering = false;
   private closed = false;
 
-  /** @param how `commit` stores all rows or throws; `isUnavailable`: trying other rows is useless; `now` never goes back */
+  /** @param how `commit` stores all or throws; `isUnavailable`: trying other rows is useless; `now` never goes back */
   constructor(
     private readonly limits: GroupCommitLimits,
     private readonly how: {
@@ -61,10 +60,9 @@ export class GroupCommit<T> {
   }
 
   /**
-   * Commits a row together with others.
+   * Commits a row together with others; resolves once it is committed.
    *
    * @param bytes that the row holds in memory
-   * @returns once the row is committed
    * @throws {NotCommitted} at the latest when the deadline has passed
    */
   add(row: T, bytes: number): Promise<void> {

@@ -16,7 +16,7 @@ export interface IncomingRow {
   secretIndex: number;
 }
 
-/** Where a delivery's body is sealed: its id is not known before the commit, its signature is. @param signature in hex */
+/** Where a body is sealed: its id is not known before the commit, its signature is. @param signature in hex */
 export function bodyPlace(signature: string): SealedPlace {
   return { table: 'webhook_deliveries', column: 'body', row: signature };
 }
@@ -33,9 +33,9 @@ const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])'
 const INSERT = `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index) SELECT * FROM ${ARRIVED}`;
 
 /**
- * One statement, so one commit: new deliveries are stored; what is there already, or comes several times in the group,
- * is noted as a repeat in a table of its own, because an UPDATE would wait for the worker that holds the delivery's row.
- * The order keeps two groups that hold the same deliveries from locking each other out.
+ * One statement, so one commit: new deliveries are stored; what is there already, or comes twice in the group, is noted
+ * as a repeat in a table of its own, for an UPDATE would wait for the worker that holds the delivery's row. The
+ * order keeps two groups that hold the same deliveries from locking each other out.
  */
 const INSERT_OR_REPEAT = `
   WITH arrived AS (
@@ -93,12 +93,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
     });
   }
 
-  /**
-   * Commits what reaches the write-ahead log and changes no table: it fails on a standby and on a full disk, but not in
-   * a read-only transaction.
-   *
-   * @throws when the database can't commit now
-   */
+  /** Commits what reaches the write-ahead log and changes no table. @throws when the database can't commit now */
   async tryCommit(): Promise<void> {
     await this.onOneConnection(async (client) => {
       const { rows } = await client.query<{ readOnly: boolean }>(
@@ -127,11 +122,8 @@ export class InboxWriterRepository implements OnApplicationShutdown {
 }
 
 /**
- * A `bytea[]` in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the elements' type (17 is
- * bytea), their number, the first index, then each with its length. pg sends a Buffer in binary; as a text every byte
- * would be two hex digits to write and to parse.
- *
- * @param items at least one
+ * A `bytea[]`, not empty, in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the type of the
+ * elements (17 is bytea), their number, the first index, then each with its length. As a text every byte would be two.
  */
 export function byteaArray(items: readonly Buffer[]): Buffer {
   const header = [1, 0, 17, items.length, 1];

@@ -14,10 +14,7 @@ const TIMESTAMP = /^\d{1,15}$/;
 /** Milliseconds that the sender's clock may be ahead of ours. */
 const FUTURE_SKEW_MS = 5 * 60_000;
 
-/**
- * The cause for refusing a request by its headers, before its body is read. Content-Type and User-Agent are not looked
- * at: they prove nothing.
- */
+/** Why a request is refused by its headers alone. Content-Type and User-Agent prove nothing. */
 export function headerFault(headers: IncomingHttpHeaders) {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
@@ -34,9 +31,7 @@ export function headerFault(headers: IncomingHttpHeaders) {
  * Verifies a request at the receiver.
  *
  * @param body the raw bytes, never decoded
- * @param rules the secrets of the rotation, and how old a delivery may be (undefined: any age)
- * @param now milliseconds since the Unix epoch
- * @returns what the delivery says of itself (its timestamp as the header spells it), or the cause for refusing it
+ * @returns what the delivery says of itself, or the cause for refusing it
  */
 export function verifyDelivery(
   headers: IncomingHttpHeaders,
