@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../people/model/person.js';
-import { CSV_COLUMNS, type ReadRow, rawRow } from './row/import-row.js';
+import { CSV_COLUMNS, type ReadRow } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
-import { isImportableId, type PersonCandidate, validatePerson } from './row/validate-person.js';
+import { rowOf, validatePerson } from './row/validate-person.js';
 import { type JsonObject, type JsonRecord, parseObject } from './text/json-records.js';
 
 /** What is wrong with the shape of a record: unknown fields, wrong types, cells that are too large. */
@@ -46,28 +46,14 @@ function withNumbersQuoted(json: string): string {
   );
 }
 
-/** A null is an absent field: `validatePerson` says which may be. */
-function candidateOf(record: JsonObject, kind: PersonKind): PersonCandidate {
-  const given = Object.entries(record).filter(([, value]) => value !== null);
-  return { ...Object.fromEntries(given), kind };
-}
-
 /** The row of a record `{externalId, email, firstName, lastName, providers}`. */
-export function jsonPersonRow(
-  { line, text }: JsonRecord,
-  kind: PersonKind,
-  limits: { row: number; cell: number },
-): ReadRow {
-  const record = parseObject(text ?? '');
-  if (text === undefined || !record) {
-    const why = text === undefined ? rejection('row-too-large', { limit: limits.row }) : rejection('bad-json');
-    return { type: 'row', ok: false, line, span: 1, raw: rawRow(text ?? ''), ...why };
-  }
-  const raw = rawRow(cellsOf(text, record));
-  const fault = shapeFault(record, kind, limits.cell);
-  const validated = fault ? { rejection: fault } : validatePerson(candidateOf(record, kind));
-  if ('person' in validated) return { type: 'row', line, span: 1, raw, ok: true, person: validated.person };
-  const { externalId } = record;
-  const known = isImportableId(externalId) && { externalId };
-  return { type: 'row', line, span: 1, raw, ok: false, ...known, ...validated.rejection };
+export function jsonPersonRow(record: JsonRecord, kind: PersonKind, limits: { row: number; cell: number }): ReadRow {
+  const { text } = record;
+  if (text === undefined) return rowOf(record, '', rejection('row-too-large', { limit: limits.row }));
+  const fields = parseObject(text);
+  if (!fields) return rowOf(record, text, rejection('bad-json'));
+  // A null is an absent field: `validatePerson` says which may be.
+  const given = () => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  const outcome = shapeFault(fields, kind, limits.cell) ?? validatePerson({ ...given(), kind });
+  return rowOf(record, cellsOf(text, fields), outcome, { externalId: fields.externalId });
 }

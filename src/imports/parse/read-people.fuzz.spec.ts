@@ -204,7 +204,7 @@ function rowsAreSound({ rows }: ReadFile): void {
   for (const row of rows) {
     expect(() => JSON.parse(row.raw)).not.toThrow();
     if (row.ok) {
-      expect(validatePerson(row.person)).toEqual({ person: row.person });
+      expect(validatePerson(row.person)).toEqual(row.person);
       continue;
     }
     expect(row.hint).not.toBe('');

@@ -1,10 +1,13 @@
 import { CsvPeople } from './csv/csv-people.js';
+import { WorkMeter } from './csv/csv-records.js';
 import { fhirEvents } from './fhir/fhir-people.js';
 import { jsonPersonRow } from './json-lines-people.js';
 import { CSV_COLUMNS, FHIR_COLUMNS, type ReadEvent, type ReadOptions } from './row/import-row.js';
 import { BundleEntries, JsonLines } from './text/json-records.js';
 import { utf8Text } from './text/utf8-text.js';
-import { EVENT_COST, WorkMeter } from './text/work-meter.js';
+
+/** What an event costs beside its characters, in characters: short rows are checked and stored as long ones are. */
+export const EVENT_COST = 64;
 
 /** Characters of a row and of a cell. */
 const DEFAULT_LIMITS = { row: 1024 * 1024, cell: 64 * 1024 };

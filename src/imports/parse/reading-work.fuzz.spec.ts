@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
+import { PAUSE_EVERY, WorkMeter } from './csv/csv-records.js';
 import { inChunks, NOW } from './read-all.spec-support.js';
-import { readPeople } from './read-people.js';
+import { EVENT_COST, readPeople } from './read-people.js';
 import type { ReadOptions } from './row/import-row.js';
 import { UnreadableFile } from './row/rejection.js';
-import { EVENT_COST, PAUSE_EVERY, WorkMeter } from './text/work-meter.js';
 
 type Options = Omit<ReadOptions, 'now'>;
 
@@ -62,9 +62,27 @@ const hostile = fc.record({
   chunk: fc.constantFrom(777, 64 * 1024, 10_000_000),
 });
 
+class MeasuredMeter extends WorkMeter {
+  total = 0;
+  longest = 0;
+  private current = 0;
+
+  override spend(characters: number): void {
+    this.total += characters;
+    this.current += characters;
+    super.spend(characters);
+  }
+
+  override async pause(): Promise<void> {
+    this.longest = Math.max(this.longest, this.current);
+    this.current = 0;
+    await super.pause();
+  }
+}
+
 /** @returns the characters that were looked at, and the events that were told */
 async function workOf(text: string, options: Options, chunk: number) {
-  const meter = new WorkMeter();
+  const meter = new MeasuredMeter();
   let events = 0;
   try {
     for await (const _ of readPeople(inChunks(Buffer.from(text), chunk), { ...options, now: NOW }, meter)) events++;

@@ -1,11 +1,10 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import { type ImportKind, type ReadEvent, type ReadRow, type RejectedRow, rawRow } from '../row/import-row.js';
+import type { ImportedPerson, ImportKind, ReadEvent, ReadRow } from '../row/import-row.js';
 import { type Rejection, rejection, UnreadableFile, unchangedRejection } from '../row/rejection.js';
-import { isImportableId, type Validated, validatePerson } from '../row/validate-person.js';
-import type { WorkMeter } from '../text/work-meter.js';
+import { rowOf, validatePerson } from '../row/validate-person.js';
 import { COLUMNS_MAX, type Column, type CsvHeader, readHeader } from './csv-header.js';
 import { BEGINNING_MAX, detectLayout } from './csv-layout.js';
-import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords } from './csv-records.js';
+import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords, type WorkMeter } from './csv-records.js';
 import { rowCheck, unguardFormula, withoutPadding } from './rejected-cells.js';
 
 const EMPTY = 'The file is empty: it must begin with a header line.';
@@ -45,18 +44,13 @@ class CsvRows {
       added === 0
         ? cells
         : withoutPadding([...cells.slice(0, names.length), ...cells.slice(names.length + added)].map(unguardFormula));
-    const misfit = this.misfit(own, cells.length);
-    const judged = misfit ? { rejection: misfit } : this.validate(own);
+    const judged = this.misfit(own, cells.length) ?? this.validate(own);
     const unchanged = this.unchanged(cells, own);
-    const isOther = unchanged && !('rejection' in judged && judged.rejection.code === unchanged.code);
-    const validated = isOther ? { rejection: unchanged } : judged;
-    const raw = rawRow(own);
-    if ('person' in validated) return { type: 'row', line, span, raw, ok: true, person: validated.person };
-    const externalId = this.cell(own, 'externalId');
+    const isSame = 'code' in judged && judged.code === unchanged?.code;
+    const outcome = isSame ? judged : (unchanged ?? judged);
     // Where the cells don't fit the header, the value under externalId may be another column's.
-    const isShifted = misfit?.code === 'cell-count' || validated.rejection.code === 'cell-count';
-    const known = !isShifted && isImportableId(externalId) && { externalId };
-    return { type: 'row', line, span, raw, ok: false, ...known, ...validated.rejection };
+    const isShifted = [judged, outcome].some((one) => 'code' in one && one.code === 'cell-count');
+    return rowOf({ line, span }, own, outcome, isShifted ? undefined : { externalId: this.cell(own, 'externalId') });
   }
 
   /** A rejected row that comes back as it was is rejected for the same reason, though its cells may not show that. */
@@ -67,9 +61,9 @@ class CsvRows {
     return check === rowCheck(own) ? unchangedRejection(code) : undefined;
   }
 
-  private validate(cells: readonly string[]): Validated {
+  private validate(cells: readonly string[]): ImportedPerson | Rejection {
     const kind = this.personKind(cells);
-    if (!kind) return { rejection: rejection('wrong-type', { field: 'kind', expected: 'provider or client' }) };
+    if (!kind) return rejection('wrong-type', { field: 'kind', expected: 'provider or client' });
     const providers = this.cell(cells, 'providers')?.split('|');
     return validatePerson({
       kind,
@@ -145,10 +139,10 @@ export class CsvPeople {
     for (const record of records.push(text, last)) {
       if ('cells' in record && isBlank(record.cells)) continue;
       if (this.rows) {
-        if (!('cells' in record)) yield this.broken(record, this.rows.header);
+        if (!('cells' in record)) yield rowOf(record, record.text, this.brokenWhy(record));
         else if (!this.rows.isHeader(record.cells)) yield this.rows.row(record);
       } else if (record.line >= headerLine) {
-        if (!('cells' in record)) throw new UnreadableFile('bad-header', record.line, this.broken(record).hint);
+        if (!('cells' in record)) throw new UnreadableFile('bad-header', record.line, this.brokenWhy(record).hint);
         const header = readHeader(record.cells, this.kind, record.line);
         this.rows = new CsvRows(record.cells, header, this.kind, this.limits.cell);
         yield { type: 'columns', columns: header.names, ignored: header.ignored, areRejects: header.added > 0 };
@@ -157,9 +151,8 @@ export class CsvPeople {
     if (last && !this.rows) throw new UnreadableFile('empty-file', 1, EMPTY);
   }
 
-  private broken({ line, span, broken, text }: BrokenLine, header?: CsvHeader): RejectedRow {
-    const expected = String((header?.least ?? 0) + (header?.added ?? 0));
-    const why = rejection(broken, { limit: this.limits.row, found: CELLS_MAX + 1, expected });
-    return { type: 'row', ok: false, line, span, raw: rawRow(text), ...why };
+  private brokenWhy({ broken }: BrokenLine): Rejection {
+    const { least = 0, added = 0 } = this.rows?.header ?? {};
+    return rejection(broken, { limit: this.limits.row, found: CELLS_MAX + 1, expected: String(least + added) });
   }
 }

@@ -1,4 +1,4 @@
-import { WorkMeter } from '../text/work-meter.js';
+import { setImmediate } from 'node:timers/promises';
 
 /** How a CSV file is written; both are single characters. */
 export interface CsvDialect {
@@ -27,6 +27,27 @@ export const CELLS_MAX = 4096;
 
 /** What a line costs beside its characters, in characters, also one that is blank. */
 const LINE_COST = 8;
+
+/** Work after which the event loop is given to others, in characters: a few milliseconds on a slow machine. */
+export const PAUSE_EVERY = 64 * 1024;
+
+/** Counts what reading a file costs, in characters that were looked at, and yields to the event loop meanwhile. */
+export class WorkMeter {
+  private stretch = 0;
+
+  spend(characters: number): void {
+    this.stretch += characters;
+  }
+
+  get isPauseDue(): boolean {
+    return this.stretch >= PAUSE_EVERY;
+  }
+
+  async pause(): Promise<void> {
+    this.stretch = 0;
+    await setImmediate();
+  }
+}
 
 /**
  * Cuts CSV text (RFC 4180) into records as it comes, in memory bounded by the row limit. Tolerated: blanks around

@@ -1,14 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import {
-  type LinkReference,
-  type ReadOptions,
-  type ReadRow,
-  type RejectedRow,
-  type ResourceReference,
-  rawRow,
-} from '../row/import-row.js';
+import type { LinkReference, ReadOptions, ReadRow, ResourceReference } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { isImportableId, validatePerson } from '../row/validate-person.js';
+import { isImportableId, rowOf, validatePerson } from '../row/validate-person.js';
 import { type JsonObject, type JsonRecord, parseObject } from '../text/json-records.js';
 import { endOf, fhirPerson, objectsIn, sinceOf, textIn } from './fhir-person.js';
 import { identifierKeys, literalKeys, referenceForm, referenceKey, uriKey } from './reference-key.js';
@@ -29,62 +22,53 @@ function isResourceType(type: unknown): boolean {
   return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type) && type !== 'Bundle';
 }
 
-function rejected(line: number, text: string, why: Rejection): RejectedRow {
-  return { type: 'row', ok: false, line, span: 1, raw: rawRow(text), ...why };
-}
-
 /**
  * What one FHIR R4 resource says, on a line of its own or in an entry of a Bundle: a row for a Practitioner or Patient
  * with the keys that mean them, references for a PractitionerRole, CareTeam or Encounter, nothing for other resources.
  */
 export function fhirEvents(record: JsonRecord, options: FhirOptions): Iterable<FhirEvent> {
-  const { line, text } = record;
+  const { text } = record;
   if (text === undefined) return tooLarge(record, options);
   const parsed = parseObject(text);
-  if (!parsed) return [rejected(line, text, rejection('bad-json'))];
+  if (!parsed) return [rowOf(record, text, rejection('bad-json'))];
   const isEntry = options.format === 'fhir-json';
   const resource = isEntry ? objectsIn([parsed.resource])[0] : parsed;
   const type = resource?.resourceType;
-  if (!resource || !isResourceType(type)) return [rejected(line, text, rejection('not-a-person'))];
+  if (!resource || !isResourceType(type)) return [rowOf(record, text, rejection('not-a-person'))];
   const fullUrl = isEntry ? textIn(parsed.fullUrl) : undefined;
   const kind = KINDS.get(type);
-  if (kind) return personEvents(kind, resource, line, fullUrl, options);
+  if (kind) return personEvents(kind, resource, record, fullUrl, options);
   if (type === 'PractitionerRole') return roleReferences(resource, fullUrl);
   if (type === 'CareTeam') return careTeamLinks(resource);
   return type === 'Encounter' ? encounterLinks(resource) : [];
 }
 
 /** What is too large to be read is a row only where it may be a person. */
-function tooLarge({ line, resourceType, id }: JsonRecord, { idSystems = [], limits }: FhirOptions): RejectedRow[] {
+function tooLarge(record: JsonRecord, { idSystems = [], limits }: FhirOptions): ReadRow[] {
+  const { resourceType, id } = record;
   const kind = KINDS.get(resourceType);
   if (!kind && isResourceType(resourceType)) return [];
-  const row = rejected(line, '', rejection('row-too-large', { limit: limits.row }));
-  return [
-    { ...row, ...(kind && { kind }), ...(kind && idSystems.length === 0 && isImportableId(id) && { externalId: id }) },
-  ];
+  const externalId = kind && idSystems.length === 0 ? id : undefined;
+  return [rowOf(record, '', rejection('row-too-large', { limit: limits.row }), { kind, externalId })];
 }
 
 function* personEvents(
   kind: PersonKind,
   resource: JsonObject,
-  line: number,
+  record: JsonRecord,
   fullUrl: string | undefined,
   { idSystems = [], now }: FhirOptions,
 ): Generator<FhirEvent> {
   const { unsplit, ...candidate } = fhirPerson(kind, resource, idSystems, now);
   const { externalId, email, firstName, lastName = unsplit } = candidate;
-  const fault = ownFault(resource, unsplit);
-  const validated = fault ? { rejection: fault } : validatePerson(candidate);
   // What could be read, for the file of rejected rows; the providers come from the links.
-  const raw = rawRow([kind, ...[externalId, email, firstName, lastName].map((field) => field ?? ''), '']);
-  const known = isImportableId(externalId) ? { externalId } : undefined;
-  if ('person' in validated) yield { type: 'row', line, span: 1, raw, ok: true, person: validated.person };
-  else yield { ...rejected(line, '', validated.rejection), raw, kind, ...known };
+  const cells = [kind, externalId, email, firstName, lastName, ''].map((field) => field ?? '');
+  yield rowOf(record, cells, ownFault(resource, unsplit) ?? validatePerson(candidate), { kind, externalId });
 
   // A rejected person is meant by references, too, as long as the external id is one.
-  if (!known) return;
+  if (!isImportableId(externalId)) return;
   const keys = ownKeys(kind, kind === 'provider' ? 'Practitioner' : 'Patient', resource, fullUrl);
-  for (const key of keys) yield { type: 'alias', kind, key, ...known };
+  for (const key of keys) yield { type: 'alias', kind, key, externalId };
   const [clientKey] = keys;
   if (kind === 'provider' || !clientKey) return;
   const practitioners = objectsIn(resource.generalPractitioner);

@@ -67,6 +67,14 @@ function place(use: unknown, order: readonly (string | undefined)[]): number {
   return index < 0 ? order.length : index;
 }
 
+/** The first of those that hold now, else of all, by its ranks one after the other. */
+function best(items: JsonObject[], now: Date, ranksOf: (item: JsonObject) => number[]): JsonObject | undefined {
+  if (items.length < 2) return items[0];
+  const ranked = items.map((item) => ({ item, ranks: [isCurrent(item.period, now) ? 0 : 1, ...ranksOf(item)] }));
+  ranked.sort((a, b) => a.ranks.map((rank, at) => rank - (b.ranks[at] ?? 0)).find((more) => more !== 0) ?? 0);
+  return ranked[0]?.item;
+}
+
 /** Titles before a written name, and what stands behind it, without their dots. */
 const TITLES = 'dr mr mrs ms miss mx prof professor rev sir dame fr sr br'.split(' ');
 const SUFFIXES = [
@@ -116,20 +124,16 @@ interface FhirName {
 
 /** The name that a person has now, the best by its use. */
 function fhirName(resource: JsonObject, now: Date): FhirName {
-  const rank = ({ period, use }: JsonObject) => (isCurrent(period, now) ? 0 : 100) + place(use, NAME_USES);
-  const [name] = objectsIn(resource.name).sort((a, b) => rank(a) - rank(b));
+  const name = best(objectsIn(resource.name), now, ({ use }) => [place(use, NAME_USES)]);
   if (!name) return {};
-  const firstName = Array.isArray(name.given) ? name.given.map(textIn).find((part) => part !== undefined) : undefined;
+  const firstName = [name.given].flat().map(textIn).find(Boolean);
   const lastName = textIn(name.family);
   const text = textIn(name.text)?.slice(0, TEXT_MAX);
   if (!text || (firstName && lastName)) return { firstName, lastName };
   const known = new Set([name.prefix, name.suffix].flat().flatMap((word) => textIn(word)?.split(/\s+/) ?? []));
   if (lastName) {
-    // The first word before the last name, of a text that ends with it.
-    return {
-      firstName: text.endsWith(lastName) ? nameWords(text.slice(0, -lastName.length), known)[0] : undefined,
-      lastName,
-    };
+    const before = text.endsWith(lastName) ? nameWords(text.slice(0, -lastName.length), known) : [];
+    return { firstName: before[0], lastName };
   }
   const written = splitText(text, known);
   if (firstName) return { firstName, lastName: written?.firstName === firstName ? written.lastName : undefined };
@@ -138,27 +142,24 @@ function fhirName(resource: JsonObject, now: Date): FhirName {
 
 /** The best email that is in use: an old or ended address may be another person's by now. */
 function bestEmail(resource: JsonObject, kind: PersonKind, now: Date): string | undefined {
-  const ranks = ({ period, rank, use }: JsonObject) => [
-    isCurrent(period, now) ? 0 : 1,
+  const emails = objectsIn(resource.telecom).filter(
+    ({ system, use, value, period }) => system === 'email' && use !== 'old' && textIn(value) && !hasEnded(period, now),
+  );
+  const order = ({ rank, use }: JsonObject) => [
     typeof rank === 'number' ? rank : Number.MAX_VALUE,
     place(use, EMAIL_USES[kind]),
   ];
-  const [best] = objectsIn(resource.telecom)
-    .filter(({ system, use, value }) => system === 'email' && use !== 'old' && textIn(value))
-    .filter(({ period }) => !hasEnded(period, now))
-    .map((point) => ({ value: point.value, ranks: ranks(point) }))
-    .sort((a, b) => a.ranks.map((rank, at) => rank - (b.ranks[at] ?? 0)).find((difference) => difference !== 0) ?? 0);
-  return textIn(best?.value);
+  return textIn(best(emails, now, order)?.value);
 }
 
 /** The value of the first of these systems that a resource has; a current one before others, then an official one. */
 function identifierOf(resource: JsonObject, systems: readonly string[], now: Date): string | undefined {
-  const rank = ({ period, use }: JsonObject) => (isCurrent(period, now) ? 0 : 2) + Number(use !== 'official');
-  const identifiers = objectsIn(resource.identifier)
-    .filter(({ use, value }) => use !== 'old' && textIn(value))
-    .sort((a, b) => rank(a) - rank(b));
-  const found = systems.map((wanted) => identifiers.find(({ system }) => textIn(system) === wanted));
-  return textIn(found.find((identifier) => identifier !== undefined)?.value);
+  const identifiers = objectsIn(resource.identifier).filter(({ use, value }) => use !== 'old' && textIn(value));
+  const found = systems.map((wanted) => {
+    const fitting = identifiers.filter(({ system }) => textIn(system) === wanted);
+    return textIn(best(fitting, now, ({ use }) => [Number(use !== 'official')])?.value);
+  });
+  return found.find((value) => value !== undefined);
 }
 
 /**

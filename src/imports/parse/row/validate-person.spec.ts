@@ -10,7 +10,7 @@ const client: PersonCandidate = {
 
 function fault(change: Partial<PersonCandidate>) {
   const outcome = validatePerson({ ...client, ...change });
-  return 'rejection' in outcome ? [outcome.rejection.code, outcome.rejection.field] : 'accepted';
+  return 'code' in outcome ? [outcome.code, outcome.field] : 'accepted';
 }
 
 describe('a person to import', () => {
@@ -23,14 +23,12 @@ describe('a person to import', () => {
       providers: ['p-2', 'p-1', 'p-2'],
     };
     expect(validatePerson(messy)).toEqual({
-      person: {
-        kind: 'client',
-        externalId: 'c-1',
-        firstName: 'Ada',
-        lastName: 'Osei',
-        email: 'ada@example.org',
-        providers: ['p-2', 'p-1'],
-      },
+      kind: 'client',
+      externalId: 'c-1',
+      firstName: 'Ada',
+      lastName: 'Osei',
+      email: 'ada@example.org',
+      providers: ['p-2', 'p-1'],
     });
   });
 

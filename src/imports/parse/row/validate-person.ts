@@ -8,13 +8,11 @@ import {
   NAME_MAX,
   PROVIDERS_MAX,
 } from '../../../people/model/person-field-rules.js';
-import type { ImportedPerson } from './import-row.js';
+import { type ImportedPerson, type ReadRow, rawRow } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
 /** What a row says about a person, in text, before any rule was applied; `providers` only where the source names them. */
 export type PersonCandidate = { kind: PersonKind } & { [Field in keyof ImportedPerson]?: ImportedPerson[Field] };
-
-export type Validated = { person: ImportedPerson } | { rejection: Rejection };
 
 /** Zero-width and other invisible characters, by which two ids look alike and are not. */
 const INVISIBLE = /\p{Cf}/u;
@@ -52,21 +50,16 @@ function providersFault(providers: readonly string[]): Rejection | undefined {
   return wrong === undefined ? undefined : idFault(field, wrong);
 }
 
-/** Each once; a list that is too long in any case stays as it is. */
-function distinct(ids: string[]): string[] {
-  return ids.length > 10 * PROVIDERS_MAX ? ids : [...new Set(ids)];
-}
-
 /**
  * A person to import, or the first thing that is wrong with it. Names and the email are trimmed, the external id is
  * taken as it is; a provider needs an email, a client does not (spec, User management); repeated providers count once.
  */
-export function validatePerson(candidate: PersonCandidate): Validated {
+export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rejection {
   const { kind, externalId = '' } = candidate;
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
   const email = (candidate.email ?? '').trim();
-  const providers = kind === 'client' && candidate.providers ? distinct(candidate.providers) : undefined;
+  const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
 
   const fault =
     idFault('externalId', externalId) ??
@@ -74,10 +67,30 @@ export function validatePerson(candidate: PersonCandidate): Validated {
     nameFault('lastName', lastName) ??
     emailFault(kind, email) ??
     providersFault(providers ?? []);
-  if (fault) return { rejection: fault };
-
+  if (fault) return fault;
   const person: ImportedPerson = { kind, externalId, firstName, lastName };
   if (email !== '') person.email = email;
   if (providers) person.providers = providers;
-  return { person };
+  return person;
+}
+
+/**
+ * The row that a person, or what is wrong with it, makes.
+ *
+ * @param raw its cells, or its text where it has none
+ * @param who the kind and external id of a rejected one, as far as they are known; an id that can't be shown is left out
+ */
+export function rowOf(
+  { line, span = 1 }: { line: number; span?: number },
+  raw: readonly string[] | string,
+  outcome: ImportedPerson | Rejection,
+  who?: { kind?: PersonKind; externalId?: unknown },
+): ReadRow {
+  const text = rawRow(raw);
+  if (!('code' in outcome)) return { type: 'row', line, span, raw: text, ok: true, person: outcome };
+  const known = {
+    ...(who?.kind && { kind: who.kind }),
+    ...(isImportableId(who?.externalId) && { externalId: who.externalId }),
+  };
+  return { type: 'row', line, span, raw: text, ok: false, ...known, ...outcome };
 }

@@ -156,7 +156,8 @@ export class BundleEntries {
   private readonly record: RecordText;
   private line = 1;
   private entryLine = 1;
-  private place: 'before' | 'members' | 'entries' | 'after' = 'before';
+  private isOver = false;
+  private inEntries = false;
   private isBundle = false;
   private hasNext = false;
 
@@ -182,35 +183,37 @@ export class BundleEntries {
       const code = text.charCodeAt(at);
       if (code === NEWLINE) this.line++;
       const { depth } = walk;
-      if (code > 0x20 && (depth === 0 || (depth === 2 && this.place === 'entries'))) this.check(code);
+      if (code > 0x20 && (depth === 0 || (depth === 2 && this.inEntries))) this.check(code, depth);
       const value = walk.step(code);
       if (value !== undefined) this.member(value);
       if (walk.depth === depth) continue;
-      if (this.place !== 'entries') {
-        this.move(code);
-      } else if (depth === 2 && walk.depth === 3) {
+      if (walk.depth === 0) this.isOver = true;
+      else if (depth === 1) this.inEntries = code === OPEN_LIST && walk.names[0] === 'entry';
+      // An entry begins or ends where the depth goes from 2 to 3, or back.
+      if (!this.inEntries || depth + walk.depth !== 5) continue;
+      if (depth === 2) {
         [start, this.entryLine] = [at, this.line];
-      } else if (depth === 3 && walk.depth === 2) {
+      } else {
         this.record.add(text.slice(start, at + 1));
         yield this.record.take(this.entryLine);
-      } else if (walk.depth === 1) {
-        this.place = 'members';
       }
     }
-    if (this.place === 'entries' && walk.depth > 2) this.record.add(text.slice(start));
+    if (this.inEntries && walk.depth > 2) this.record.add(text.slice(start));
     if (last) this.end();
   }
 
   /** What stands around the Bundle, and between its entries. */
-  private check(code: number): void {
-    if (this.place === 'after') this.refuse('Something follows the Bundle: send one Bundle in each file.');
-    if (this.place === 'before' && code !== OPEN_OBJECT) {
+  private check(code: number, depth: number): void {
+    if (depth === 2 && code !== OPEN_OBJECT && code !== 0x2c && code !== 0x5d) {
+      this.refuse('An entry of the Bundle is no object: correct it.');
+    }
+    if (depth > 0) return;
+    if (this.isOver) this.refuse('Something follows the Bundle: send one Bundle in each file.');
+    if (code !== OPEN_OBJECT) {
       this.refuse(
         'A FHIR Bundle begins with {: send one, or records of your own as JSON lines, one object on each line.',
       );
     }
-    const fits = code === OPEN_OBJECT || code === 0x2c || code === 0x5d;
-    if (this.place === 'entries' && !fits) this.refuse('An entry of the Bundle is no object: correct it.');
   }
 
   private member(value: string): void {
@@ -219,16 +222,8 @@ export class BundleEntries {
     if (this.walk.depth === 3 && first === 'link' && third === 'relation' && value === 'next') this.hasNext = true;
   }
 
-  /** Into the Bundle, into its list of entries, or out of it. */
-  private move(code: number): void {
-    const { depth, names } = this.walk;
-    if (depth === 0) this.place = 'after';
-    else if (this.place === 'before') this.place = 'members';
-    else if (depth === 2 && code === OPEN_LIST && names[0] === 'entry') this.place = 'entries';
-  }
-
   private end(): void {
-    if (this.place !== 'after') this.refuse('The JSON ends too early: send the whole file.');
+    if (!this.isOver) this.refuse('The JSON ends too early: send the whole file.');
     if (!this.isBundle) {
       const hint = 'This is no FHIR Bundle: send one, or one resource on each line as application/fhir+ndjson.';
       throw new UnreadableFile('not-a-bundle', 1, hint);

@@ -4,7 +4,7 @@ import { UnreadableFile } from '../row/rejection.js';
 /** Bytes that are decoded together: few steps for a large file, and each takes no more than a few milliseconds. */
 const PIECE = 8 * 1024;
 
-const SIGNATURES: { bytes: readonly number[]; code: 'not-utf8' | 'not-text'; what: string }[] = [
+const SIGNATURES = [
   { bytes: [0xff, 0xfe], code: 'not-utf8', what: 'is UTF-16 text' },
   { bytes: [0xfe, 0xff], code: 'not-utf8', what: 'is UTF-16 text' },
   { bytes: [0x50, 0x4b, 0x03, 0x04], code: 'not-text', what: 'is a spreadsheet or a zip archive' },
