@@ -1,7 +1,7 @@
 import { createReadStream, openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { kindsOfHeader } from '../../imports/parse/csv/csv-layout.js';
+import { kindsOfHeader } from '../../imports/parse/csv/csv-header.js';
 import type { ImportKind } from '../../imports/parse/row/import-row.js';
 import { CliFault, fileFault } from '../api/cli-fault.js';
 

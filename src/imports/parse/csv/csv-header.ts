@@ -1,11 +1,14 @@
 import { FHIR_COLUMNS, type ImportKind } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
+import { CELLS_MAX, type CsvDialect, CsvRecords } from './csv-records.js';
 import { REJECTED_COLUMNS, unguardFormula, withoutPadding } from './rejected-cells.js';
 
 export type Column = (typeof FHIR_COLUMNS)[number];
 
-/** Columns and characters of a header; a file with more is refused. */
+/** Columns of a header; a file with more is refused. */
 export const COLUMNS_MAX = 1000;
+
+/** Characters of a header, and of a file's beginning by which it is judged how it is written. */
 export const HEADER_MAX = 64 * 1024;
 
 /** Characters of a column's name beyond which it is nobody's. */
@@ -15,7 +18,7 @@ const NAME_MAX = 100;
 const UNNAMED_MAX = 16;
 
 /** Letters and digits only, in lower case: `E-Mail Address *` and `email_address` are one name. */
-export function plainName(name: string): string {
+function plainName(name: string): string {
   if (name.length > NAME_MAX) return '';
   return name
     .normalize('NFKC')
@@ -59,7 +62,7 @@ function rank(column: Column, name: string, kind: ImportKind): number {
 }
 
 /** The best column for each field, and the fields for which two are equally good. */
-export function matchColumns(names: readonly string[], kind: ImportKind) {
+function matchColumns(names: readonly string[], kind: ImportKind) {
   const plainNames = names.slice(0, COLUMNS_MAX).map(plainName);
   const at: Partial<Record<Column, number>> = {};
   const doubled: Column[] = [];
@@ -77,7 +80,7 @@ export function matchColumns(names: readonly string[], kind: ImportKind) {
 }
 
 /** The columns that a file must have. */
-export function neededColumns(kind: ImportKind): Column[] {
+function neededColumns(kind: ImportKind): Column[] {
   const needed: Column[] = ['externalId', 'firstName', 'lastName'];
   return [...needed, ...(kind === 'providers' ? ['email' as const] : kind === 'fhir' ? ['kind' as const] : [])];
 }
@@ -97,29 +100,32 @@ export type CsvHeader = ReturnType<typeof readHeader>;
  * that of a file of both kinds
  */
 export function readHeader(cells: readonly string[], kind: ImportKind, line: number) {
+  const refuse = (code: string, hint: string): never => {
+    throw new UnreadableFile(code, line, hint);
+  };
   const named = withoutPadding(cells);
   if (named.length > COLUMNS_MAX || named.reduce((sum, { length }) => sum + length, 0) > HEADER_MAX) {
-    const hint = `The header has more than ${COLUMNS_MAX} columns or ${HEADER_MAX} characters: send only the columns that are needed.`;
-    throw new UnreadableFile('bad-header', line, hint);
+    refuse(
+      'bad-header',
+      `The header has more than ${COLUMNS_MAX} columns or ${HEADER_MAX} characters: send only the columns that are needed.`,
+    );
   }
   const comesBack = REJECTED_COLUMNS.every((name, place) => named.at(place - REJECTED_COLUMNS.length)?.trim() === name);
   const added = comesBack ? REJECTED_COLUMNS.length : 0;
   const names = comesBack ? named.slice(0, -added).map(unguardFormula) : cells.slice(0, named.length + UNNAMED_MAX);
   if (kind !== 'fhir' && FHIR_COLUMNS.every((name, place) => names[place]?.trim() === name)) {
-    const hint = 'The file holds both kinds of people (its first column is kind): import it with kind=fhir.';
-    throw new UnreadableFile('wrong-kind', line, hint);
+    refuse('wrong-kind', 'The file holds both kinds of people (its first column is kind): import it with kind=fhir.');
   }
   const { at, doubled } = matchColumns(names, kind);
   if (doubled.length > 0) {
-    const hint = `Two columns of the header could be ${doubled.join(', ')}: rename one of them.`;
-    throw new UnreadableFile('duplicate-column', line, hint);
+    refuse('duplicate-column', `Two columns of the header could be ${doubled.join(', ')}: rename one of them.`);
   }
   const missing = neededColumns(kind).filter((column) => at[column] === undefined);
   if (missing.length > 0) {
     // With fewer than two known names this line may well be a person's row and not a header: nothing of it is shown.
     const found =
       Object.keys(at).length >= 2 ? `Found: ${shownNames(names).join(', ')}.` : 'The first line must name the columns.';
-    throw new UnreadableFile('missing-column', line, `The header has no column for ${missing.join(', ')}. ${found}`);
+    refuse('missing-column', `The header has no column for ${missing.join(', ')}. ${found}`);
   }
   const read = new Set(Object.values(at));
   return {
@@ -134,4 +140,97 @@ export function readHeader(cells: readonly string[], kind: ImportKind, line: num
     /** How many columns of `REJECTED_COLUMNS` follow: none unless this is a file of rejected rows that comes back. */
     added,
   };
+}
+
+const DELIMITERS = [',', ';', '\t', '|'];
+
+/** Lines that may stand above the header (titles, `sep=;`), and how many of their cells may hold something. */
+const TITLES_MAX = 20;
+const TITLE_CELLS = 2;
+
+const LINE_END = /\r\n?|\n/;
+
+/** How lines end: as the first record does, past line ends inside quotes; any that is there where quotes are not closed. */
+function newlineOf(text: string): CsvDialect['newline'] {
+  const parts = text.split('"');
+  const outside = parts.filter((_, at) => at % 2 === 0).join('"');
+  const isOpen = parts.length % 2 === 0;
+  const [end] = LINE_END.exec(outside) ?? LINE_END.exec(isOpen ? text : '') ?? [];
+  return end === '\r' ? '\r' : '\n';
+}
+
+interface Candidate {
+  delimiter: string;
+  line: number;
+  /** All columns that must be there are. */
+  complete: boolean;
+  known: number;
+  cells: string[];
+}
+
+/** The line that is most like a header, read with one delimiter. */
+function candidateOf(text: string, dialect: CsvDialect, kind: ImportKind): Candidate | undefined {
+  const { delimiter } = dialect;
+  let best: Candidate | undefined;
+  let titles = 0;
+  for (const record of new CsvRecords(dialect, HEADER_MAX).push(text, true)) {
+    const isWhole = 'cells' in record;
+    const cells = isWhole ? record.cells : record.text.split(delimiter, CELLS_MAX);
+    const filled = cells.filter((cell) => cell.trim() !== '').length;
+    if (isWhole && filled === 0) continue;
+    const { at } = matchColumns(cells, kind);
+    const complete = isWhole && neededColumns(kind).every((column) => at[column] !== undefined);
+    const candidate = { delimiter, line: record.line, complete, known: Object.keys(at).length, cells };
+    if (!best || better(candidate, best) < 0) best = candidate;
+    if (complete || !isWhole || filled > TITLE_CELLS || ++titles > TITLES_MAX) return best;
+  }
+  return best;
+}
+
+/** Which of two says more; among those that say too little to be distinguished the earlier line. */
+function better(a: Candidate, b: Candidate): number {
+  const says = ({ complete, known }: Candidate) => (complete ? 100 : 0) + (known < 2 ? 0 : known);
+  return says(b) - says(a) || a.line - b.line || b.cells.length - a.cells.length;
+}
+
+/**
+ * How a CSV file is written, judged by its beginning, and on which physical line its header begins.
+ * @param text `HEADER_MAX` characters, or the whole file
+ */
+export function detectLayout(text: string, kind: ImportKind) {
+  const beginning = text.slice(0, HEADER_MAX);
+  const trimmed = beginning.trimStart();
+  const newline = newlineOf(trimmed);
+  // What spreadsheets take for the delimiter when the first line says so.
+  const [, said] = /^"?sep=([^"\w\s]|\t)"?[ \t]*(?:[\r\n]|$)/i.exec(trimmed) ?? [];
+  const [best] = (said ? [said] : DELIMITERS)
+    .flatMap((delimiter) => candidateOf(beginning, { delimiter, newline }, kind) ?? [])
+    .sort(better);
+  const dialect: CsvDialect = { delimiter: best?.delimiter ?? ',', newline };
+  return { dialect, headerLine: best?.line ?? 1, header: withoutPadding(best?.cells ?? []) };
+}
+
+/** Words of column names that stand in files of one kind only. */
+const OF_CLIENTS = /^(?:patient|client|member)|(?:birth|dob)|^mrn$|medicalrecord/;
+const OF_PROVIDERS = /^npi$|nationalprovideridentifier|licen[cs]e|credential|taxonomy/;
+
+/**
+ * The kinds that the header of a CSV file shows: none, one, or several where it is ambiguous. A column `kind` beside the
+ * others is that of the project's own file of rejected rows, which holds both.
+ * @param beginning of the file
+ */
+export function kindsOfHeader(beginning: string): ImportKind[] {
+  const { header } = detectLayout(beginning, 'clients');
+  const columns = (kind: ImportKind) => matchColumns(header, kind).at;
+  const [asClients, asBoth] = [columns('clients'), columns('fhir')];
+  if (asBoth.kind !== undefined && asBoth.externalId !== undefined) return ['fhir'];
+  const names = header.map(plainName);
+  const isOfClients = names.some((name) => OF_CLIENTS.test(name));
+  const isOfProviders = names.some((name) => OF_PROVIDERS.test(name));
+  // A therapist's id is a client's provider beside an id of the client's own, else it is the id itself.
+  const hasOwnId = asClients.externalId !== undefined;
+  return [
+    ...(isOfClients || (hasOwnId && asClients.providers !== undefined) ? ['clients' as const] : []),
+    ...(isOfProviders || (!hasOwnId && columns('providers').externalId !== undefined) ? ['providers' as const] : []),
+  ];
 }

@@ -2,8 +2,7 @@ import type { PersonKind } from '../../../people/model/person.js';
 import type { ImportedPerson, ImportKind, ReadEvent, ReadRow } from '../row/import-row.js';
 import { type Rejection, rejection, UnreadableFile, unchangedRejection } from '../row/rejection.js';
 import { rowOf, validatePerson } from '../row/validate-person.js';
-import { COLUMNS_MAX, type Column, type CsvHeader, readHeader } from './csv-header.js';
-import { BEGINNING_MAX, detectLayout } from './csv-layout.js';
+import { COLUMNS_MAX, type Column, type CsvHeader, detectLayout, HEADER_MAX, readHeader } from './csv-header.js';
 import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords, type WorkMeter } from './csv-records.js';
 import { rowCheck, unguardFormula, withoutPadding } from './rejected-cells.js';
 
@@ -123,9 +122,9 @@ export class CsvPeople {
   *push(text: string, last: boolean): Generator<ReadEvent> {
     if (this.file) return yield* this.read(this.file, text, last);
     this.beginning += text;
-    if (!last && this.beginning.length < BEGINNING_MAX) return;
+    if (!last && this.beginning.length < HEADER_MAX) return;
     const { dialect, headerLine } = detectLayout(this.beginning, this.kind);
-    this.meter.spend(Math.min(this.beginning.length, BEGINNING_MAX));
+    this.meter.spend(Math.min(this.beginning.length, HEADER_MAX));
     this.file = { records: new CsvRecords(dialect, this.limits.row, this.meter), headerLine };
     yield* this.read(this.file, this.beginning, last);
     this.beginning = '';

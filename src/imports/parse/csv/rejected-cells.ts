@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What the project adds to each line of a file of rejected rows, always last; older files have no `check`. */
+/** What the project adds to each line of a file of rejected rows, always last. */
 export const REJECTED_COLUMNS = ['line', 'code', 'hint', 'check'] as const;
 
 /** What a spreadsheet would take for a formula or a break-out from a cell, behind any quotes that already guard it. */
