@@ -19,7 +19,7 @@ const order = {
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, desired: {}, read: {} },
-  sessions: { model: {}, read: {}, refresh: {}, processing: {}, create: {}, update: {} },
+  sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },
   recordings: {},
   imports: {
     parse: { row: {}, text: {}, csv: {}, fhir: {} },

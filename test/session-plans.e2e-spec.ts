@@ -5,12 +5,12 @@ import type { HealthReport } from '../src/operations/health-checks.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
 import { SessionFeedEvents } from '../src/sessions/model/session-feed-events.js';
-import { ProcessingEventsHandler } from '../src/sessions/processing/processing-events.handler.js';
-import { ProcessingRefresher } from '../src/sessions/processing/processing-refresher.js';
 import { SessionReader } from '../src/sessions/read/session-reader.js';
+import { ProcessingRefresher } from '../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js';
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
+import { SessionEventsHandler } from '../src/sessions/session-events.handler.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
 
@@ -129,8 +129,8 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     aiNotesEnabled: true,
   } satisfies SessionEvent;
   const list = (filter: object) => async () => {
-    const { nextCursor } = await reader.list(filter, 50, undefined);
-    if (nextCursor !== null) await reader.list(filter, 50, nextCursor);
+    const { nextCursor } = await reader.list({ limit: 50, ...filter });
+    if (nextCursor !== null) await reader.list({ limit: 50, cursor: nextCursor, ...filter });
   };
   const read = async (id: string) => {
     const row = await reader.find(id);
@@ -150,7 +150,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
           partnerAppointmentId: 'appointment-7',
           receivedAt: new Date(),
         });
-        await of(ProcessingEventsHandler).handle(
+        await of(SessionEventsHandler).handle(
           {
             deliveryId: 'delivery-8',
             eventType: 'PROCESSING_SESSION_FINISHED',
@@ -191,14 +191,14 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     'reading a session by the platform’s id': () => read('session-5'),
     'reading a session by an alias': () => read(alias),
     'a list of all': list({}),
-    'a list since a moment': list({ updatedSince: new Date(Date.now() - 3_600_000) }),
+    'a list since a moment': list({ updatedSince: new Date(Date.now() - 3_600_000).toISOString() }),
     'a list by provider': list({ provider: 'many-p-7' }),
     'a list by client': list({ client: 'many-c-777' }),
     'a list by appointment': list({ appointment: 'appointment-77' }),
     'a list by a rare state': list({ state: 'Error' }),
     'a list by a state that is never there': list({ state: 'Rejected' }),
     'a list by provider and rare state': list({ provider: 'many-p-7', state: 'Error' }),
-    'a list by client since a moment': list({ client: 'many-c-777', updatedSince: new Date(0) }),
+    'a list by client since a moment': list({ client: 'many-c-777', updatedSince: '1970-01-01' }),
   };
 }
 

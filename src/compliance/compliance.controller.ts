@@ -87,7 +87,7 @@ export class ComplianceController {
   @Get('jobs')
   @ApiOkResponse({ type: ComplianceJobPageResponse })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
-    return this.compliance.list(query.state, query.limit, query.cursor);
+    return this.compliance.list(query);
   }
 
   /** A job with its result, by our id or the platform's */

@@ -22,19 +22,12 @@ import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { OutcomeKeeper } from '../queue/outbox/outbox.js';
 import type {
   ComplianceJobResponse,
+  ComplianceJobsQuery,
   ComplianceUploadResponse,
   ListedJobResponse,
   ResolveJobRequest,
 } from './compliance.dto.js';
-import {
-  type ComplianceRequest,
-  ComplianceSeal,
-  isSettled,
-  isUnsettled,
-  type JobRow,
-  type JobState,
-  submissionOf,
-} from './job.js';
+import { type ComplianceRequest, ComplianceSeal, isSettled, isUnsettled, type JobRow, submissionOf } from './job.js';
 import { JobsRepository } from './jobs.repository.js';
 
 /** Milliseconds for which the caller waits until the outcome of an attempt is stored. */
@@ -118,7 +111,7 @@ export class ComplianceService {
   }
 
   /** One page of jobs without their results, the newest first. */
-  async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<ListedJobResponse>> {
+  async list({ state, limit, cursor }: ComplianceJobsQuery): Promise<Page<ListedJobResponse>> {
     const page = await this.jobs.list(state, limit, cursor);
     return { ...page, items: page.items.map((row) => this.listed(row)) };
   }

@@ -95,12 +95,17 @@ export class JobsRepository {
     if ((await this.take(attempt.key, jobId, attempt.no)) === 'taken') await this.notAccepted(attempt, 'Unknown');
   }
 
-  /** Stores that a submission was not taken, or may not have been. @param fault why it certainly was not */
-  async notAccepted(attempt: Lease, state: 'Rejected' | 'Unknown', fault: string | null = null): Promise<void> {
-    await this.outbox.conclude(attempt, state, {
-      set: 'fault = $1, updated_at = clock_timestamp()',
-      values: [state === 'Rejected' ? fault : null],
-    });
+  /**
+   * Stores that a submission was not taken, or may not have been, unless it was resolved meanwhile.
+   *
+   * @param fault why it certainly was not
+   */
+  async notAccepted({ key, no }: Lease, state: 'Rejected' | 'Unknown', fault: string | null = null): Promise<void> {
+    await this.database.pool.query(
+      `UPDATE compliance_jobs SET state = $3, fault = $4, due_at = NULL, ${RELEASE}, updated_at = clock_timestamp()
+       WHERE id = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown')`,
+      [key, no, state, state === 'Rejected' ? fault : null],
+    );
   }
 
   /** Leaves submissions `Unknown` whose process died before it stored an outcome. */

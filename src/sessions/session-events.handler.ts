@@ -1,37 +1,84 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../platform/contract/wire-types.js';
+import { Feed } from '../feed/feed.js';
+import { Contract } from '../platform/contract/contract.js';
+import { readPointer } from '../platform/contract/json-pointer.js';
+import {
+  isPlatformId,
+  SESSION_EVENT_TYPES,
+  type SessionEvent,
+  type SessionEventType,
+} from '../platform/contract/wire-types.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { DEBOUNCE_MS } from './model/apply-answer.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
+import { SessionSeal } from './model/session-seal.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
-/** Merges SESSION_* events into their sessions, known or not; each one makes another fetch. */
+/** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
+const FINISHED = { processingId: '/payload/processingId' };
+
+/**
+ * Merges events into their sessions, known or not; each one makes another fetch. Those of the Processing API are followed
+ * to the sessions that they are about, and published.
+ */
 @Injectable()
-@HandlesEvents(...SESSION_EVENT_TYPES)
+@HandlesEvents(...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED')
 export class SessionEventsHandler implements EventHandler {
   constructor(
+    private readonly contract: Contract,
     private readonly events: SessionEventsRepository,
     private readonly requests: SessionRequestsRepository,
-    private readonly notifier: QueueNotifier,
+    private readonly seal: SessionSeal,
+    private readonly feed: Feed,
     private readonly feedEvents: SessionFeedEvents,
+    private readonly notifier: QueueNotifier,
   ) {}
 
-  async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
-    const event = readSessionEvent(eventType as SessionEventType, body);
-    const id = await this.events.recordEvent(tx, event);
-    const { sessionId, providerUserId, partnerAppointmentId } = event;
-    if (partnerAppointmentId != null && providerUserId !== null) {
-      await this.requests.recordEvidence(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
-    }
+  async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
+    if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
+    else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
+    else await this.ofSession(readSessionEvent(event.eventType as SessionEventType, event.body), event.receivedAt, tx);
     return 'processed';
   }
 
   async afterCommit(): Promise<void> {
     this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     await this.feedEvents.publish();
+  }
+
+  private async ofSession(event: SessionEvent, receivedAt: Date, tx: pg.PoolClient): Promise<void> {
+    const id = await this.events.recordEvent(tx, event);
+    const { sessionId, providerUserId, partnerAppointmentId } = event;
+    if (partnerAppointmentId == null || providerUserId === null) return;
+    await this.requests.recordEvidence(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
+  }
+
+  private async finished({ body }: InboxEvent, tx: pg.PoolClient): Promise<void> {
+    const { processingId } = await this.recordMentions(namedIds(body, FINISHED), tx);
+    const subject = `processing-sessions/${encodeURIComponent(processingId ?? '')}`;
+    await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
+  }
+
+  /** The spec shows nothing of the payload: what it says is known to the EHR and the platform alone, and kept. */
+  private async notesFinished({ deliveryId, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<void> {
+    const named = namedIds(body, this.contract.events.PROCESSING_SESSION_NOTES_FINISHED);
+    const { processingId, sessionId } = await this.recordMentions(named, tx);
+    await tx.query(
+      `INSERT INTO processing_notices (delivery_id, payload, processing_id, session_id, received_at)
+       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (delivery_id) DO NOTHING`,
+      [deliveryId, this.seal.notice.seal(deliveryId, body), processingId, sessionId, receivedAt],
+    );
+    const subject = `processing-notices/${encodeURIComponent(deliveryId)}`;
+    await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { processingId, sessionId } });
+  }
+
+  private async recordMentions(ids: NamedIds, tx: pg.PoolClient): Promise<NamedIds> {
+    if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId);
+    if (ids.processingId !== null) await this.events.recordProcessing(tx, ids.processingId);
+    return ids;
   }
 }
 
@@ -45,4 +92,25 @@ function readSessionEvent(eventType: SessionEventType, body: Record<string, unkn
     partnerAppointmentId: typeof partnerAppointmentId === 'string' ? partnerAppointmentId : null,
     aiNotesEnabled: typeof aiNotesEnabled === 'boolean' ? aiNotesEnabled : null,
   };
+}
+
+/** What an event of the Processing API names. */
+interface NamedIds {
+  processingId: string | null;
+  sessionId: string | null;
+}
+
+/**
+ * Reads the ids of an event where the contract file says that they stand, and nowhere else: a field of the same name
+ * may mean something else.
+ *
+ * @param body any JSON value
+ * @param rule JSON Pointers; undefined: nothing is known of the event, so that it names nothing
+ */
+export function namedIds(body: unknown, rule: Partial<Record<keyof NamedIds, string>> = {}): NamedIds {
+  const idAt = (pointer: string | undefined) => {
+    const value = pointer === undefined ? undefined : readPointer(body, pointer);
+    return isPlatformId(value) ? value : null;
+  };
+  return { processingId: idAt(rule.processingId), sessionId: idAt(rule.sessionId) };
 }

@@ -45,9 +45,7 @@ export class SessionsController {
   @Get()
   @Scopes('sessions:read')
   async list(@Query() query: SessionsQuery): Promise<Page<SessionResponse>> {
-    const { limit, cursor, updatedSince, ...filter } = query;
-    const since = updatedSince === undefined ? undefined : new Date(updatedSince);
-    return this.reader.list({ ...filter, updatedSince: since }, limit, cursor);
+    return this.reader.list(query);
   }
 
   /**

@@ -6,10 +6,9 @@ import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
-import { ProcessingController } from './processing/processing.controller.js';
-import { ProcessingEventsHandler } from './processing/processing-events.handler.js';
-import { ProcessingRefresher } from './processing/processing-refresher.js';
+import { ProcessingController } from './processing.controller.js';
 import { SessionReader } from './read/session-reader.js';
+import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { RefreshRepository, SessionRefresher } from './refresh/refresh.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
@@ -33,7 +32,6 @@ import { SessionUpdates } from './update/session-updates.js';
     RefreshRepository,
     WantedRefreshes,
     SessionEventsHandler,
-    ProcessingEventsHandler,
     SessionReader,
     SessionMerge,
     SessionRequestsRepository,

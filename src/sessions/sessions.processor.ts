@@ -3,7 +3,7 @@ import { DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { RequestSender } from './create/request-sender.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
-import { ProcessingRefresher } from './processing/processing-refresher.js';
+import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { SessionRefresher } from './refresh/refresh.repository.js';
 
 @Processor('sessions')

@@ -34,6 +34,11 @@ function faultsProblem(whole: string, errors: readonly FieldFault[]): Problem {
   return new Problem(400, 'validation', `${where} is not acceptable: ${detail}.`, { pointer, extensions: { errors } });
 }
 
+/** The refusal of a body for one of its fields, in the form in which validation refuses. */
+export function requestFault(pointer: string, detail: string): Problem {
+  return faultsProblem('The body', [{ pointer, detail }]);
+}
+
 /** The pipe of every route: DTOs are instances of their classes, unknown fields are refused. */
 export function validationPipe(): ValidationPipe {
   return new ValidationPipe({

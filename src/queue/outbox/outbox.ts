@@ -27,12 +27,6 @@ interface OutboxTable {
   readonly effectMs: number;
 }
 
-/** What else is stored: assignments, whose parameters count from $1. */
-interface Also {
-  set: string;
-  values?: readonly unknown[];
-}
-
 /** SQLSTATE 23505, unique_violation: another row for the same thing of the platform was made at the same moment. */
 export const wasTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505';
 
@@ -93,23 +87,11 @@ export class Outbox<Row extends object> {
     return rows[0];
   }
 
-  /** Stores where a request stands that is locked: nothing is sent by itself any more. */
-  async settle(tx: Queryable, key: string, state: string, { set, values = [] }: Also = { set: 'fault = NULL' }) {
-    const [stateParameter, keyParameter] = [`$${values.length + 1}`, `$${values.length + 2}`];
-    await tx.query(
-      `UPDATE ${this.table.name} SET ${set}, state = ${stateParameter}, due_at = NULL, ${RELEASE}
-       WHERE ${this.table.key} = ${keyParameter}`,
-      [...values, state, key],
-    );
-  }
-
-  /** Stores what an attempt came to. @returns false when it may not be stored any more */
-  conclude(lease: Lease, state: string, also?: Also): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
-      const row = await this.lock(tx, lease);
-      if (row) await this.settle(tx, lease.key, state, also);
-      return row !== undefined;
-    });
+  /** Stores where a request stands that is locked: nothing is sent by itself any more. @param set assignments */
+  async settle(tx: Queryable, key: string, state: string, set = 'fault = NULL'): Promise<void> {
+    const { name, key: column } = this.table;
+    const statement = `UPDATE ${name} SET ${set}, state = $2, due_at = NULL, ${RELEASE} WHERE ${column} = $1`;
+    await tx.query(statement, [key, state]);
   }
 
   /** Makes a locked request due once more, whose attempt has certainly done nothing. */

@@ -1,3 +1,4 @@
+import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { ResolvedParties } from '../../people/store/resolved-parties.js';
 import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
@@ -52,20 +53,6 @@ function recordingFault(urls: readonly string[], rule: HostRule, handedOut: Read
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
-}
-
-/**
- * The refusal of a request for one of its fields, in the form in which validation refuses.
- *
- * @param pointer JSON Pointer (RFC 6901)
- * @param detail what is expected there; never the value
- */
-export function requestFault(pointer: string, detail: string): Problem {
-  const where = pointer === '' ? 'The body' : `The field ${pointer}`;
-  return new Problem(400, 'validation', `${where} is not acceptable: ${detail}.`, {
-    pointer,
-    extensions: { errors: [{ pointer, detail }] },
-  });
 }
 
 /**

@@ -261,7 +261,7 @@ export class SessionRequestsRepository {
   /** Plan and text are erased: nothing will be sent any more. */
   private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
     const set = `body = NULL, evidence = '{}', fault = NULL, settled_at = clock_timestamp()`;
-    await this.outbox.settle(tx, session, state, { set });
+    await this.outbox.settle(tx, session, state, set);
   }
 
   private async markUnknown(tx: PoolClient, session: string): Promise<void> {

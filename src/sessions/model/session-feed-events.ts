@@ -5,7 +5,7 @@ import { Feed } from '../../feed/feed.js';
 import type { PendingFeedEvents } from '../../feed/feed-event.js';
 import { PendingEventsPublisher } from '../../feed/pending-events.publisher.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import type { EventView } from './session-row.js';
+import type { SessionRow } from './session-row.js';
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
 const MAY_BE_REQUESTED = `
@@ -13,16 +13,10 @@ const MAY_BE_REQUESTED = `
   WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
     AND r.state IN ('Requested', 'Unknown') AND r.lease_owner IS NOT NULL`;
 
-interface PendingRow {
-  id: string;
-  session_id: string | null;
-  partner_appointment_id: string | null;
-  state: string;
-  error_code: string | null;
-  notes_revision: number;
-  ai_notes_enabled: boolean | null;
-  pending_events: string[];
-}
+type PendingRow = Pick<
+  SessionRow,
+  'id' | 'session_id' | 'partner_appointment_id' | 'state' | 'error_code' | 'notes_revision' | 'ai_notes_enabled'
+> & { pending_events: string[] };
 
 type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
@@ -97,7 +91,7 @@ const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
  */
 export function feedEventsOf(
   { eventType, aiNotesEnabled }: SessionEvent,
-  known: Pick<EventView, 'event_state'> & { is_new: boolean },
+  known: Pick<SessionRow, 'event_state'> & { is_new: boolean },
 ): PendingSessionEvent[] {
   const created: PendingSessionEvent[] = known.is_new ? [{ type: 'session.created', aiNotesEnabled }] : [];
   const isTold = eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done';

@@ -27,7 +27,7 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
     resourceType: 'Bundle',
     type: 'collection',
     timestamp: now.toISOString(),
-    identifier: { system: 'urn:notebridge:session', value: session.id },
+    identifier: ours('session', session.id),
     // FHIR has no empty arrays.
     ...(resources.length > 0 && {
       entry: resources.map((resource) => ({ fullUrl: `urn:uuid:${resource.id as string}`, resource })),
@@ -35,19 +35,36 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
   };
 }
 
+/** What both resources of a document say. */
+function common(session: SessionResponse, document: DocumentResponse) {
+  // A note that is still being made is preliminary; one that was changed after it was final is amended.
+  const final = document.revision === 1 ? 'final' : 'amended';
+  const [client, another] = session.clients;
+  // A note has one subject; with several clients, or none that the EHR named, it is left out.
+  const hasOne = client !== undefined && another === undefined && session.clientUserIds.length <= 1;
+  return {
+    revision: ours('document-revision', `${document.documentId}/${document.revision}`),
+    status: session.state === 'Done' ? final : 'preliminary',
+    about: {
+      type: NOTE_TYPE,
+      ...(hasOne && { subject: { type: 'Patient', identifier: ours('client', client) } }),
+      date: document.fetchedAt.toISOString(),
+      author: [authorOf(session)],
+    },
+  };
+}
+
 function documentReference(session: SessionResponse, document: DocumentResponse): FhirElement {
+  const { revision, status, about } = common(session, document);
   const appointment = session.partnerAppointmentId;
   return {
     resourceType: 'DocumentReference',
     id: document.documentId,
-    masterIdentifier: { system: 'urn:notebridge:document-revision', value: revisionId(document) },
-    identifier: [{ system: 'urn:notebridge:platform-document', value: document.sessionDocumentId }],
+    masterIdentifier: revision,
+    identifier: [ours('platform-document', document.sessionDocumentId)],
     status: document.supersededAt === null ? 'current' : 'superseded',
-    docStatus: statusOf(session, document),
-    type: NOTE_TYPE,
-    ...subjectOf(session),
-    date: document.fetchedAt.toISOString(),
-    author: [authorOf(session)],
+    docStatus: status,
+    ...about,
     description: `Therapy session note, template ${document.noteTemplateId}, revision ${document.revision}`,
     content: [
       {
@@ -61,67 +78,43 @@ function documentReference(session: SessionResponse, document: DocumentResponse)
     ],
     context: {
       related: [
-        { identifier: { system: 'urn:notebridge:session', value: session.id } },
-        ...(appointment === null
-          ? []
-          : [{ type: 'Appointment', identifier: { system: 'urn:notebridge:appointment', value: appointment } }]),
+        { identifier: ours('session', session.id) },
+        ...(appointment === null ? [] : [{ type: 'Appointment', identifier: ours('appointment', appointment) }]),
       ],
     },
   };
 }
 
 function composition(session: SessionResponse, document: DocumentResponse): FhirElement {
-  const sections = sectionsOf(document.notes);
+  const { revision, status, about } = common(session, document);
+  const section = sectionsOf(document.notes).map(({ category, title, lines }) => ({
+    title: printable(title),
+    code: {
+      coding: [{ system: 'urn:notebridge:note-category', code: printable(category) }],
+      text: printable(title),
+    },
+    text: { status: 'generated', div: narrative(lines) },
+  }));
   return {
     resourceType: 'Composition',
     id: compositionId(document.documentId),
-    identifier: { system: 'urn:notebridge:document-revision', value: revisionId(document) },
-    status: statusOf(session, document),
-    type: NOTE_TYPE,
-    ...subjectOf(session),
-    date: document.fetchedAt.toISOString(),
-    author: [authorOf(session)],
+    identifier: revision,
+    status,
+    ...about,
     title: 'Therapy session note',
     relatesTo: [{ code: 'transforms', targetReference: { reference: `urn:uuid:${document.documentId}` } }],
-    ...(sections.length > 0 && {
-      section: sections.map(({ category, title, lines }) => ({
-        title: printable(title),
-        code: {
-          coding: [{ system: 'urn:notebridge:note-category', code: printable(category) }],
-          text: printable(title),
-        },
-        text: { status: 'generated', div: narrative(lines) },
-      })),
-    }),
+    ...(section.length > 0 && { section }),
   };
 }
 
-/** A note that is still being made is preliminary; one that was changed after it was final is amended. */
-function statusOf(session: SessionResponse, document: DocumentResponse): string {
-  if (session.state !== 'Done') return 'preliminary';
-  return document.revision === 1 ? 'final' : 'amended';
-}
-
-/** A note has one subject; with several clients, or none that the EHR named, it is left out. */
-function subjectOf(session: SessionResponse): FhirElement {
-  const [client, another] = session.clients;
-  if (client === undefined || another !== undefined || session.clientUserIds.length > 1) return {};
-  return { subject: { type: 'Patient', identifier: { system: 'urn:notebridge:client', value: client } } };
-}
-
-function authorOf(session: SessionResponse): FhirElement {
-  const { provider, providerUserId } = session;
-  if (provider !== null) {
-    return { type: 'Practitioner', identifier: { system: 'urn:notebridge:provider', value: provider } };
-  }
-  if (providerUserId !== null) {
-    return { type: 'Practitioner', identifier: { system: 'urn:notebridge:platform-user', value: providerUserId } };
-  }
+function authorOf({ provider, providerUserId }: SessionResponse): FhirElement {
+  if (provider !== null) return { type: 'Practitioner', identifier: ours('provider', provider) };
+  if (providerUserId !== null) return { type: 'Practitioner', identifier: ours('platform-user', providerUserId) };
   return { type: 'Practitioner', display: 'Not known' };
 }
 
-function revisionId(document: DocumentResponse): string {
-  return `${document.documentId}/${document.revision}`;
+function ours(system: string, value: string): FhirElement {
+  return { system: `urn:notebridge:${system}`, value };
 }
 
 /** A UUID (RFC 9562, version 8) that always belongs to the same document. */

@@ -21,37 +21,25 @@ export function documentAsMarkdown(document: DocumentResponse, level = 1): strin
 }
 
 /** Paragraphs, with neighbouring list items in one block. */
-function blocks(lines: { text: string; nestingLevel: number }[]): string[] {
+function blocks(lines: NoteSection['lines']): string[] {
+  const inLines = (text: string, indent = '') =>
+    text
+      .split(/\r\n?|\n/)
+      .map(escaped)
+      .join(`\n${indent}`);
   const result: string[] = [];
-  let list: string[] = [];
-  const closeList = () => {
-    if (list.length > 0) result.push(list.join('\n'));
-    list = [];
-  };
   let depth = 0;
   for (const { text, nestingLevel } of lines) {
-    if (nestingLevel === 0) {
-      closeList();
-      depth = 0;
-      result.push(
-        text
-          .split(/\r\n?|\n/)
-          .map(escaped)
-          .join('\n'),
-      );
-      continue;
-    }
+    const isInList = depth > 0;
     // An item can only be one level deeper than the one above it, or it would become a code block.
     depth = Math.min(nestingLevel, depth + 1);
-    const indent = '  '.repeat(depth - 1);
-    list.push(
-      `${indent}- ${text
-        .split(/\r\n?|\n/)
-        .map(escaped)
-        .join(`\n${indent}  `)}`,
-    );
+    if (depth === 0) {
+      result.push(inLines(text));
+      continue;
+    }
+    const item = `${'  '.repeat(depth - 1)}- ${inLines(text, '  '.repeat(depth))}`;
+    result.push(isInList ? `${result.pop()}\n${item}` : item);
   }
-  closeList();
   return result;
 }
 

@@ -10,24 +10,13 @@ import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
+import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row with what the EHR calls its people. */
 interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
 }
-
-/** What a list is narrowed to; external ids are the EHR's. */
-interface SessionFilter {
-  provider?: string | undefined;
-  client?: string | undefined;
-  appointment?: string | undefined;
-  state?: string | undefined;
-  updatedSince?: Date | undefined;
-}
-
-/** Where a page of the list ended. */
-type SessionCursor = readonly [updatedAt: string, id: string];
 
 /** What was gained from a session's audio; what the platform did not give is null. */
 interface InsightsView {
@@ -82,18 +71,15 @@ export class SessionReader {
   }
 
   /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
-  async list(filter: SessionFilter, limit: number, cursor: string | undefined): Promise<Page<SessionResponse>> {
-    const after = decodeCursor<SessionCursor>(cursor, 'time', 'uuid');
-    const { provider, client, ...rest } = filter;
-    const { text, values } = listStatement(
-      {
-        ...rest,
-        providerUsers: provider === undefined ? undefined : await this.usersOf('provider', provider),
-        clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
-      },
-      limit + 1,
+  async list({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
+    const after = decodeCursor<[updatedAt: string, id: string]>(cursor, 'time', 'uuid');
+    const { text, values } = listStatement({
+      ...filter,
       after,
-    );
+      providerUsers: provider === undefined ? undefined : await this.usersOf('provider', provider),
+      clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
+      limit: limit + 1,
+    });
     const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return pageOf(
       rows,
@@ -228,18 +214,18 @@ export class SessionReader {
   }
 }
 
-/** A filter whose people are given by their users of the platform. */
-interface UserFilter extends Omit<SessionFilter, 'provider' | 'client'> {
+/** What a list is narrowed to; people are given by their users of the platform. */
+interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince'> {
   providerUsers: string[] | undefined;
   clientUsers: string[] | undefined;
+  /** Where the page before ended. */
+  after: readonly [updatedAt: string, id: string] | undefined;
+  limit: number;
 }
 
 /** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
-function listStatement(
-  { providerUsers, clientUsers, appointment, state, updatedSince }: UserFilter,
-  limit: number,
-  after: SessionCursor | undefined,
-): { text: string; values: unknown[] } {
+function listStatement(filter: ListFilter): { text: string; values: unknown[] } {
+  const { providerUsers, clientUsers, appointment, state, updatedSince, after, limit } = filter;
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   // What is true of few sessions is found first: never by reading all of them in the order of the pages.
@@ -250,7 +236,7 @@ function listStatement(
   if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
   else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
-  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(updatedSince)}`);
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
   if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
   const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
   const from = few.length === 0 ? 'sessions' : 'found';

@@ -44,6 +44,17 @@ export class SessionEventsRepository {
     return row.id;
   }
 
+  /** Makes a processing id due to be looked up, known or not. */
+  async recordProcessing(tx: PoolClient, processingId: string): Promise<void> {
+    await tx.query(
+      `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at)
+       VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond')
+       ON CONFLICT (processing_id) DO UPDATE SET wanted_generation = known.wanted_generation + 1,
+         updated_at = clock_timestamp(), due_at = ${dueAfterDebounce('known')}`,
+      [processingId, DEBOUNCE_MS],
+    );
+  }
+
   private async findOrMake(tx: PoolClient, sessionId: string): Promise<SessionRow & { is_new: boolean }> {
     const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [sessionId, DEBOUNCE_MS]);
     const [row] = rows;

@@ -4,6 +4,12 @@ import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
+/** Columns that are taken over as they are. */
+const TAKEN_OVER = `state error_code session_created_at session_duration_ms recording_duration_ms notes_revision
+  event_state event_provider_user_id event_appointment_id ai_notes_enabled ai_notes_started ai_notes_final
+  state_from_events last_event_at pending_events pending_events_at fetched_generation answers fetched_at update_until
+  not_found_at`.split(/\s+/);
+
 /** Rows that point at a session. */
 const MOVED = ['session_documents', 'processing_sessions', 'session_aliases'] as const;
 
@@ -40,22 +46,14 @@ export class SessionMerge {
     if (!row) throw new Error('A session vanished while it was merged.');
     await tx.query('UPDATE sessions SET session_id = NULL WHERE id = $1', [merged]);
     await tx.query(
-      `UPDATE sessions s SET session_id = $3, state = h.state, error_code = h.error_code, error_message = $4,
+      `UPDATE sessions s SET ${TAKEN_OVER.map((column) => `${column} = h.${column}`).join(', ')},
+         session_id = $3, error_message = $4, wanted_generation = h.wanted_generation + 1,
          provider_user_id = coalesce(h.provider_user_id, s.provider_user_id),
          client_user_ids = CASE WHEN h.fetched_at IS NULL THEN s.client_user_ids ELSE h.client_user_ids END,
          note_template_ids = CASE WHEN h.fetched_at IS NULL THEN s.note_template_ids ELSE h.note_template_ids END,
          partner_appointment_id = coalesce(h.partner_appointment_id, s.partner_appointment_id),
-         date = coalesce(h.date, s.date), session_created_at = h.session_created_at,
-         session_duration_ms = h.session_duration_ms, recording_duration_ms = h.recording_duration_ms,
-         notes_revision = h.notes_revision, event_state = h.event_state,
-         event_provider_user_id = h.event_provider_user_id, event_appointment_id = h.event_appointment_id,
-         ai_notes_enabled = h.ai_notes_enabled, ai_notes_started = h.ai_notes_started,
-         ai_notes_final = h.ai_notes_final, state_from_events = h.state_from_events, last_event_at = h.last_event_at,
-         pending_events = h.pending_events, pending_events_at = h.pending_events_at, wanted_generation = h.wanted_generation + 1,
-         fetched_generation = h.fetched_generation, answers = h.answers, fetched_at = h.fetched_at,
-         update_until = h.update_until, not_found_at = h.not_found_at,
-         due_at = clock_timestamp() + $5 * interval '1 millisecond',
-         updated_at = clock_timestamp()
+         date = coalesce(h.date, s.date),
+         due_at = clock_timestamp() + $5 * interval '1 millisecond', updated_at = clock_timestamp()
        FROM sessions h WHERE s.id = $1 AND h.id = $2`,
       [
         requested,

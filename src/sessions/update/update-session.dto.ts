@@ -11,9 +11,9 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
+import { requestFault } from '../../http/body/validation.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { TREATMENT_PLAN_MAX_LENGTH, type UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { requestFault } from '../create/create-rules.js';
 import { EXAMPLE_TEMPLATE } from '../create/create-session.dto.js';
 import { MaxCharacters } from '../model/field-rules.js';
 

@@ -6,8 +6,8 @@ import { type FetchColumns, FetchLoop, type Outcome } from '../../platform/fetch
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-answer.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { RefreshRepository } from '../refresh/refresh.repository.js';
-import { SessionEventsRepository } from '../refresh/session-events.repository.js';
+import { RefreshRepository } from './refresh.repository.js';
+import { SessionEventsRepository } from './session-events.repository.js';
 
 /** The columns of a processing session that decide on its look-up. */
 interface ProcessingColumns extends FetchColumns {

@@ -1,11 +1,11 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AuditedRead } from '../../access/audit/audit.interceptor.js';
-import { Scopes } from '../../access/identity/scopes.js';
-import { PrismaService } from '../../database/prisma.service.js';
-import { Problem } from '../../http/problem/problem.js';
-import { SessionSeal } from '../model/session-seal.js';
-import { ProcessingNoticeResponse, ProcessingSessionResponse } from '../model/session-view.js';
+import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { Scopes } from '../access/identity/scopes.js';
+import { PrismaService } from '../database/prisma.service.js';
+import { Problem } from '../http/problem/problem.js';
+import { SessionSeal } from './model/session-seal.js';
+import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/session-view.js';
 
 /** What the Processing API answered; the feed names these routes. */
 @ApiTags('sessions')

@@ -1,4 +1,4 @@
-import { namedIds } from './processing-events.handler.js';
+import { namedIds } from './session-events.handler.js';
 
 const RULE = { sessionId: '/payload/session/id', processingId: '/payload/processingId' };
 const NOTHING = { processingId: null, sessionId: null };
