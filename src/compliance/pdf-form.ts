@@ -47,12 +47,16 @@ export async function readComplianceForm(
   return form;
 }
 
-/** Reads one file, of which no more than the limit is ever in memory. */
+/** Reads one file, of which no more than the limit is ever in memory; what is no PDF is refused at its first bytes. */
 async function readPdf(content: Readable, position: number): Promise<Buffer> {
   const pointer = `/files/${position}`;
   const chunks: Buffer[] = [];
   let size = 0;
-  let judged = false;
+  let isPdf = false;
+  const judge = () => {
+    isPdf ||= looksLikePdf(Buffer.concat(chunks));
+    if (!isPdf) throw new Problem(422, 'not-a-pdf', 'Only PDF files are checked, and this is none.', { pointer });
+  };
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
@@ -60,16 +64,10 @@ async function readPdf(content: Readable, position: number): Promise<Buffer> {
       const detail = `A PDF may have ${PDF_LIMIT_BYTES / 1024 ** 2} MiB; send a larger one to POST /v1/compliance/upload-url.`;
       throw new Problem(413, 'body-too-large', detail, { pointer });
     }
-    if (!judged && size >= PDF_HEAD_BYTES) judged = judge(Buffer.concat(chunks), pointer);
+    if (size >= PDF_HEAD_BYTES) judge();
   }
-  const whole = Buffer.concat(chunks, size);
-  if (!judged) judge(whole, pointer);
-  return whole;
-}
-
-function judge(head: Buffer, pointer: string): true {
-  if (looksLikePdf(head)) return true;
-  throw new Problem(422, 'not-a-pdf', 'Only PDF files are checked, and this is none.', { pointer });
+  judge();
+  return Buffer.concat(chunks, size);
 }
 
 function fileId(name: string, before: readonly ComplianceFile[]): string {

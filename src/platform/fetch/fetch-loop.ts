@@ -1,20 +1,20 @@
 import type { PoolClient } from 'pg';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import type { Metrics } from '../../http/server/metrics.js';
-import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
+import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
 
 /** Bounds of the wait after a fault of a fetch, in milliseconds. */
-const FAULT_BACKOFF: BackoffBounds = { baseMs: 2_000, maxMs: 15 * 60_000 };
+const FAULT_BACKOFF = { baseMs: 2_000, maxMs: 15 * 60_000 };
 
 /**
  * Bounds of the wait after the platform did not know what was asked for, in milliseconds: over two days it grows from
  * seconds, for what the platform has just made, to the longest pause.
  */
-const NOT_FOUND_BACKOFF: BackoffBounds = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
+const NOT_FOUND_BACKOFF = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
 
 /** What a failed fetch is called on its row and in the metric. */
 const CODES = {
@@ -160,7 +160,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return this.storeFault(claim, code, this.backoffOf(claim, FAULT_BACKOFF), 1);
   }
 
-  private backoffOf({ row }: Leased<Row>, bounds: BackoffBounds): number {
+  private backoffOf({ row }: Leased<Row>, bounds: typeof FAULT_BACKOFF): number {
     return backoffMs(row.failures + 1, this.parts.random.fraction(), bounds);
   }
 

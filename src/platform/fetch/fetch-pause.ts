@@ -1,4 +1,4 @@
-import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
+import { backoffMs } from '../../queue/backend/backoff.js';
 
 /** Faults that concern every fetch, not one alone. */
 const PAUSE_CAUSES = ['platform-unauthorized', 'platform-unreachable', 'rate-limited'] as const;
@@ -7,7 +7,7 @@ export type PauseCause = (typeof PAUSE_CAUSES)[number];
 export const isPauseCause = (code: string): code is PauseCause => PAUSE_CAUSES.some((cause) => cause === code);
 
 /** Bounds of a pause that the platform gave no length for, in milliseconds. */
-const BOUNDS: BackoffBounds = { baseMs: 2_000, maxMs: 5 * 60_000 };
+const BOUNDS = { baseMs: 2_000, maxMs: 5 * 60_000 };
 
 /**
  * Stops all fetches of a process when a fault concerns all of them, and lets one through as a probe when the pause is

@@ -8,6 +8,10 @@ import { type Notification, QUEUE_STORE, type QueueName } from '../backend/queue
 /** Delayed notifications are rounded up to this many milliseconds, so that many for one moment become one job. */
 const ROUNDING_MS = 25;
 
+/** From this delay on they are rounded up more coarsely, in milliseconds: events come in bursts. */
+const DISTANT_MS = 500;
+const COARSE_MS = 100;
+
 /** Milliseconds for which equal notifications are dropped: the worker that took one may have been killed with it. */
 const DEDUPLICATION_MS = 1_000;
 
@@ -54,7 +58,8 @@ export class QueueNotifier implements OnModuleDestroy {
     // A store that is away may leave every notification without an answer: their number is bounded.
     if (!queue || this.closed || this.underWay.size >= MOST_UNDER_WAY) return;
     const now = this.clock.now().getTime();
-    const delayMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
+    const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
+    const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
     const id = delayMs > 0 ? `notify-${Math.ceil((now + delayMs) / ROUNDING_MS)}` : 'notify';
     const slow = setTimeout(() => this.fail(name, new Error('no answer')), ANSWER_MS).unref();
     const adding = queue

@@ -12,6 +12,7 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
+import { isMoment } from '../../http/request/moment.js';
 import { IsExternalId } from '../../people/read/people.dto.js';
 import {
   CLIENT_PRONOUNS,
@@ -21,16 +22,37 @@ import {
   SESSION_TYPES,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
-import { isSessionDateTime, MaxCharacters } from '../model/field-rules.js';
 
 /** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
 
 const SOMETHING = { message: 'must not be blank' };
 
+const DATE_TIME = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?$/;
+
+/** Answers whether a text is an ISO 8601 date with its time of day (spec, `date`: session date and time, ISO 8601). */
+export function isSessionDateTime(text: unknown): boolean {
+  return typeof text === 'string' && isMoment(DATE_TIME.exec(text)?.[1]);
+}
+
 function IsSessionDate(): PropertyDecorator {
   const defaultMessage = () => 'must be an ISO 8601 date and time such as 2026-01-31T08:00:00Z';
   return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDateTime, defaultMessage } });
+}
+
+/**
+ * A text of so many characters at most. Each code point counts, as usual: class-validator's
+ * MaxLength leaves out variation selectors, so that a text without end could pass.
+ */
+export function MaxCharacters(max: number): PropertyDecorator {
+  const validate = (value: unknown) => {
+    if (typeof value !== 'string') return false;
+    let count = 0;
+    for (const _character of value) count += 1;
+    return count <= max;
+  };
+  const defaultMessage = () => `must hold at most ${max} characters`;
+  return ValidateBy({ name: 'maxCharacters', validator: { validate, defaultMessage } });
 }
 
 export class RecordingInputRequest {

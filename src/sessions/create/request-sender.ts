@@ -5,7 +5,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { type BackoffBounds, backoffMs } from '../../queue/backend/backoff.js';
+import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
@@ -18,7 +18,7 @@ import { type RequestColumns, SessionRequestsRepository } from './session-reques
 const CREATES_AT_ONCE = 8;
 
 /** Bounds of the wait after an attempt that did nothing, in milliseconds. */
-const REQUEST_BACKOFF: BackoffBounds = { baseMs: 1_000, maxMs: 5 * 60_000 };
+const REQUEST_BACKOFF = { baseMs: 1_000, maxMs: 5 * 60_000 };
 
 /** Milliseconds between the mark of an attempt and its sending; later it is not sent, for it may count as lost soon. */
 const SEND_WITHIN_MS = 2_000;

@@ -14,8 +14,7 @@ import {
 import { requestFault } from '../../http/body/validation.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { TREATMENT_PLAN_MAX_LENGTH, type UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { EXAMPLE_TEMPLATE } from '../create/create-session.dto.js';
-import { MaxCharacters } from '../model/field-rules.js';
+import { EXAMPLE_TEMPLATE, MaxCharacters } from '../create/create-session.dto.js';
 
 const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
 

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { validateSync } from 'class-validator';
-import { MaxCharacters } from './field-rules.js';
+import { MaxCharacters } from './create-session.dto.js';
 
 class Plan {
   @MaxCharacters(4)
