@@ -15,28 +15,21 @@ import {
   Res,
 } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
 import { IsString } from 'class-validator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { until } from '../harness/until.js';
-import { AccessModule } from '../src/access/access.module.js';
 import { AuditedRead } from '../src/access/audit/audit.interceptor.js';
 import { CreationId, Idempotent } from '../src/access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Public, Scopes } from '../src/access/identity/scopes.js';
 import { Clock } from '../src/config/clock.js';
-import { ConfigModule } from '../src/config/config.module.js';
-import { validateEnv } from '../src/config/env.js';
 import { Database } from '../src/database/database.js';
-import { DatabaseModule } from '../src/database/database.module.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
 import { type Health, HealthIndicator } from '../src/http/server/health-indicator.js';
-import { HttpModule } from '../src/http/server/metrics.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { Poller } from '../src/queue/notifier/poller.js';
-import { httpAdapter, setupApp } from '../src/setup.js';
-import { VaultModule } from '../src/vault/vault.module.js';
+import { baseOf, startApp } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
 const ADMIN = 'the-first-administrator-key';
@@ -148,38 +141,19 @@ describe('access', () => {
   let other: NestFastifyApplication;
   const otherClock = new SteppedClock();
 
-  async function start(clock: Clock): Promise<NestFastifyApplication> {
-    const env = validateEnv({
-      PLATFORM_BASE_URL: 'http://127.0.0.1:1',
-      PLATFORM_API_KEY: 'platform-key',
-      PLATFORM_WEBHOOK_SECRET: 'secret',
-      ADMIN_API_KEY: ADMIN,
-      DATABASE_URL: database.url,
-      DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
-    });
-    const module = await Test.createTestingModule({
-      imports: [
-        ConfigModule.with(env),
-        HttpModule,
-        DatabaseModule,
-        VaultModule,
-        SweepModule,
-        AccessModule,
-        ThingsModule,
-      ],
-    })
-      .overrideProvider(Clock)
-      .useValue(clock)
-      .compile();
-    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(), { logger: false });
-    await setupApp(made);
-    await made.listen(0, '127.0.0.1');
-    return made;
-  }
+  const start = async (clock?: Clock) =>
+    (
+      await startApp(
+        database.url,
+        { ADMIN_API_KEY: ADMIN },
+        (env) => [...baseOf(env), SweepModule, ThingsModule],
+        clock,
+      )
+    ).app;
 
   beforeAll(async () => {
     database = await freshDatabase();
-    app = await start(new Clock());
+    app = await start();
     other = await start(otherClock);
   });
 

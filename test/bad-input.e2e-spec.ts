@@ -2,8 +2,9 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
+import { ADMIN_KEY } from './support/app.js';
 import { dumpOf } from './support/database-dump.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const UUID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
 const cursor = (...key: unknown[]) => Buffer.from(JSON.stringify(key)).toString('base64url');

@@ -1,10 +1,10 @@
 import { type ClientRequest, request } from 'node:http';
-import pg from 'pg';
 import { type Service, sumOfOutcomes } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Page } from '../src/http/request/page.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
+import { ADMIN_KEY } from './support/app.js';
 import {
   clientLine,
   clientsCsv,
@@ -17,7 +17,7 @@ import {
   rejectedCsv,
   rowsOf,
 } from './support/bulk.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const SEED = Number(process.env.SEED);
 const INPUTS = 200;
@@ -99,16 +99,13 @@ describe('an upload', () => {
     const before = await newest();
     const upload = beginUpload('text/csv', `${head}p-lost,p-lost@example.org,Pia,Lost\n`);
     const begun = await begunAfter(before);
-    const sql = new pg.Client({ connectionString: mirror.database.url });
-    await sql.connect();
     await until('its connection is cut', async () => {
-      const { rowCount } = await sql.query(
+      const { rowCount } = await mirror.database.sql.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'notebridge-uploads' AND state = 'idle in transaction'`,
       );
       return rowCount === 1;
     });
-    await sql.end();
     upload.end('p-late,p-late@example.org,Pia,Late\n'.repeat(3_000).slice(0, 100_000));
     const broken = await failed(begun.id);
     expect([broken.error?.code, broken.counts.total]).toEqual(['interrupted', 0]);

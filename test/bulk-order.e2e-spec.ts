@@ -13,8 +13,7 @@ import {
   rowsOf,
 } from './support/bulk.js';
 import { callRoom } from './support/call-room.js';
-import { openDatabase } from './support/databases.js';
-import { query } from './support/query.js';
+import { openDatabase, query } from './support/databases.js';
 import { dropOld } from './support/retention.js';
 import { useSharedService } from './support/shared-service.js';
 

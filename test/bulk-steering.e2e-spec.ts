@@ -18,7 +18,7 @@ import {
   rowsOf,
 } from './support/bulk.js';
 import { callRoom } from './support/call-room.js';
-import { query } from './support/query.js';
+import { query } from './support/databases.js';
 import { useSharedService } from './support/shared-service.js';
 
 const SEED = Number(process.env.SEED);

@@ -11,7 +11,7 @@ import {
   rejectedCsv,
   rowsOf,
 } from './support/bulk.js';
-import { query } from './support/query.js';
+import { query } from './support/databases.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService();

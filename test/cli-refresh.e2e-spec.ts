@@ -2,9 +2,9 @@ import type { Program } from '../harness/program.js';
 import { until } from '../harness/until.js';
 import type { SimulatedSession } from '../simulator/sessions/session.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
+import { ADMIN_KEY } from './support/app.js';
 import { SOAP, texts, useArrivingSessions } from './support/arriving-sessions.js';
 import { usePrograms } from './support/programs.js';
-import { ADMIN_KEY } from './support/sessions-app.js';
 import { callSimulator } from './support/simulator-call.js';
 
 // Sessions without an end are not looked up by themselves here: whatever is fetched, the command asked for it.

@@ -7,8 +7,9 @@ import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
+import { ADMIN_KEY } from './support/app.js';
 import { usePrograms } from './support/programs.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 const startProgram = usePrograms();

@@ -1,11 +1,12 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { type CommitProxy, startCommitProxy } from '../harness/commit-proxy.js';
 import type { Service } from '../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import type { ComplianceJobResponse, ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
 import type { Problem } from '../src/http/problem/problem.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds of an answer that the test releases. */
 const HELD_MS = 3_600_000;
@@ -18,7 +19,6 @@ const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
 // Before the hooks of the mirrors, which drop the database.
 afterAll(async () => {
-  await sql?.end();
   await database?.close();
   await commits?.close();
 });
@@ -28,12 +28,11 @@ let database: TcpProxy;
 let commits: CommitProxy;
 let isAway = false;
 let awaySince = 0;
-let sql: pg.Client;
+let sql: pg.Pool;
 
 beforeAll(async () => {
   mirror = await newMirror({ platform: { stepMs: 0 }, env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
-  sql = new pg.Client({ connectionString: mirror.database.url });
-  await sql.connect();
+  sql = mirror.database.sql;
   database = await startTcpProxy(portOf(mirror.database.url));
   commits = await startCommitProxy(portOf(mirror.database.url));
 });

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { ComplianceJob } from '../simulator/compliance/compliance-job.js';
@@ -9,8 +9,9 @@ import { finishJob } from '../simulator/compliance/compliance-routes.js';
 import type { ComplianceJobResponse, ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
 import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { dumpOf } from './support/database-dump.js';
-import { ADMIN_KEY, type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 import { contractFile } from './support/sessions-app.js';
 
 interface ProblemBody {
@@ -25,17 +26,15 @@ interface ProblemBody {
 const PLATFORM = { stepMs: 0, webhookSecret: WEBHOOK_SECRET, webhookTimeoutMs: 60_000 };
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 // Before the hooks of the mirrors, which drop the database.
-afterAll(() => sql?.end());
 const newMirror = useMirrors();
 let mirror: Mirror;
 let service: Service;
-let sql: pg.Client;
+let sql: pg.Pool;
 
 beforeAll(async () => {
   mirror = await newMirror({ platform: PLATFORM, env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
   service = await mirror.start();
-  sql = new pg.Client({ connectionString: mirror.database.url });
-  await sql.connect();
+  sql = mirror.database.sql;
 });
 beforeEach(() => listen(true));
 afterEach(() => mirror.simulator.state.faults.clear());
@@ -615,9 +614,6 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
   const KILLS = 3;
   const SENDERS = 6;
   const other = await newMirror({ platform: { stepMs: 0 } });
-  const client = new pg.Client({ connectionString: other.database.url });
-  client.on('error', () => undefined);
-  await client.connect();
   let running = await other.start();
   other.trouble({ operation: 'submitComplianceJob', kind: 'commit-then-cut', probability: 0.15, count: 1_000 });
   other.trouble({ operation: 'submitComplianceJob', kind: 'slow', probability: 0.3, count: 1_000, ms: 300 });
@@ -638,17 +634,15 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     await until('some more were settled', () => ids.size >= (kill * REQUESTS) / (KILLS + 1));
     await running.kill();
     // What the dead process held is free at once, instead of when its leases end.
-    await client.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second'");
+    await other.sql("UPDATE idempotency_records SET lease_until = now() - interval '1 second'");
     running = await other.start();
   }
   await sending;
-  await client.query("UPDATE compliance_jobs SET lease_safe_at = now() WHERE state = 'Requested'");
+  await other.sql("UPDATE compliance_jobs SET lease_safe_at = now() WHERE state = 'Requested'");
   const stateOf = async (id: string) =>
     (await running.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body.state;
-  await until('every request is settled', async () => {
-    const { rows } = await client.query("SELECT 1 FROM compliance_jobs WHERE state = 'Requested'");
-    return rows.length === 0;
-  });
+  const open = "SELECT 1 FROM compliance_jobs WHERE state = 'Requested'";
+  await until('every request is settled', async () => (await other.sql(open)).length === 0);
   const made = [...other.simulator.state.complianceJobs.values()].flatMap(({ files }) => files.map(({ id }) => id));
   expect(made).toHaveLength(new Set(made).size);
   for (const [name, id] of ids) {
@@ -656,7 +650,6 @@ it('whatever is killed and cut, no request is submitted twice: each stands once 
     expect([name, ['Submitted', 'Unknown'].includes(state)]).toEqual([name, true]);
     if (state === 'Submitted') expect(made).toContain(name);
   }
-  await client.end();
 });
 
 it('501: what the contract does not tell, with the settings', async () => {

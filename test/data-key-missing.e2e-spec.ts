@@ -1,4 +1,3 @@
-import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Problem } from '../src/http/problem/problem.js';
@@ -11,12 +10,6 @@ import { useMirrors } from './support/service.js';
 const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
 const SOAP = '11111111-1111-4111-8111-111111111111';
 const [K1, K2, K3] = [key('k1', 7), key('k2', 8), key('k3', 9)];
-
-async function query(url: string, sql: string) {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  return client.query(sql).finally(() => client.end());
-}
 
 describe('a data key that was dropped too early', () => {
   const newMirror = useMirrors();
@@ -65,9 +58,9 @@ describe('a data key that was dropped too early', () => {
     expect(mirror.arrivals('createClient')).toBe(0);
     // A request that was never sent must not end as one of which nobody knows what became of it.
     const request = async () =>
-      (await query(mirror.database.url, 'SELECT state, fault FROM session_requests')).rows[0] as Record<string, string>;
-    await until('the request is put off', async () => (await request()).fault === 'unreadable');
-    expect((await request()).state).toBe('Requested');
+      (await mirror.sql<Record<string, string>>('SELECT state, fault FROM session_requests'))[0];
+    await until('the request is put off', async () => (await request())?.fault === 'unreadable');
+    expect((await request())?.state).toBe('Requested');
     expect(mirror.arrivals('createSession')).toBe(0);
     await until('the log tells', () => service.output().includes('DATA_KEYS lacks the key k2'));
     expect(service.output()).not.toMatch(/Cleo|Adler/);

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { runWorkload } from '../harness/workload.js';
 import { withClient } from '../src/database/database.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { ADMIN_KEY, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { useMirrors } from './support/service.js';
 
 /** Rows of these are never deleted, so nobody looks for those that name one. */
 const KEPT = ['imports'];

@@ -6,10 +6,11 @@ import { until } from '../harness/until.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../src/database/database.js';
 import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
+import { WEBHOOK_SECRET } from './support/app.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
-import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 import { deliver, sessionEvent, signed } from './support/webhooks-app.js';
 
 /** What a silence of all open connections may cost, in milliseconds. */

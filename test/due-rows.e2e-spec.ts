@@ -37,11 +37,10 @@ interface Peer {
 describe('rows that are due', () => {
   let mirror: Mirror;
   let database: Database;
-  let sql: pg.Client;
+  let sql: pg.Pool;
   const ending: (() => Promise<void>)[] = [];
 
   afterAll(async () => {
-    await sql.end();
     await database.onApplicationShutdown();
   });
 
@@ -50,8 +49,7 @@ describe('rows that are due', () => {
   beforeAll(async () => {
     mirror = await newMirror();
     database = openDatabase(mirror.database);
-    sql = new pg.Client({ connectionString: mirror.database.url });
-    await sql.connect();
+    sql = mirror.database.sql;
     await sql.query(
       `CREATE TABLE errands (id int PRIMARY KEY, lane smallint NOT NULL DEFAULT 0, due_at timestamptz, note text,
          lease_owner uuid, lease_no int NOT NULL DEFAULT 0, lease_safe_at timestamptz)`,

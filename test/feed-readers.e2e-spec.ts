@@ -1,7 +1,7 @@
 import { until } from '../harness/until.js';
 import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
-import { ADMIN_KEY } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
 import { useSharedService } from './support/shared-service.js';
 
 const STREAMS = 3;

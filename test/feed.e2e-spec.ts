@@ -7,8 +7,9 @@ import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
+import { ADMIN_KEY } from './support/app.js';
 import { usePrograms } from './support/programs.js';
-import { ADMIN_KEY, useMirrors } from './support/service.js';
+import { useMirrors } from './support/service.js';
 
 const SEED = Number(process.env.SEED);
 const WRITERS = 8;

@@ -9,8 +9,9 @@ import type { Service } from '../harness/service.js';
 import { readAsOperator, runWorkload } from '../harness/workload.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { applyMigrations } from '../src/database/migrations.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { createDatabase } from './support/databases.js';
-import { ADMIN_KEY, type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const MILLION = 1_000_000;
 const COPIES = 100;

@@ -2,9 +2,8 @@ import pg from 'pg';
 import { until } from '../harness/until.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
-import { query } from './support/query.js';
 
 /** Clients of an import, and how many batches those take at least. */
 const CLIENTS = 2_600;

@@ -4,9 +4,8 @@ import { until } from '../harness/until.js';
 import { ImportRunner } from '../src/imports/run/import-runner.service.js';
 import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
-import { query } from './support/query.js';
 
 /** Enough that a statement over all of them shows. */
 const MANY = 50_000;

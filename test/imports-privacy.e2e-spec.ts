@@ -1,8 +1,7 @@
 import net from 'node:net';
-import pg from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
 import type { Service } from '../harness/service.js';
 import { describeOnBothBackends } from './support/backends.js';
+import { dumpOf } from './support/database-dump.js';
 import { useMirrors } from './support/service.js';
 
 /** Words that stand for somebody: long and odd enough to be found only where they leaked. */
@@ -100,23 +99,6 @@ describeOnBothBackends('after an import, changes and errors of every kind', (bac
     expect(leaks(await dumpOfRedis(backend.redisUrl ?? ''))).toEqual([]);
   });
 });
-
-/** Every table of every schema, as COPY prints it. */
-async function dumpOf(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-  );
-  let dump = '';
-  for (const { name } of rows) {
-    dump += `\n${name}\n`;
-    for await (const chunk of client.query(copyTo(`COPY ${name} TO STDOUT`))) dump += chunk.toString('latin1');
-  }
-  await client.end();
-  return dump;
-}
 
 /** Every key of a Redis and its value, as DUMP serialises it, uncompressed. */
 async function dumpOfRedis(url: string): Promise<string> {

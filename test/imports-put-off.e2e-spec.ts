@@ -2,9 +2,8 @@ import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { ImportRunner, MOST_ATTEMPTS } from '../src/imports/run/import-runner.service.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
-import { query } from './support/query.js';
 
 let home: TestDatabase;
 let app: ImportsApp;

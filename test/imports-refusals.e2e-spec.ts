@@ -5,9 +5,8 @@ import { ImportUploads } from '../src/imports/upload/import-uploads.service.js';
 import { UploadConnectionPool } from '../src/imports/upload/upload-connections.js';
 import { PeopleService } from '../src/people/desired/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { ADMIN, type ImportsApp, startImports } from './support/imports-app.js';
-import { query } from './support/query.js';
 
 let home: TestDatabase;
 let app: ImportsApp;

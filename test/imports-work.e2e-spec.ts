@@ -1,9 +1,8 @@
 import { until } from '../harness/until.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { type CountedStatement, countedStatements, explainAll } from './support/counted-plans.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
-import { query } from './support/query.js';
 
 /** People of a smaller and a larger import. What is done once for each person grows as they do. */
 const FEW = 1_000;

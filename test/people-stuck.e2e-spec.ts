@@ -1,12 +1,12 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Service } from '../harness/service.js';
 import type { Page } from '../src/http/request/page.js';
 import type { StuckPerson } from '../src/people/read/people-monitoring.js';
+import { ADMIN_KEY } from './support/app.js';
 import { NEW_IMPORT } from './support/bulk.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
-let sql: pg.Client;
-afterAll(() => sql.end()); // before its database goes
+let sql: pg.Pool;
 
 const newMirror = useMirrors();
 let mirror: Mirror;
@@ -16,8 +16,7 @@ beforeAll(async () => {
   mirror = await newMirror();
   // Nobody mirrors, so that everybody stays as the test has it.
   service = await mirror.start({ ROLES: 'api' });
-  sql = new pg.Client({ connectionString: mirror.database.url });
-  await sql.connect();
+  sql = mirror.database.sql;
 });
 
 /** A provider, who has been in a state for so many minutes, and what else is set. */

@@ -3,7 +3,7 @@ import type { FaultRule } from '../simulator/gate/fault-rule.js';
 import type { PersonResponse } from '../src/people/model/person-view.js';
 import type { UserRole } from '../src/platform/contract/wire-types.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import { WEBHOOK_SECRET } from './support/service.js';
+import { WEBHOOK_SECRET } from './support/app.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService();

@@ -2,7 +2,8 @@ import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 describe('who is on call', () => {
   const newMirror = useMirrors();

@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Service } from '../harness/service.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const ROOT = path.resolve(__dirname, '..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');

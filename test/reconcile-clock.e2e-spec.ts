@@ -1,7 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import { PLATFORM_ACCOUNT } from './support/platform-account.js';
-import { type Mirror, useMirrors } from './support/service.js';
+import { type Mirror, PLATFORM_ACCOUNT, useMirrors } from './support/service.js';
 
 /** The minute, scaled down. */
 const WINDOW_SECONDS = 2;

@@ -8,7 +8,8 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
-import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { WEBHOOK_SECRET } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
 const folder = (name: string) => path.join(process.env.TEST_FOLDER ?? '', `${name}-${process.pid}`);

@@ -8,7 +8,8 @@ import { answerTo, beginUpload, peakMbDuring, residentMb, uploadBytes, writeByte
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 import { contractFile } from './support/sessions-app.js';
 
 interface ProblemBody {

@@ -7,8 +7,9 @@ import { startTcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { WebhookSender } from '../harness/webhook-sender.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
+import { WEBHOOK_SECRET } from './support/app.js';
 import { holdEveryKind } from './support/held-work.js';
-import { type Mirror, useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 /** Milliseconds for which Redis is away. */
 const AWAY_MS = [300, 1_000, 20_000];

@@ -1,6 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import { ADMIN_KEY, type Mirror, useMirrors } from './support/service.js';
+import { ADMIN_KEY } from './support/app.js';
+import { type Mirror, useMirrors } from './support/service.js';
 
 interface Report {
   status: string;

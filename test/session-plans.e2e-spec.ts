@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js';
 import { Database } from '../src/database/database.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
@@ -47,7 +47,7 @@ const FEW = 300;
 const FEW_PAGES = { list: 700, other: 250 };
 
 let app: RequestsApp;
-let sql: pg.Client;
+let sql: pg.Pool;
 let alias: string;
 
 const FILL = [
@@ -82,15 +82,13 @@ const FILL = [
 
 beforeAll(async () => {
   app = await startRequestsApp({ ROLES: 'worker,api' }, ['getSession', 'getProcessingSession', 'createSession']);
-  sql = new pg.Client({ connectionString: app.database.url });
-  await sql.connect();
+  sql = app.database.sql;
   for (const table of LARGE) await neverAnalysed(sql, table);
   for (const statement of FILL) await sql.query(statement);
   alias = (await sql.query('SELECT id FROM session_aliases LIMIT 1')).rows[0].id;
 });
 
 afterAll(async () => {
-  await sql?.end();
   await app?.close();
 });
 

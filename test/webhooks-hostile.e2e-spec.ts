@@ -2,13 +2,14 @@ import { createConnection, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import pg from 'pg';
+import type pg from 'pg';
 import { median } from '../bench/bench-row.js';
 import { until } from '../harness/until.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
+import { WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { deliver, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 const SEED = Number(process.env.SEED);
 const REQUESTS = 10_000;
@@ -79,22 +80,20 @@ const isGenuine = ({ signature, timestamp, body, headers }: Parts): boolean =>
   headers.length === 0 &&
   signature.length === 1 &&
   timestamp.length === 1 &&
-  signature[0] === signWebhook(SECRET, timestamp[0] ?? '', body);
+  signature[0] === signWebhook(WEBHOOK_SECRET, timestamp[0] ?? '', body);
 
 describe('a hostile sender', () => {
   let database: TestDatabase;
   let service: WebhooksApp;
-  let sql: pg.Client;
+  let sql: pg.Pool;
 
   beforeAll(async () => {
     database = await freshDatabase();
     service = await startWebhooks(database.url, { ROLES: 'api' });
-    sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
+    sql = database.sql;
   });
 
   afterAll(async () => {
-    await sql?.end();
     await service?.close();
     await database?.drop();
   });
@@ -112,7 +111,7 @@ describe('a hostile sender', () => {
         headers: [],
       };
       parts.body = Buffer.from(sessionEvent(`s-${pick(1_000_000)}`));
-      parts.signature = [signWebhook(SECRET, parts.timestamp[0] ?? '', parts.body)];
+      parts.signature = [signWebhook(WEBHOOK_SECRET, parts.timestamp[0] ?? '', parts.body)];
       for (let more = 1 + pick(2); more > 0 || isGenuine(parts); more -= 1) {
         MUTATIONS[pick(MUTATIONS.length)]?.(parts, pick);
       }

@@ -1,5 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
-import pg from 'pg';
+import type pg from 'pg';
 import { until } from '../harness/until.js';
 import { Database } from '../src/database/database.js';
 import { Metrics } from '../src/http/server/metrics.js';
@@ -10,10 +10,10 @@ import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../src/webhooks/process/inbox.repository.js';
 import { MOST_ATTEMPTS } from '../src/webhooks/process/inbox-loop.js';
+import { ADMIN_KEY } from './support/app.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import {
-  ADMIN_KEY,
   answerTo,
   deliver,
   ScriptedFeature,
@@ -35,13 +35,12 @@ interface Delivery {
 describeOnBothBackends('the inbox', (backend) => {
   let database: TestDatabase;
   let service: WebhooksApp;
-  let sql: pg.Client;
+  let sql: pg.Pool;
 
   beforeAll(async () => {
     database = await freshDatabase();
     service = await startWebhooks(database.url, backend.env);
-    sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
+    sql = database.sql;
     await sql.query('CREATE TABLE noted (session text PRIMARY KEY, times int NOT NULL, CHECK (session <> $$poison$$))');
   });
 
@@ -57,7 +56,6 @@ describeOnBothBackends('the inbox', (backend) => {
   });
 
   afterAll(async () => {
-    await sql?.end();
     await service?.close();
     await database?.drop();
   });

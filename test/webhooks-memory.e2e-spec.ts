@@ -1,5 +1,6 @@
 import { until } from '../harness/until.js';
-import { useMirrors, WEBHOOK_SECRET } from './support/service.js';
+import { WEBHOOK_SECRET } from './support/app.js';
+import { useMirrors } from './support/service.js';
 import { deliver, signed } from './support/webhooks-app.js';
 
 /** Bytes of a delivery, under the receiver's limit of 5 MiB. */

@@ -1,22 +1,23 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { Receiver } from '../src/webhooks/receive/receiver.js';
+import { WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { deliver, SECRET, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 const TIMESTAMP = '1800000000000';
 
 /** The name of a delivery's row, from what the delivery tells of. */
-const signatureOf = (name: string) => signWebhook(SECRET, TIMESTAMP, Buffer.from(sessionEvent(name)));
+const signatureOf = (name: string) => signWebhook(WEBHOOK_SECRET, TIMESTAMP, Buffer.from(sessionEvent(name)));
 
 // How soon 503 is answered is measured by `npm run bench -- outage`; here: before the database is back.
 describe('the receiver without its database', () => {
   let database: TestDatabase;
   let proxy: TcpProxy;
   let service: WebhooksApp;
-  let sql: pg.Client;
+  let sql: pg.Pool;
 
   beforeAll(async () => {
     database = await freshDatabase();
@@ -24,8 +25,7 @@ describe('the receiver without its database', () => {
     proxy = await startTcpProxy(Number(url.port));
     url.port = String(proxy.port);
     service = await startWebhooks(url.toString(), { ROLES: 'api' });
-    sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
+    sql = database.sql;
   });
 
   afterEach(async () => {
@@ -34,7 +34,6 @@ describe('the receiver without its database', () => {
   });
 
   afterAll(async () => {
-    await sql?.end();
     await service?.close();
     await proxy?.close();
     await database?.drop();
@@ -139,8 +138,6 @@ test('a rotation under load: with both secrets nothing genuine is refused; with 
   const DELIVERIES = 100;
   const database = await freshDatabase();
   const secrets = ['old-secret', 'old-secret,new-secret', 'new-secret,old-secret', 'new-secret'];
-  const sql = new pg.Client({ connectionString: database.url });
-  await sql.connect();
   try {
     for (const setting of secrets) {
       const service = await startWebhooks(database.url, { ROLES: 'api', PLATFORM_WEBHOOK_SECRET: setting });
@@ -155,7 +152,7 @@ test('a rotation under load: with both secrets nothing genuine is refused; with 
       expect(statuses.filter(([secret, status]) => status !== (known.includes(secret) ? 204 : 401))).toEqual([]);
       await service.close();
     }
-    const { rows } = await sql.query(
+    const { rows } = await database.sql.query(
       'SELECT secret_index, count(*)::int AS n FROM webhook_deliveries GROUP BY 1 ORDER BY 1',
     );
     expect(rows).toEqual([
@@ -163,7 +160,6 @@ test('a rotation under load: with both secrets nothing genuine is refused; with 
       { secret_index: 1, n: DELIVERIES },
     ]);
   } finally {
-    await sql.end();
     await database.drop();
   }
 });

@@ -1,39 +1,29 @@
 import { createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import pg from 'pg';
+import type pg from 'pg';
 import { until } from '../harness/until.js';
 import { Clock } from '../src/config/clock.js';
 import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { Rejections } from '../src/webhooks/receive/rejections.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import {
-  ADMIN_KEY,
-  answerTo,
-  deliver,
-  SECRET,
-  sessionEvent,
-  signed,
-  startWebhooks,
-  type WebhooksApp,
-} from './support/webhooks-app.js';
+import { answerTo, deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 describe('the receiver', () => {
   let database: TestDatabase;
   let service: WebhooksApp;
-  let sql: pg.Client;
+  let sql: pg.Pool;
 
   beforeAll(async () => {
     database = await freshDatabase();
     service = await startWebhooks(database.url, {
       WEBHOOK_BODY_LIMIT: '64 KiB',
-      PLATFORM_WEBHOOK_SECRET: `${SECRET}, the-next-secret`,
+      PLATFORM_WEBHOOK_SECRET: `${WEBHOOK_SECRET}, the-next-secret`,
     });
-    sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
+    sql = database.sql;
   });
 
   afterAll(async () => {
-    await sql?.end();
     await service?.close();
     await database?.drop();
   });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
-import pg from 'pg';
 import { until } from '../harness/until.js';
 import { Rejections } from '../src/webhooks/receive/rejections.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
@@ -67,10 +66,9 @@ describe('senders who take up room at the receiver', () => {
     const service = await start({});
     expect(await answerOf(half(service, headers as Record<string, string>, 1_000, 1))).toMatch(/^HTTP\/1.1 401 /);
     await service.app.get(Rejections).flush();
-    const sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
-    const { rows } = await sql.query('SELECT sum(count)::int AS n FROM webhook_rejections WHERE cause = $1', [cause]);
-    await sql.end();
+    const { rows } = await database.sql.query('SELECT sum(count)::int AS n FROM webhook_rejections WHERE cause = $1', [
+      cause,
+    ]);
     expect(rows[0].n).toBe(1);
   });
 

@@ -5,7 +5,7 @@ import type { Page } from '../../src/http/request/page.js';
 import type { ImportRowView } from '../../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
 import type { PersonResponse } from '../../src/people/model/person-view.js';
-import { ADMIN_KEY } from './service.js';
+import { ADMIN_KEY } from './app.js';
 
 /** A provider of the tests: an email of its own unless told. */
 export const providerLine = (id: string, email = `${id}@example.org`) => `${id},${email},Pia,${id}`;

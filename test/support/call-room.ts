@@ -1,8 +1,8 @@
 import { until } from '../../harness/until.js';
 import { bulkSlots } from '../../src/platform/rate-limit/pacing.js';
-import { PLATFORM_ACCOUNT } from './platform-account.js';
-import { query } from './query.js';
+import { query } from './databases.js';
 import type { Mirror } from './service.js';
+import { PLATFORM_ACCOUNT } from './service.js';
 
 /**
  * The slots that are left for bulk work: an import makes so many calls and then stands still in its middle, however

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Database } from '../../src/database/database.js';
-import { query } from './query.js';
+import { query, type TestDatabase } from './databases.js';
 
 /** A node of a plan as EXPLAIN (ANALYZE, FORMAT JSON) prints it. */
 interface PlanNode {
@@ -35,7 +35,7 @@ function rowsThrough(node: PlanNode): number {
  * Has a database say the plan of each statement with what it really read (auto_explain). To be called before the first
  * connection is opened: it is a setting of the database.
  */
-export async function explainAll(database: { readonly url: string }): Promise<void> {
+export async function explainAll(database: TestDatabase): Promise<void> {
   const name = new URL(database.url).pathname.slice(1);
   const settings = {
     session_preload_libraries: 'auto_explain',

@@ -4,6 +4,8 @@ import { Database } from '../../src/database/database.js';
 
 export interface TestDatabase {
   readonly url: string;
+  /** For statements of the test itself. */
+  readonly sql: pg.Pool;
   drop(): Promise<void>;
 }
 
@@ -16,9 +18,25 @@ export async function freshDatabase(): Promise<TestDatabase> {
 export async function createDatabase(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await admin(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return { url: url.toString(), drop: () => admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  const url = Object.assign(new URL(serverUrl), { pathname: `/${name}` }).toString();
+  const sql = new pg.Pool({ connectionString: url, idleTimeoutMillis: 500 }).on('error', () => undefined);
+  return {
+    url,
+    sql,
+    async drop() {
+      if (!sql.ending) await sql.end();
+      await admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+/** The rows of one statement. */
+export async function query<Row extends pg.QueryResultRow>(
+  { sql }: Pick<TestDatabase, 'sql'>,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  return (await sql.query<Row>(text, values)).rows;
 }
 
 /** The product's access to a database, for a test that calls what uses it; it waits for a connection however long. */

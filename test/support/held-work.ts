@@ -5,7 +5,8 @@ import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { ADMIN_KEY, type Mirror } from './service.js';
+import { ADMIN_KEY } from './app.js';
+import type { Mirror } from './service.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';

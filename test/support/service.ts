@@ -1,16 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import { createHash } from 'node:crypto';
 import { READY, type Service, serviceOf } from '../../harness/service.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { Settings } from '../../simulator/settings.js';
 import type { User } from '../../simulator/users/user-directory.js';
+import { ADMIN_KEY, testSettings } from './app.js';
 import type { QueueBackend } from './backends.js';
-import { freshDatabase, type TestDatabase } from './databases.js';
+import { freshDatabase, query, type TestDatabase } from './databases.js';
 import { usePrograms } from './programs.js';
 
-export const ADMIN_KEY = 'admin-key-of-the-tests';
-export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
+/** The simulator's API key as the log of calls knows it (`RateLimiterRepository`). */
+export const PLATFORM_ACCOUNT = createHash('sha256').update(DEFAULT_API_KEY).digest('hex').slice(0, 16);
 
 /** A platform, a database, and the services that share them. */
 export interface Mirror {
@@ -58,27 +58,20 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
     const database = more.database ?? (await freshDatabase());
     closing.push(simulator.close, database.drop);
     const settings = {
+      ...testSettings(database.url),
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
-      PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
       PLATFORM_CONTRACT: 'simulator/contract.json',
       PLATFORM_TIMEOUT_SECONDS: '20',
-      ADMIN_API_KEY: ADMIN_KEY,
       PORT: '0',
-      DATABASE_URL: database.url,
-      DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
       USER_MANAGEMENT_WINDOW_SECONDS: String(windowSeconds),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
-      ...(backend?.env ?? { QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}` }),
+      ...backend?.env,
       ...env,
     };
     const start = async (more = {}) => {
-      const program = await startProgram({
-        file: 'dist/src/main.js',
-        env: { ...settings, ...more },
-        ready: READY,
-      });
+      const program = await startProgram({ file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY });
       return serviceOf(program, ADMIN_KEY);
     };
     const { state } = simulator;
@@ -93,14 +86,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
         state.faults.clear();
         state.timers.cancelAll();
       },
-      async sql<Row>(text: string, values: unknown[] = []) {
-        const client = new pg.Client({ connectionString: database.url });
-        await client.connect();
-        return client
-          .query(text, values)
-          .then(({ rows }) => rows as Row[])
-          .finally(() => client.end());
-      },
+      sql: <Row>(text: string, values?: unknown[]) => query(database, text, values) as Promise<Row[]>,
       usersOf: (externalId) => state.users.list().filter(({ partnerUserId }) => partnerUserId === externalId),
       arrivals: (wanted) =>
         state.arrivals.list().filter(({ operation }) => wanted === undefined || operation === wanted).length,

@@ -1,9 +1,8 @@
-import pg from 'pg';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { freshDatabase, type TestDatabase } from './databases.js';
+import { freshDatabase, query, type TestDatabase } from './databases.js';
 import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
 
@@ -59,9 +58,7 @@ export async function startRequestsApp(
   });
   const provider = await newSimulatedProvider(simulator);
   const client = await newSimulatedClient(simulator, provider);
-  // Not the service's: that one has no patience with a slow machine.
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 });
-  const sql = async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+  const sql = <Row>(text: string, values?: unknown[]) => query(database, text, values) as Promise<Row[]>;
   await sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
      VALUES (gen_random_uuid(), 'provider', 'p-1', '', '', $1, 'synced', NULL),
@@ -99,7 +96,6 @@ export async function startRequestsApp(
     async close() {
       await service.close();
       await simulator.close();
-      await pool.end();
       await database.drop();
     },
   };

@@ -1,37 +1,34 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
-import { AccessModule } from '../../src/access/access.module.js';
 import { ComplianceModule, ComplianceWorkerModule } from '../../src/compliance/compliance.module.js';
-import { ConfigModule } from '../../src/config/config.module.js';
-import { validateEnv } from '../../src/config/env.js';
-import { DatabaseModule } from '../../src/database/database.module.js';
 import { FeedModule } from '../../src/feed/feed.module.js';
-import { HttpModule } from '../../src/http/server/metrics.js';
 import { OperationsModule } from '../../src/operations/operations.module.js';
 import { PeopleModule } from '../../src/people/people.module.js';
 import { PlatformModule } from '../../src/platform/platform.module.js';
-import { prepareQueueStore } from '../../src/queue/backend/backend.js';
 import { QueueModule } from '../../src/queue/queue.module.js';
 import { RecordingsModule } from '../../src/recordings/recordings.module.js';
 import { SessionsModule, SessionsWorkerModule } from '../../src/sessions/sessions.module.js';
-import { httpAdapter, setupApp } from '../../src/setup.js';
-import { VaultModule } from '../../src/vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
-import { startAgain } from './start-again.js';
-
-export const ADMIN_KEY = 'admin-key-of-the-tests';
+import { ADMIN_KEY, baseOf, startApp } from './app.js';
 
 /** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
 const AGAIN_MS = 500;
 
-const ROOMS = [HttpModule, DatabaseModule, VaultModule, QueueModule, AccessModule, FeedModule, PlatformModule];
-const FEATURES = [WebhooksModule, PeopleModule, SessionsModule, RecordingsModule, ComplianceModule, OperationsModule];
+const FEATURES = [
+  QueueModule,
+  FeedModule,
+  PlatformModule,
+  WebhooksModule,
+  PeopleModule,
+  SessionsModule,
+  RecordingsModule,
+  ComplianceModule,
+  OperationsModule,
+];
 const WORKERS = [WebhooksWorkerModule, SessionsWorkerModule, ComplianceWorkerModule];
 
 export interface Answer {
@@ -82,28 +79,18 @@ export async function startSessions(
   databaseUrl: string,
   settings: Record<string, string> = {},
 ): Promise<SessionsApp> {
-  const env = validateEnv({
+  const { state } = simulator;
+  const platform = {
     PLATFORM_BASE_URL: simulator.url,
     PLATFORM_API_KEY: DEFAULT_API_KEY,
-    PLATFORM_WEBHOOK_SECRET: simulator.state.settings.webhookSecret,
-    ADMIN_API_KEY: ADMIN_KEY,
-    DATABASE_URL: databaseUrl,
-    DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
-    QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}`,
-    ...settings,
-  });
-  await prepareQueueStore(env, databaseUrl);
-  const app = await startAgain(async () => {
-    const module = await Test.createTestingModule({
-      imports: [ConfigModule.with(env), ...ROOMS, ...FEATURES, ...WORKERS],
-    }).compile();
-    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(), { logger: false });
-    await setupApp(made);
-    await made.listen(0, '127.0.0.1');
-    return made;
-  });
-  const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
-  simulator.state.settings = { ...simulator.state.settings, webhookUrl: `${url}/webhooks/platform` };
+    PLATFORM_WEBHOOK_SECRET: state.settings.webhookSecret,
+  };
+  const { app, url } = await startApp(databaseUrl, { ...platform, ...settings }, (env) => [
+    ...baseOf(env),
+    ...FEATURES,
+    ...WORKERS,
+  ]);
+  state.settings = { ...state.settings, webhookUrl: `${url}/webhooks/platform` };
   const service: SessionsApp = {
     app,
     url,

@@ -1,8 +1,7 @@
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
-import { PLATFORM_ACCOUNT } from './platform-account.js';
-import { query } from './query.js';
-import { type Mirror, type MirrorOptions, useMirrors } from './service.js';
+import { query } from './databases.js';
+import { type Mirror, type MirrorOptions, PLATFORM_ACCOUNT, useMirrors } from './service.js';
 
 /** A platform, a database and one process of the service. */
 export interface SharedService {
