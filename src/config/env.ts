@@ -46,8 +46,7 @@ const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
 
 /** The whole environment of one process, read once and validated with every fault listed at once. */
 export class Env {
-  @IsPlatformUrl()
-  PLATFORM_BASE_URL!: string;
+  @IsPlatformUrl() PLATFORM_BASE_URL!: string;
 
   @Trimmed()
   @Matches(/^[\x20-\x7e]+$/, {
@@ -62,52 +61,37 @@ export class Env {
   @MinLength(16, { message: 'must hold a first administrator key of at least 16 characters (openssl rand -hex 24)' })
   ADMIN_API_KEY!: string;
 
-  @WholeNumber(0, 65_535)
-  PORT: number = 3000;
+  @WholeNumber(0, 65_535) PORT: number = 3000;
 
-  @IsString()
-  HOST: string = '127.0.0.1';
+  @IsString() HOST: string = '127.0.0.1';
 
-  @IsOptional()
-  @IsHttpUrl()
-  PUBLIC_URL?: string;
+  @IsOptional() @IsHttpUrl() PUBLIC_URL?: string;
 
   @List()
   @ArrayNotEmpty()
   @IsIn(['api', 'worker'], { each: true, message: 'must be api, worker or api,worker' })
   ROLES: Role[] = ['api', 'worker'];
 
-  @IsOptional()
-  @IsPostgresUrl()
-  DATABASE_URL?: string;
+  @IsOptional() @IsPostgresUrl() DATABASE_URL?: string;
 
-  @IsOptional()
-  @IsPostgresUrl()
-  DATABASE_OWNER_URL?: string;
+  @IsOptional() @IsPostgresUrl() DATABASE_OWNER_URL?: string;
 
-  @IsOptional()
-  @Matches(/^rediss?:\/\//, { message: 'must begin with redis:// or rediss://' })
-  REDIS_URL?: string;
+  @IsOptional() @Matches(/^rediss?:\/\//, { message: 'must begin with redis:// or rediss://' }) REDIS_URL?: string;
 
-  @Matches(/^[A-Za-z0-9_-]{1,40}$/)
-  QUEUE_PREFIX: string = 'notebridge';
+  @Matches(/^[A-Za-z0-9_-]{1,40}$/) QUEUE_PREFIX: string = 'notebridge';
 
   @IsOptional()
   @IsHttpUrl()
   @Transform(({ value }) => (typeof value === 'string' && !value.includes('://') ? `https://${value}` : value))
   PLATFORM_PARTNER_DOMAIN?: string;
 
-  @IsOptional()
-  @IsString()
-  PLATFORM_CONTRACT?: string;
+  @IsOptional() @IsString() PLATFORM_CONTRACT?: string;
 
   /** Seconds; a call without an answer by then has an unknown outcome. */
-  @Seconds(0.1, 60)
-  PLATFORM_TIMEOUT_SECONDS: number = 10;
+  @Seconds(0.1, 60) PLATFORM_TIMEOUT_SECONDS: number = 10;
 
   /** Spec, Limits: 300 requests per minute per API key over all user-management endpoints. */
-  @WholeNumber(1, 1_000_000)
-  USER_MANAGEMENT_CALLS_PER_MINUTE: number = 300;
+  @WholeNumber(1, 1_000_000) USER_MANAGEMENT_CALLS_PER_MINUTE: number = 300;
 
   /** Seconds; the platform's minute. Shortened only to rehearse the limit against the simulator. */
   @Seconds(0.5, 60)
@@ -115,43 +99,33 @@ export class Env {
   USER_MANAGEMENT_WINDOW_SECONDS: number = 60;
 
   /** Seconds to wait before a create without an answer is looked up: the platform may commit late. */
-  @Seconds(0, DAY_SECONDS)
-  UNKNOWN_OUTCOME_GRACE_SECONDS: number = 60;
+  @Seconds(0, DAY_SECONDS) UNKNOWN_OUTCOME_GRACE_SECONDS: number = 60;
 
   /** Seconds; a session that has not ended by this age is looked up, whether or not an event came. */
-  @Seconds(1, 30 * DAY_SECONDS)
-  SESSION_REFRESH_AFTER_SECONDS: number = 900;
+  @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_AFTER_SECONDS: number = 900;
 
   /** Seconds between two such look-ups; they become rarer as a session gets old. */
-  @Seconds(1, 30 * DAY_SECONDS)
-  SESSION_REFRESH_EVERY_SECONDS: number = 600;
+  @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_EVERY_SECONDS: number = 600;
 
   /** Seconds; a compliance job that has not ended by this age is looked up. */
-  @Seconds(0.1, 30 * DAY_SECONDS)
-  COMPLIANCE_REFRESH_AFTER_SECONDS: number = 5;
+  @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_AFTER_SECONDS: number = 5;
 
   /** Seconds between two such look-ups at first; they become rarer as a job gets old. */
-  @Seconds(0.1, 30 * DAY_SECONDS)
-  COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
+  @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
 
   /** Connections that one process takes at once; what is beyond is closed without an answer. */
-  @WholeNumber(1, 1_000_000)
-  MAX_CONNECTIONS: number = 2_000;
+  @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 2_000;
 
   /** Seconds in which a body that is read into memory has to arrive. */
-  @Seconds(1, 3_600)
-  BODY_TIMEOUT_SECONDS: number = 30;
+  @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
 
   /** Bytes of all such bodies that have begun to arrive. */
-  @ByteSize('WEBHOOK_BODY_LIMIT')
-  ARRIVING_BODIES_LIMIT: number = 64 * 1024 ** 2;
+  @ByteSize('WEBHOOK_BODY_LIMIT') ARRIVING_BODIES_LIMIT: number = 64 * 1024 ** 2;
 
   /** Streams of server-sent events that one key may have open at once in one process. */
-  @WholeNumber(1, 10_000)
-  EVENT_STREAMS_PER_KEY: number = 20;
+  @WholeNumber(1, 10_000) EVENT_STREAMS_PER_KEY: number = 20;
 
-  @ByteSize(1024)
-  WEBHOOK_BODY_LIMIT: number = 5 * 1024 * 1024;
+  @ByteSize(1024) WEBHOOK_BODY_LIMIT: number = 5 * 1024 * 1024;
 
   @IsOptional()
   @Type(() => Number)
@@ -180,35 +154,27 @@ export class Env {
   DATA_KEYS?: string[];
 
   /** An import that would delete more than this needs an override: per cent of those there are, and people. */
-  @IsThreshold()
-  IMPORT_MAX_DELETES: string = '10%,5';
+  @IsThreshold() IMPORT_MAX_DELETES: string = '10%,5';
 
   /** Likewise for clients from whose list an import takes a provider. */
-  @IsThreshold()
-  IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
+  @IsThreshold() IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
 
   /** Likewise for people who are new. */
-  @IsThreshold()
-  IMPORT_MAX_CREATES: string = 'unlimited';
+  @IsThreshold() IMPORT_MAX_CREATES: string = 'unlimited';
 
   /** Bytes of all files of one import. */
-  @ByteSize(1024)
-  IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
+  @ByteSize(1024) IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
 
   /** Rows of one import; what is stored of each is many times a short line. */
-  @WholeNumber(1, 10_000_000)
-  IMPORT_MAX_ROWS: number = 3_000_000;
+  @WholeNumber(1, 10_000_000) IMPORT_MAX_ROWS: number = 3_000_000;
 
   /** Days for which histories and copies are kept; notes and the audit trail stay. */
-  @WholeNumber(1, 36_500)
-  RETENTION_DAYS: number = 90;
+  @WholeNumber(1, 36_500) RETENTION_DAYS: number = 90;
 
-  @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-  LOG_LEVEL: string = 'info';
+  @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 
   /** Where the embedded database and keys made at the first start are kept. */
-  @IsString()
-  DATA_DIR: string = '.data';
+  @IsString() DATA_DIR: string = '.data';
 
   /** True when addresses on private networks may be handed in; implied when the platform itself is on loopback. */
   get privateHostsAllowed(): boolean {

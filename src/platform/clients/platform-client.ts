@@ -10,8 +10,7 @@ import {
   type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
 import type { PlatformAnswer } from '../http/platform-answer.js';
-import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
-import { fillHeaders } from '../http/platform-request.js';
+import { type CallOptions, fillHeaders, PlatformHttp } from '../http/platform-http.js';
 import type { UploadTarget } from '../upload/upload-stream.js';
 
 /** The platform's answer about a processing id; the contract file says where its parts stand. */

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
 import { Contract } from '../contract/contract.js';
 import type { OperationName } from '../contract/operations.js';
-import { type CallParameters, platformRequest } from './platform-request.js';
+import { platformRequest } from './platform-http.js';
 
 const seed = Number(process.env.SEED);
 const platform = { base: 'https://platform.example/tenant/7', apiKey: 'k' };
 const full = contractOf(FULL_CONTRACT);
-const build = (operation: OperationName, parameters: CallParameters = {}, contract = full) =>
+const build = (operation: OperationName, parameters: Record<string, string | number> = {}, contract = full) =>
   platformRequest(contract, platform, { operation, parameters });
 
 describe('a request to the platform', () => {

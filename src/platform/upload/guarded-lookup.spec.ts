@@ -1,5 +1,7 @@
 import type { LookupAddress } from 'node:dns';
-import { ADDRESS_NOT_PUBLIC, guardedLookup, type ResolveAll } from './public-url.js';
+import { ADDRESS_NOT_PUBLIC, guardedLookup } from './public-url.js';
+
+type ResolveAll = NonNullable<Parameters<typeof guardedLookup>[1]>;
 
 const closed = { privateHostsAllowed: false };
 const resolving =

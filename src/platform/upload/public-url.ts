@@ -1,11 +1,10 @@
 import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { Env } from '../../config/env.js';
 
 /** Whether addresses of one's own network may be handed in. */
-export interface HostRule {
-  privateHostsAllowed: boolean;
-}
+type HostRule = Pick<Env, 'privateHostsAllowed'>;
 
 /** Of one's own machine and network. Link-local (cloud metadata), multicast and the like are never an address to go to. */
 const PRIVATE_RANGES = ['private', 'loopback', 'uniqueLocal', 'carrierGradeNat'];
@@ -48,7 +47,7 @@ function isUsableHost(hostname: string, rule: HostRule): boolean {
 export const ADDRESS_NOT_PUBLIC = 'ADDRESS_NOT_PUBLIC';
 
 /** Asks a resolver for every address of a name. */
-export type ResolveAll = (
+type ResolveAll = (
   hostname: string,
   options: LookupAllOptions,
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

@@ -65,13 +65,12 @@ export class UploadStream {
    * @throws {UploadSourceError} when the source fails or has another length
    */
   async uploadTo(url: string, source: Readable, { signal, ...options }: UploadOptions): Promise<void> {
-    const rule = { privateHostsAllowed: this.env.privateHostsAllowed };
-    const fault = checkPublicUrl(url, rule);
+    const fault = checkPublicUrl(url, this.env);
     if (fault !== undefined) {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const fit = { ...urlToHttpOptions(new URL(url)), lookup: guardedLookup(rule), agent: false };
+    const fit = { ...urlToHttpOptions(new URL(url)), lookup: guardedLookup(this.env), agent: false };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
     const answer = await sendWithin('upload', bounds, (connection, stop) =>
       this.send(connection, { ...fit, signal: stop }, source, options),

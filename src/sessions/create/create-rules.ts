@@ -2,7 +2,7 @@ import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { ResolvedParties } from '../../people/store/resolved-parties.js';
 import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { checkPublicUrl, type HostRule } from '../../platform/upload/public-url.js';
+import { checkPublicUrl } from '../../platform/upload/public-url.js';
 import { OWN_CORRELATION } from '../model/session-row.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 
@@ -15,7 +15,7 @@ import type { CreateSessionRequest, SessionInputRequest } from './create-session
  */
 export function createFault(
   dto: CreateSessionRequest,
-  rule: HostRule,
+  rule: Parameters<typeof checkPublicUrl>[1],
   handedOut: ReadonlySet<string> = new Set(),
 ): Problem | undefined {
   const { client, clientPronouns, noteTemplateIds, sessionType, partnerAppointmentId, input } = dto;
@@ -40,7 +40,11 @@ export function createFault(
   return recordingFault(input.recording?.recordingUrls ?? [], rule, handedOut);
 }
 
-function recordingFault(urls: readonly string[], rule: HostRule, handedOut: ReadonlySet<string>): Problem | undefined {
+function recordingFault(
+  urls: readonly string[],
+  rule: Parameters<typeof checkPublicUrl>[1],
+  handedOut: ReadonlySet<string>,
+): Problem | undefined {
   for (const [position, url] of urls.entries()) {
     if (handedOut.has(url)) continue;
     const fault = checkPublicUrl(url, rule);

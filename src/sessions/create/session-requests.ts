@@ -53,7 +53,7 @@ export class SessionRequests {
   async create(id: string, dto: CreateSessionRequest, patience: Patience): Promise<SessionResponse> {
     requireCapability('session-create', this.contract, this.env);
     const handedOut = await this.handedOut.known('recording', dto.input.recording?.recordingUrls ?? []);
-    const fault = createFault(dto, { privateHostsAllowed: this.env.privateHostsAllowed }, handedOut);
+    const fault = createFault(dto, this.env, handedOut);
     if (fault) throw fault;
     const kept = await confirmed(() => this.keep(id, dto));
     if ('inTheWay' in kept) throw unsettled(kept.inTheWay);
