@@ -35,7 +35,9 @@ const examples = new Map(
     value,
   ]),
 );
-const known = [...read('src/config/env.ts').matchAll(/^ {2}([A-Z][A-Z_]+)[!?]?:/gm)].map(([, name = '']) => name);
+const known = [...read('src/config/env.ts').matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(
+  ([, name = '']) => name,
+);
 
 describe('the production set', () => {
   it('shows every setting in .env.example, and none that the service does not know', () => {
@@ -65,7 +67,7 @@ describe('the production set', () => {
   });
 
   it.each(['api', 'worker'])('gives the %s as long to stop as the longest call that can be set takes', (name) => {
-    const longest = Number(/@Max\((\d+)\)\s+PLATFORM_TIMEOUT_SECONDS/.exec(read('src/config/env.ts'))?.[1]);
+    const longest = Number(/@Seconds\([\d.]+, (\d+)\) PLATFORM_TIMEOUT_SECONDS/.exec(read('src/config/env.ts'))?.[1]);
     const graceMs = Number(/^(\d+)s$/.exec(service(name).stop_grace_period ?? '')?.[1]) * 1_000;
     expect(graceMs).toBeGreaterThan(shutdownDeadlineMs({ PLATFORM_TIMEOUT_SECONDS: longest }));
   });
