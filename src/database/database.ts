@@ -1,7 +1,43 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { codeOf } from '../http/problem/fault.js';
-import { SilenceWatch, WatchedClient } from './silence-watch.js';
+
+/** A connection that knows for which statement it waits. */
+class WatchedClient extends pg.Client {
+  private asked = 0;
+  private answered = 0;
+
+  /** The number of the statement that has no answer yet; undefined when none is open. */
+  get waitsFor(): number | undefined {
+    return this.asked > this.answered ? this.asked : undefined;
+  }
+
+  /** The process of the server behind it. */
+  get pid(): number {
+    return Number(Reflect.get(this, 'processID'));
+  }
+
+  override query(...given: unknown[]): never {
+    this.asked += 1;
+    let isOpen = true;
+    const answered = () => {
+      if (isOpen) this.answered += 1;
+      isOpen = false;
+    };
+    const callback = given.at(-1);
+    if (typeof callback === 'function') {
+      given[given.length - 1] = (...result: unknown[]) => {
+        answered();
+        return callback(...result);
+      };
+    }
+    const result: unknown = Reflect.apply(super.query, this, given);
+    if (result instanceof Promise) result.then(answered, answered);
+    // A stream, whose pace is its reader's.
+    else if (typeof callback !== 'function') answered();
+    return result as never;
+  }
+}
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -32,6 +68,51 @@ export const SESSION_OPTIONS = '-c TimeZone=UTC -c jit=off';
 const DEADLOCK = '40P01';
 const DEADLOCK_TRIES = 4;
 
+/** The processes of the server that work on a statement, and are not held up by a client that takes nothing. */
+const AT_WORK = `
+  SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])
+    AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`;
+
+/** Ends what a connection left behind on the server, with its locks; pids may be used again, by other clients. */
+const END = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE pid = ANY ($1::int[]) AND usename = current_user AND application_name = $2 AND state <> 'active'`;
+
+/**
+ * Finds connections that died without a word while they wait for a long statement: asked over another connection, the
+ * server knows nothing of the statement, or has ended it. A timeout would have to be as long as the longest statement.
+ */
+class SilenceWatch {
+  private readonly clients = new Set<WatchedClient>();
+  /** The statement for which a client waited at the last look, when the server was not at work on it. */
+  private suspects = new Map<WatchedClient, number>();
+
+  /** @param sql another way to the server, whose own silence is bounded */
+  constructor(private readonly sql: Pick<pg.Pool, 'query'>) {}
+
+  follow(client: WatchedClient): void {
+    this.clients.add(client);
+    client.once('end', () => {
+      this.clients.delete(client);
+      this.suspects.delete(client);
+    });
+  }
+
+  /** Looks once, and cuts who was found so at the last look too: an answer may be on its way. */
+  async look(): Promise<void> {
+    const waiting = [...this.clients].filter((client) => client.waitsFor !== undefined);
+    if (waiting.length === 0) return this.suspects.clear();
+    const asked = new Map(waiting.map((client) => [client, client.waitsFor]));
+    const { rows } = await this.sql.query<{ pid: number }>(AT_WORK, [waiting.map(({ pid }) => pid)]);
+    const atWork = new Set(rows.map(({ pid }) => pid));
+    const silent = waiting.filter((client) => !atWork.has(client.pid) && client.waitsFor === asked.get(client));
+    const cut = silent.filter((client) => this.suspects.get(client) === client.waitsFor);
+    this.suspects = new Map(silent.map((client) => [client, client.waitsFor ?? 0]));
+    for (const client of cut) client.connection.stream.destroy();
+    if (cut.length > 0) await this.sql.query(END, [cut.map(({ pid }) => pid), APPLICATION]);
+  }
+}
+
 /**
  * PostgreSQL for the workers and the API: plain SQL where exact statements count. A connection that dies without a word
  * costs a statement `ANSWER_TIMEOUT_MS`, one over many rows two looks, and is not used again; the locks of its
@@ -52,7 +133,7 @@ export class Database implements OnApplicationShutdown {
   constructor(readonly url: string) {
     this.pool = this.newPool(USUAL);
     this.bulkPool = this.newPool(BULK);
-    this.silence = new SilenceWatch(this.pool, APPLICATION);
+    this.silence = new SilenceWatch(this.pool);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
     // What keeps the look from its answer is reported by those who use the pool.
     this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_MS).unref();
