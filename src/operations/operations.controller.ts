@@ -12,53 +12,41 @@ import { HealthChecks, type HealthReport } from './health-checks.js';
 import { Liveness } from './liveness.js';
 
 @ApiTags('operations')
-@Controller('v1/capabilities')
-export class CapabilitiesController {
+@Controller()
+export class OperationsController {
   constructor(
     private readonly contract: Contract,
     private readonly env: Env,
+    private readonly metrics: Metrics,
+    private readonly checks: HealthChecks,
+    private readonly liveness: Liveness,
   ) {}
 
   /** What the service can do with its settings, and what the rest lacks */
-  @Get()
+  @Get('v1/capabilities')
   @Scopes()
-  list(): CapabilityPageResponse {
+  capabilities(): CapabilityPageResponse {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
   }
-}
-
-@ApiTags('operations')
-@Controller('metrics')
-export class MetricsController {
-  constructor(private readonly metrics: Metrics) {}
 
   /** All metrics in the text format of Prometheus */
-  @Get()
+  @Get('metrics')
   @Scopes('operations')
   @RouteOptions({ hot: true })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' } })
-  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+  readMetrics(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     reply.header('content-type', this.metrics.registry.contentType);
     return this.metrics.registry.metrics();
   }
-}
-
-@ApiTags('operations')
-@Public()
-@Controller('health')
-export class HealthController {
-  constructor(
-    private readonly checks: HealthChecks,
-    private readonly liveness: Liveness,
-  ) {}
 
   /**
    * The process runs
    *
    * @remarks 503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.
    */
-  @Get('live')
+  @Get('health/live')
+  @Public()
   @RouteOptions({ hot: true })
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()
@@ -73,7 +61,8 @@ export class HealthController {
    *
    * @remarks 200, also when something is degraded; 503 when nothing can be kept, or on shutdown.
    */
-  @Get('ready')
+  @Get('health/ready')
+  @Public()
   @RouteOptions({ hot: true })
   @ApiOkResponse()
   @ApiServiceUnavailableResponse()

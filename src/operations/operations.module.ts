@@ -3,14 +3,14 @@ import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { HealthChecks } from './health-checks.js';
 import { Liveness } from './liveness.js';
-import { CapabilitiesController, HealthController, MetricsController } from './operations.controller.js';
+import { OperationsController } from './operations.controller.js';
 import { PartHealth } from './part-health.js';
 import { Retention } from './retention.js';
 
 /** What an operator and a load balancer look at. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
-  controllers: [CapabilitiesController, HealthController, MetricsController],
+  controllers: [OperationsController],
   providers: [HealthChecks, Liveness, PartHealth, Retention],
 })
 export class OperationsModule {}

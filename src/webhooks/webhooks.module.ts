@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { DeliveriesController, RejectionsController } from './admin/deliveries.controller.js';
+import { DeliveriesController } from './admin/deliveries.controller.js';
 import { DeliveriesService } from './admin/deliveries.service.js';
 import { EventHandlers } from './process/event-handlers.js';
 import { InboxProcessor } from './process/inbox.processor.js';
@@ -12,7 +12,7 @@ import { Rejections } from './receive/rejections.js';
 
 /** From the platform's POST into the inbox, and the inbox as operators see it. */
 @Module({
-  controllers: [DeliveriesController, RejectionsController],
+  controllers: [DeliveriesController],
   providers: [DeliveriesService, InboxWriterRepository, Receiver, Rejections],
 })
 export class WebhooksModule {}

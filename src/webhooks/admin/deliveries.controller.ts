@@ -15,24 +15,24 @@ import { DeliveriesService } from './deliveries.service.js';
 /** The inbox, for operators. What a delivery said is never shown: it is personal. */
 @ApiTags('webhooks')
 @Scopes('webhooks')
-@Controller('v1/webhook-deliveries')
+@Controller('v1')
 export class DeliveriesController {
   constructor(private readonly deliveries: DeliveriesService) {}
 
   /** Deliveries, the newest first */
-  @Get()
+  @Get('webhook-deliveries')
   list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
     return this.deliveries.list(query);
   }
 
   /** One delivery */
-  @Get(':id')
+  @Get('webhook-deliveries/:id')
   get(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.find(id);
   }
 
   /** Has a delivery processed again, whatever became of it */
-  @Post(':id/replay')
+  @Post('webhook-deliveries/:id/replay')
   @HttpCode(202)
   replay(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.replay(id);
@@ -43,7 +43,7 @@ export class DeliveriesController {
    *
    * @remarks Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
    */
-  @Post(':id/dismiss')
+  @Post('webhook-deliveries/:id/dismiss')
   @HttpCode(200)
   @ApiOkResponse({ type: DeliveryResponse })
   dismiss(@Param('id') id: string): Promise<DeliveryResponse> {
@@ -55,23 +55,16 @@ export class DeliveriesController {
    *
    * @remarks It is counted first (`dryRun`); then exactly that many are processed.
    */
-  @Post('replay')
+  @Post('webhook-deliveries/replay')
   @HttpCode(200)
   @ApiOkResponse({ type: ReplayResponse })
   replayAll(@Body() request: ReplayRequest): Promise<ReplayResponse> {
     return this.deliveries.replayAll(request);
   }
-}
-
-@ApiTags('webhooks')
-@Scopes('webhooks')
-@Controller('v1/webhook-rejections')
-export class RejectionsController {
-  constructor(private readonly deliveries: DeliveriesService) {}
 
   /** How many requests the receiver refused, by minute and cause */
-  @Get()
-  list(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
+  @Get('webhook-rejections')
+  rejections(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
     return this.deliveries.rejections(limit, cursor);
   }
 }

@@ -21,9 +21,6 @@ export function bodyPlace(signature: string): SealedPlace {
   return { table: 'webhook_deliveries', column: 'body', row: signature };
 }
 
-/** Commits that may be under way at once: while one waits for the disk, the next is being gathered and sent. */
-export const COMMITS_IN_FLIGHT = 2;
-
 /** Milliseconds after which a connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
@@ -62,7 +59,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
   constructor(env: Env) {
     this.pool = new pg.Pool({
       connectionString: env.DATABASE_URL,
-      max: COMMITS_IN_FLIGHT + 1, // one for the health check
+      max: 3, // two commits, and the health check
       connectionTimeoutMillis: STUCK_MS / 2,
       query_timeout: STUCK_MS,
       statement_timeout: STUCK_MS,

@@ -12,7 +12,7 @@ import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { Vault } from '../../vault/vault.js';
 import { GroupCommit } from './group-commit.js';
-import { bodyPlace, COMMITS_IN_FLIGHT, InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
+import { bodyPlace, InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 import { Rejections } from './rejections.js';
 import { headerFault, type RefusalCause, verifyDelivery } from './verify-delivery.js';
 
@@ -21,7 +21,7 @@ const BYTES = 'application/octet-stream';
 
 /** The platform gives up after five seconds; 503 must leave within two. */
 const LIMITS = {
-  inFlight: COMMITS_IN_FLIGHT,
+  inFlight: 2, // while one waits for the disk, the next is being gathered and sent
   batch: { rows: 500, bytes: 8 * 1024 ** 2 },
   waiting: { rows: 10_000, bytes: 64 * 1024 ** 2 },
   deadlineMs: 1_800,
