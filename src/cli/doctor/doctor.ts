@@ -4,9 +4,7 @@ import { Command } from 'commander';
 import { readClientEnv } from '../../config/client-env.js';
 import { type Env, readEnv, validateEnv } from '../../config/env.js';
 import { readDemoNote } from '../api/connection.js';
-import { type Checks, type Finding, faultOf, findingLines } from './finding.js';
-import { machineChecks, storeChecks } from './own-checks.js';
-import { platformChecks } from './platform-checks.js';
+import { allChecks, type Checks, faultOf, findingLines, machineChecks, ok } from './checks.js';
 
 /** Reads the environment as the service does, and looks at everything that it names. */
 async function examine(): Promise<void> {
@@ -24,14 +22,11 @@ function checksToMake(): Checks {
   const client = readClientEnv();
   const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
   const ofDemo = "complete: the demo's, since none are set here; its platform and service run only while it does";
-  const settings: Finding = { state: 'ok', what: demo ? ofDemo : 'complete' };
   try {
     const env = demo ? validateEnv(demo.environment) : readEnv();
     return {
-      Settings: () => settings,
-      ...machineChecks(env.DATA_DIR, !env.DATABASE_URL),
-      ...storeChecks(env),
-      ...platformChecks(env, client.url ?? demo?.url ?? addressOf(env)),
+      Settings: () => ok(demo ? ofDemo : 'complete'),
+      ...allChecks(env, client.url ?? demo?.url ?? addressOf(env)),
     };
   } catch (error) {
     return { Settings: () => faultOf(error), ...machineChecks(client.dataDir, false) };

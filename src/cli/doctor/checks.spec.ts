@@ -1,5 +1,4 @@
-import { faultOf, findingLines } from './finding.js';
-import { nodeFinding } from './own-checks.js';
+import { faultOf, findingLines, nodeFinding } from './checks.js';
 
 test('advice stands below its finding', () => {
   const lines = findingLines('Disk', { state: 'faulty', what: '3 KiB free', advice: ['Make room.'] });

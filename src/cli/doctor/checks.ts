@@ -1,0 +1,234 @@
+import { existsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import path from 'node:path';
+import type pg from 'pg';
+import type { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
+import { checkDataFolder } from '../../database/data-folder.js';
+import { withClient } from '../../database/database.js';
+import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
+import { migrationNames } from '../../database/migrations.js';
+import { commitFault } from '../../database/runtime-role.js';
+import { calledAddresses, doubledWarnings } from '../../platform/contract/addresses.js';
+import { capabilitiesOf } from '../../platform/contract/capabilities.js';
+import { readContract } from '../../platform/contract/contract.js';
+import { prepareQueueStore } from '../../queue/backend/backend.js';
+import { parseDataKeys } from '../../vault/data-keys.js';
+import { Vault } from '../../vault/vault.js';
+import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
+import { causeOf } from '../api/api.js';
+import { byteSize } from '../output/print.js';
+
+/** What one check came to; lines of advice say what to do. `unknown`: nothing is wrong for that alone. */
+interface Finding {
+  state: 'ok' | 'faulty' | 'unknown';
+  what: string;
+  advice: string[];
+}
+
+export const ok = (what: string, ...advice: string[]): Finding => ({ state: 'ok', what, advice });
+const faulty = (what: string, ...advice: string[]): Finding => ({ state: 'faulty', what, advice });
+const unknown = (what: string, ...advice: string[]): Finding => ({ state: 'unknown', what, advice });
+
+/** Checks by their names, in the order in which they are made. */
+export type Checks = Record<string, () => Promise<Finding> | Finding>;
+
+const MARKS = { ok: '✓', faulty: '✗', unknown: '–' };
+
+/** A finding as it is printed, its advice below it. */
+export function findingLines(name: string, { state, what, advice }: Finding): string {
+  return [`${MARKS[state]} ${name.padEnd(10)} ${what}`, ...advice.map((line) => `             ${line}`)].join('\n');
+}
+
+/** An error's message as a finding. */
+export function faultOf(error: unknown): Finding {
+  const [what = 'it failed without a reason', ...advice] = (error instanceof Error ? error.message : '').split('\n');
+  return faulty(what, ...advice.map((line) => line.trim()));
+}
+
+/** Node below this can't load the packages (Nest 12). */
+const OLDEST_NODE = [20, 19] as const;
+
+/** Bytes; PostgreSQL stops committing when its disk is full. */
+const LEAST_FREE_BYTES = 1024 ** 3;
+
+/** Milliseconds that a server has to answer: one that is busy is not called ill. */
+const TIMEOUT_MS = 15_000;
+
+/** What stands before a setting of the contract file. */
+const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
+
+const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
+
+/** The version and the disk of this machine. @param isUsed whether the embedded database keeps its data there */
+export function machineChecks(dataDir: string, isUsed: boolean): Checks {
+  return {
+    Node: () => nodeFinding(process.versions.node),
+    Disk: () => diskFinding(path.resolve(dataDir), isUsed),
+  };
+}
+
+/** All that the settings name: nothing is changed. @param serviceUrl where the service should run */
+export function allChecks(env: Env, serviceUrl: string): Checks {
+  const { DATABASE_URL: url, DATA_KEYS: keys } = env;
+  return {
+    ...machineChecks(env.DATA_DIR, !url),
+    Database: () => (url ? databaseFinding(url) : embeddedFinding(env)),
+    // The keys of the embedded database stand beside it.
+    ...(url && { Keys: () => keysFinding(url, keys) }),
+    Queues: () => queueFinding(env),
+    Contract: () => contractFinding(env),
+    Addresses: () => addressesFinding(env),
+    Platform: () => platformFinding(env.PLATFORM_BASE_URL),
+    Service: () => serviceFinding(serviceUrl),
+  };
+}
+
+/** Whether a version of Node will do. */
+export function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isGood = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
+  if (isGood) return ok(`${version} on ${process.platform} ${process.arch}`);
+  return faulty(`${version} is too old`, `Install Node ${OLDEST_NODE.join('.')} or later.`);
+}
+
+async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
+  if (isUsed) checkDataFolder(folder);
+  let place = folder;
+  while (!existsSync(place)) place = path.dirname(place);
+  const { bavail, bsize } = await statfs(place);
+  const what = `${byteSize(bavail * bsize)} free at ${place}`;
+  if (bavail * bsize >= LEAST_FREE_BYTES) return ok(what);
+  return faulty(what, 'Make room: a database whose disk is full takes no webhooks.');
+}
+
+async function embeddedFinding(env: Env): Promise<Finding> {
+  const dataRoot = path.resolve(env.DATA_DIR);
+  if (!existsSync(path.join(dataRoot, 'postgres'))) {
+    return ok(`the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start`);
+  }
+  const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
+    if (error instanceof EmbeddedPostgresInUse) return undefined;
+    throw error;
+  });
+  if (!embedded) return unknown('not judged: the embedded PostgreSQL is in use by the service');
+  try {
+    const finding = await databaseFinding(embedded.url);
+    return { ...finding, what: `${finding.what}; the embedded one, in ${embedded.home}` };
+  } finally {
+    await embedded.release();
+  }
+}
+
+async function databaseFinding(url: string): Promise<Finding> {
+  try {
+    return await withClient(url, async (client) => {
+      const fault = await commitFault(client);
+      if (fault) return faulty(fault);
+      const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+      const missing = await missingMigrations(client);
+      const what = `PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`;
+      return missing.length > 0 ? ok(what, 'They are applied when the service starts.') : ok(what);
+    });
+  } catch (error) {
+    const advice = 'Check DATABASE_URL, and that the server takes connections from here.';
+    return faulty(`PostgreSQL can not be used (${causeOf(error)})`, advice);
+  }
+}
+
+async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  const text = 'SELECT to_regclass($1) IS NOT NULL AS "isThere"';
+  return (await client.query<{ isThere: boolean }>(text, [name])).rows[0]?.isThere === true;
+}
+
+async function missingMigrations(client: pg.Client): Promise<string[]> {
+  const names = await migrationNames();
+  if (!(await hasTable(client, '_prisma_migrations'))) return names;
+  const text = 'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL';
+  const { rows } = await client.query<{ name: string }>(text);
+  const applied = new Set(rows.map((row) => row.name));
+  return names.filter((name) => !applied.has(name));
+}
+
+/**
+ * Whether DATA_KEYS opens what no start does without: the key of the fingerprints, sealed at the first start.
+ *
+ * @throws {Error} the vault's, when it does not open
+ */
+async function keysFinding(url: string, keys: string[] | undefined): Promise<Finding> {
+  if (!keys) return faulty('DATA_KEYS is not set', NEW_KEY);
+  const sealed = await sealedKey(url).catch(() => 'unread' as const);
+  if (sealed === 'unread') return unknown('not judged: the database can not be read');
+  if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
+  new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random()).openBytes(FINGERPRINT_PLACE, sealed);
+  return ok(`${keys.length} given; they open what was sealed at the first start`);
+}
+
+async function sealedKey(url: string): Promise<Buffer | undefined> {
+  return withClient(url, async (client) => {
+    if (!(await hasTable(client, 'vault_keys'))) return undefined;
+    const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
+    return (await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row])).rows[0]?.wrapped;
+  });
+}
+
+async function queueFinding(env: Env): Promise<Finding> {
+  if (!env.REDIS_URL) return ok('on PostgreSQL, since REDIS_URL is not set');
+  const warning = await prepareQueueStore(env, '');
+  return warning ? faulty(warning, 'Check REDIS_URL.') : ok('on Redis, which drops nothing (noeviction)');
+}
+
+function contractFinding(env: Env): Finding {
+  const capabilities = capabilitiesOf(readContract(env.PLATFORM_CONTRACT), env);
+  const off = capabilities.filter((capability) => !capability.on);
+  const what = `${capabilities.length - off.length} of ${capabilities.length} capabilities are on`;
+  const advice = off.map(
+    ({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`,
+  );
+  if (advice.some((line) => line.includes('operations.') || line.includes('apiKey.'))) {
+    advice.push('What begins with operations or apiKey belongs in the contract file, PLATFORM_CONTRACT.');
+  }
+  return (off.some(({ name }) => name === 'user-mirroring') ? faulty : ok)(what, ...advice);
+}
+
+/** Which addresses will be called, each whole: a wrong base URL is seen there at once. */
+function addressesFinding(env: Env): Finding {
+  const addresses = calledAddresses(readContract(env.PLATFORM_CONTRACT), env.PLATFORM_BASE_URL);
+  const warnings = doubledWarnings(addresses);
+  const calls = addresses.map(({ operation, method, url }) => `${operation}: ${method} ${url}`);
+  // Only the platform knows whether it really is so: a warning, and no fault.
+  return (warnings.length > 0 ? unknown : ok)(`${addresses.length} operations can be called`, ...warnings, ...calls);
+}
+
+/** Any answer shows that the way is open; the address itself is no operation, so that no call of the limit is spent. */
+async function platformFinding(baseUrl: string): Promise<Finding> {
+  const begun = performance.now();
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const { status } = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal });
+    const took = Math.round(performance.now() - begun);
+    return ok(`${baseUrl} answers in ${took} ms (${status}); the key was not sent`);
+  } catch (error) {
+    const advice = 'Check PLATFORM_BASE_URL, the name service, the firewall, and the certificate.';
+    return faulty(`${baseUrl} does not answer (${causeOf(error)})`, advice);
+  }
+}
+
+interface HealthAnswer {
+  status: string;
+  checks?: Record<string, { status: string; reason?: string }>;
+}
+
+async function serviceFinding(url: string): Promise<Finding> {
+  try {
+    const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const { status, checks = {} } = (await answer.json()) as HealthAnswer;
+    const ailing = Object.entries(checks).filter(([, check]) => check.status !== 'ok');
+    const advice = ailing.map(
+      ([name, { status, reason }]) => `${name} is ${status}: ${reason ?? 'it does not say why'}`,
+    );
+    return (answer.ok ? ok : faulty)(`${url} is ${status}`, ...advice);
+  } catch (error) {
+    return unknown(`nothing answers at ${url} (${causeOf(error)}); npm start starts it`);
+  }
+}
