@@ -18,7 +18,8 @@ export const CSV_COLUMNS = ['externalId', 'email', 'firstName', 'lastName', 'pro
 /** The columns of rows that come from FHIR, where both kinds stand in one file. */
 export const FHIR_COLUMNS = ['kind', ...CSV_COLUMNS] as const;
 
-interface Row {
+/** A row that was read: a person, or why it is rejected. */
+export type ReadRow = {
   type: 'row';
   /** The physical line, from 1, on which the row begins. */
   line: number;
@@ -26,12 +27,8 @@ interface Row {
   span: number;
   /** The row as it was, for storing sealed and for the file of rejected rows: see `rawRow`. */
   raw: string;
-}
-
-export type AcceptedRow = Row & { ok: true; person: ImportedPerson };
-/** `externalId` only where it is one that may be stored and shown. */
-export type RejectedRow = Row & { ok: false; kind?: PersonKind; externalId?: string } & Rejection;
-export type ReadRow = AcceptedRow | RejectedRow;
+  /** Of a rejected one the external id is known only where it may be stored and shown. */
+} & ({ ok: true; person: ImportedPerson } | ({ ok: false; kind?: PersonKind; externalId?: string } & Rejection));
 
 /** The file's own columns in their order, before its first row. */
 interface FileColumns {
