@@ -18,7 +18,7 @@ const order = {
   feed: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
-  people: { model: {}, store: {}, reconcile: {}, desired: {}, read: {} },
+  people: { model: {}, store: {}, reconcile: {}, api: {} },
   sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },
   recordings: {},
   imports: {

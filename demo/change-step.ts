@@ -1,4 +1,4 @@
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { type Stage, tell, title } from './stage.js';
 
 /** Seconds that the EHR is willing to wait for the platform to have it. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';

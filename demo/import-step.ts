@@ -7,7 +7,7 @@ import { counted, duration } from '../src/cli/output/print.js';
 import { LiveLine } from '../src/cli/output/progress.js';
 import type { ImportRowView } from '../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { CALLS_PER_MINUTE, ROOT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 

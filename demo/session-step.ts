@@ -1,4 +1,4 @@
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import type { DeliveryResponse } from '../src/webhooks/admin/deliveries.dto.js';
 import { finishedSession } from './finished-session.js';
 import { type Stage, tell, title } from './stage.js';

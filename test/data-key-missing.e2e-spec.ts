@@ -2,7 +2,7 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Problem } from '../src/http/problem/problem.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
-import type { Trace } from '../src/people/read/trace.service.js';
+import type { Trace } from '../src/people/api/trace.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';

@@ -10,14 +10,9 @@ const cases: [string, string, string, string | null][] = [
   ['a folder that imports from one below it', 'src/people/a.ts', used('../sessions/b.js'), 'no-restricted-imports'],
   ['a type from a folder below', 'src/config/a.ts', used('../database/b.js'), 'no-restricted-imports'],
   ['a folder that imports from one above it', 'src/people/a.ts', used('../platform/b.js'), null],
-  ['a folder of a room importing a later one', 'src/people/store/a.ts', used('../read/b.js'), 'no-restricted-imports'],
+  ['a folder of a room importing a later one', 'src/people/store/a.ts', used('../api/b.js'), 'no-restricted-imports'],
   ['a folder of a room importing an earlier one', 'src/people/store/a.ts', used('../model/b.js'), null],
-  [
-    'a folder of a room importing a later room',
-    'src/people/read/a.ts',
-    used('../../cli/b.js'),
-    'no-restricted-imports',
-  ],
+  ['a folder of a room importing a later room', 'src/people/api/a.ts', used('../../cli/b.js'), 'no-restricted-imports'],
   ['a folder of a room importing an earlier room', 'src/platform/contract/a.ts', used('../../http/b.js'), null],
   [
     'a folder of a folder importing a later one',
@@ -27,7 +22,7 @@ const cases: [string, string, string, string | null][] = [
   ],
   [
     'a folder importing the file beside it',
-    'src/people/read/a.ts',
+    'src/people/api/a.ts',
     used('../people.module.js'),
     'no-restricted-imports',
   ],

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { until } from '../harness/until.js';
-import { PeopleService } from '../src/people/desired/people.service.js';
+import { PeopleService } from '../src/people/api/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';

@@ -1,5 +1,5 @@
 import type { ImportFile, Service } from '../harness/service.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { clientsCsv, imported, planned, providerLine, providersCsv, rejectedCsv, rowsOf } from './support/bulk.js';
 import { useSharedService } from './support/shared-service.js';
 

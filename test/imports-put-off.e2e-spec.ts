@@ -1,6 +1,6 @@
 import { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { ImportRunner, MOST_ATTEMPTS } from '../src/imports/run/import-runner.service.js';
-import { PeopleService } from '../src/people/desired/people.service.js';
+import { PeopleService } from '../src/people/api/people.service.js';
 import { providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';

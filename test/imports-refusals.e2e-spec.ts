@@ -3,7 +3,7 @@ import { until } from '../harness/until.js';
 import { ImportRunner } from '../src/imports/run/import-runner.service.js';
 import { ImportUploads } from '../src/imports/upload/import-uploads.service.js';
 import { UploadConnectionPool } from '../src/imports/upload/upload-connections.js';
-import { PeopleService } from '../src/people/desired/people.service.js';
+import { PeopleService } from '../src/people/api/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, query, type TestDatabase } from './support/databases.js';
 import { ADMIN, type ImportsApp, startImports } from './support/imports-app.js';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type ImportFile, type Service, sumOfOutcomes } from '../harness/service.js';
 import type { Page } from '../src/http/request/page.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { OUTCOMES_OF_PLAN, planned, rejectedCsv, rowsOf } from './support/bulk.js';
 import { describeWithSharedData } from './support/shared-data.js';
 import { useSharedService } from './support/shared-service.js';

@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();

@@ -192,9 +192,9 @@ test('nothing is asked between a grant and its commit', async () => {
   const spy = jest.spyOn(db, 'transaction').mockImplementation((body, size) =>
     transaction((tx) => {
       const query = tx.query.bind(tx);
-      const heard = ((text: string, values: unknown[]) => {
-        said.push(text.trim());
-        return query(text, values);
+      const heard = ((asked: string | { text: string }, values: unknown[]) => {
+        said.push((typeof asked === 'string' ? asked : asked.text).trim());
+        return query(asked as string, values);
       }) as typeof tx.query;
       return body(new Proxy(tx, { get: (of, key) => (key === 'query' ? heard : Reflect.get(of, key)) }));
     }, size),

@@ -1,5 +1,5 @@
 import { until } from '../harness/until.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { useSharedService } from './support/shared-service.js';
 
 const shared = useSharedService();

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Service } from '../harness/service.js';
 import type { Page } from '../src/http/request/page.js';
-import type { StuckPerson } from '../src/people/read/people-monitoring.js';
+import type { StuckPerson } from '../src/people/api/people-monitoring.js';
 import { ADMIN_KEY } from './support/app.js';
 import { NEW_IMPORT } from './support/bulk.js';
 import { type Mirror, useMirrors } from './support/service.js';

@@ -1,6 +1,6 @@
 import { until } from '../harness/until.js';
 import type { FaultRule } from '../simulator/gate/fault-rule.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import type { UserRole } from '../src/platform/contract/wire-types.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from './support/app.js';

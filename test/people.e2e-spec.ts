@@ -1,8 +1,8 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Page } from '../src/http/request/page.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
-import type { Trace } from '../src/people/read/trace.service.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
+import type { Trace } from '../src/people/api/trace.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 interface ProblemBody {

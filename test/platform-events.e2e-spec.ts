@@ -1,7 +1,7 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { WebhookEvent } from '../simulator/webhooks/delivery.js';
-import { FEED_TYPES } from '../src/feed/feed-event.js';
+import { FEED_TYPES } from '../src/feed/feed.js';
 import { EVENT_TYPES, type EventType } from '../src/platform/contract/wire-types.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { readFeed } from './support/read-feed.js';

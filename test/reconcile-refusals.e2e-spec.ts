@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { Trace } from '../src/people/read/trace.service.js';
+import type { Trace } from '../src/people/api/trace.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { PersonResponse } from '../src/people/model/person-view.js';
+import type { PersonResponse } from '../src/people/api/person-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { type Mirror, useMirrors } from './support/service.js';
 

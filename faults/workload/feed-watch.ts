@@ -1,5 +1,5 @@
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
-import type { FeedType } from '../../src/feed/feed-event.js';
+import type { FeedType } from '../../src/feed/feed.js';
 import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */

@@ -1,6 +1,6 @@
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
-import type { PersonResponse } from '../../src/people/model/person-view.js';
+import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { everyItem } from '../ehr.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';

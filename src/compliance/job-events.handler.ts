@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../database/database.js';
-import { Feed } from '../feed/feed.js';
-import type { PendingFeedEvents } from '../feed/feed-event.js';
-import { PendingEventsPublisher } from '../feed/pending-events.publisher.js';
+import type { PendingFeedEvents } from '../feed/feed.js';
+import { Feed, PendingEventsPublisher } from '../feed/feed.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import type { JobEnd } from './job.js';

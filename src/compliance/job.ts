@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
-import { SealedColumn } from '../vault/sealed-column.js';
-import { Vault } from '../vault/vault.js';
+import { SealedColumn, Vault } from '../vault/vault.js';
 
 /**
  * Where a compliance job stands.

@@ -1,4 +1,6 @@
-import { type ReadUpTo, startOf } from './feed-cursor.js';
+import { startOf } from './feed-cursor.js';
+
+type ReadUpTo = { lastEventId?: string; after?: string; cursor?: string };
 
 test.each<[ReadUpTo, string]>([
   [{}, '0'],
@@ -7,8 +9,8 @@ test.each<[ReadUpTo, string]>([
   [{ after: '5', cursor: '10' }, '10'],
   [{ lastEventId: '7', after: '6', cursor: '5' }, '7'],
   [{ lastEventId: '7', after: '9' }, '9'],
-])('%j goes on behind %s', (read, cursor) => {
-  expect(startOf(read)).toBe(cursor);
+])('%j goes on behind %s', ({ lastEventId, after, cursor: page }, cursor) => {
+  expect(startOf(lastEventId, after, page)).toBe(cursor);
 });
 
 test.each<[ReadUpTo, string | undefined]>([
@@ -18,8 +20,8 @@ test.each<[ReadUpTo, string | undefined]>([
   [{ after: '9'.repeat(19) }, '/after'],
   [{ lastEventId: '7', cursor: 'WyIxIl0' }, '/cursor'],
   [{ lastEventId: 'x', after: '6' }, undefined],
-])('%j is refused', (read, pointer) => {
-  expect(() => startOf(read)).toThrow(
+])('%j is refused', ({ lastEventId, after, cursor }, pointer) => {
+  expect(() => startOf(lastEventId, after, cursor)).toThrow(
     expect.objectContaining({ status: 400, type: 'bad-cursor', more: pointer === undefined ? {} : { pointer } }),
   );
 });

@@ -1,27 +1,17 @@
 import { Problem } from '../http/problem/problem.js';
 
-/** Before the first event. */
-const BEGINNING = 0n;
-
 /** A bigint as a decimal text, as events carry it. */
 const CURSOR = /^\d{1,18}$/;
-
-/** The places where a reader may say which event it read last. */
-export interface ReadUpTo {
-  /** The header Last-Event-ID (WHATWG HTML §9.2.4). */
-  lastEventId?: string | undefined;
-  after?: string | undefined;
-  cursor?: string | undefined;
-}
 
 /**
  * The cursor behind which a reader goes on: the largest of those that it gives, for a reader that pages or resumes
  * often repeats the `after` with which it began; without any, the beginning.
  *
+ * @param lastEventId the header Last-Event-ID (WHATWG HTML §9.2.4)
  * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would send the reader
  *   everything once more
  */
-export function startOf({ lastEventId, after, cursor }: ReadUpTo): string {
+export function startOf(lastEventId?: string, after?: string, cursor?: string): string {
   const places: [string | undefined, string | undefined][] = [
     [lastEventId, undefined],
     [after, '/after'],
@@ -31,7 +21,7 @@ export function startOf({ lastEventId, after, cursor }: ReadUpTo): string {
     if (text !== undefined && !CURSOR.test(text)) throw badCursor(pointer);
   }
   const given = places.flatMap(([text]) => (text === undefined ? [] : [BigInt(text)]));
-  return String([BEGINNING, ...given].sort((a, b) => Number(a - b)).at(-1));
+  return String([0n, ...given].sort((a, b) => Number(a - b)).at(-1));
 }
 
 function badCursor(pointer: string | undefined): Problem {

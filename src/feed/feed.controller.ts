@@ -7,7 +7,7 @@ import type { Page } from '../http/request/page.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
-import { FeedStream } from './feed-watch.js';
+import { FeedStream } from './feed-stream.js';
 
 /** The change feed. */
 @ApiTags('events')
@@ -39,7 +39,7 @@ export class FeedController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const after = startOf({ lastEventId, after: query.after, cursor: query.cursor });
+    const after = startOf(lastEventId, query.after, query.cursor);
     if (accept?.includes('text/event-stream')) {
       await this.streams.send(reply, caller, () => this.feed.stream(after, signal));
       return;

@@ -1,6 +1,6 @@
 import { IsOptional, IsString } from 'class-validator';
 import { PageQuery } from '../http/request/page.js';
-import type { FeedType, PendingFeedEvents } from './feed-event.js';
+import type { FeedType, PendingFeedEvents } from './feed.js';
 
 export class FeedQuery extends PageQuery {
   /** The cursor of the last event that was read; without it, from the first */

@@ -2,7 +2,38 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
 import type { FeedEventResponse } from './feed.dto.js';
-import type { PendingFeedEvents } from './feed-event.js';
+
+/** What the EHR has to know of. */
+export const FEED_TYPES = [
+  'person.synced',
+  'person.needs-review',
+  'person.deleted',
+  'user.created',
+  'session.created',
+  'session.processing-started',
+  'session.notes-completed',
+  'session.notes-ready',
+  'session.completed',
+  'session.failed',
+  'processing.notes-finished',
+  'processing.finished',
+  'compliance.completed',
+  'compliance.failed',
+  'compliance.answered',
+  'smart-edit.completed',
+  'smart-edit.failed',
+  'import.finished',
+] as const;
+
+export type FeedType = (typeof FEED_TYPES)[number];
+
+/** An event that a transaction is about to append: ids and codes, never clinical text or a name. */
+export interface PendingFeedEvents {
+  type: FeedType;
+  /** What it is about, as a path below /v1, e.g. `clients/c-1`. */
+  subject: string;
+  data: Record<string, string | number | boolean | null>;
+}
 
 /** Any fixed number: the transaction that assigns cursors holds this lock. */
 const CURSOR_LOCK = 727_003;
@@ -69,5 +100,33 @@ export class Feed {
         [CURSORS_AT_ONCE],
       );
     });
+  }
+}
+
+/** Rows of one transaction: they stay locked until its commit. */
+const PUBLISHED_AT_ONCE = 50;
+
+/**
+ * Publishes events that are pending on the rows of a table. What changes a row only notes them there, for they may have
+ * to wait: while a request is on its way that a row may belong to, its answer decides under which id the EHR knows it.
+ */
+export abstract class PendingEventsPublisher {
+  constructor(
+    protected readonly database: Database,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Appends to the feed what is pending and may be published, until nothing is left. */
+  async publish(): Promise<void> {
+    while ((await this.database.transaction((tx) => this.publishBatch(tx))) === PUBLISHED_AT_ONCE);
+  }
+
+  /** Takes the pending events from at most so many rows. @returns the events of each row */
+  protected abstract take(tx: PoolClient, rows: number): Promise<PendingFeedEvents[][]>;
+
+  private async publishBatch(tx: PoolClient): Promise<number> {
+    const rows = await this.take(tx, PUBLISHED_AT_ONCE);
+    for (const event of rows.flat()) await this.feed.append(tx, event);
+    return rows.length;
   }
 }

@@ -1,12 +1,10 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
-import { DesiredStateRepository } from './desired/desired-state.repository.js';
-import { PeopleService } from './desired/people.service.js';
-import { UserCreatedHandler } from './desired/user-created.handler.js';
+import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
+import { PeopleService } from './api/people.service.js';
+import { PeopleMonitoring } from './api/people-monitoring.js';
+import { UserCreatedHandler } from './api/user-created.handler.js';
 import { ProfileSeal } from './model/profile.js';
-import { ClientsController, PeopleController, ProvidersController } from './read/people.controller.js';
-import { PeopleHealth, PeopleMetrics, StuckRepository } from './read/people-monitoring.js';
-import { TraceService } from './read/trace.service.js';
 import { ClaimRepository } from './reconcile/claim.repository.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
 import { Reconciler } from './reconcile/reconciler.processor.js';
@@ -18,40 +16,17 @@ import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
 
+const shared = [
+  ...[PeopleService, ProfileSeal, ResolvedPartiesRepository, PlatformPeople, CircuitsRepository],
+  ...[ClaimRepository, CallResultsRepository, DependentsRepository, DuePeopleRepository],
+];
+
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */
 @Module({
   imports: [PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController],
-  providers: [
-    PeopleService,
-    TraceService,
-    PeopleRepository,
-    DesiredStateRepository,
-    DependentsRepository,
-    DuePeopleRepository,
-    ClaimRepository,
-    CallResultsRepository,
-    CircuitsRepository,
-    ProfileSeal,
-    PlatformPeople,
-    UserCreatedHandler,
-    PlatformUsersRepository,
-    ResolvedPartiesRepository,
-    PeopleHealth,
-    PeopleMetrics,
-    StuckRepository,
-  ],
-  exports: [
-    ClaimRepository,
-    CallResultsRepository,
-    CircuitsRepository,
-    DependentsRepository,
-    DuePeopleRepository,
-    PeopleService,
-    PlatformPeople,
-    ProfileSeal,
-    ResolvedPartiesRepository,
-  ],
+  providers: [...shared, PeopleRepository, PlatformUsersRepository, UserCreatedHandler, PeopleMonitoring],
+  exports: shared,
 })
 export class PeopleModule {}
 

@@ -3,7 +3,7 @@ import type { RecorderVariant } from '../platform/contract/wire-types.js';
 import { checkPublicUrl } from '../platform/upload/public-url.js';
 
 /** What the recorder is opened with (spec, Audio recorder web routes). */
-export interface RecorderLaunch {
+interface RecorderLaunch {
   variant: RecorderVariant;
   /** The client's userId on the platform. */
   contractId: string;

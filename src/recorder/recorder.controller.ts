@@ -16,17 +16,11 @@ export class RecorderController {
   @Post('launches')
   @HttpCode(201)
   async launch(
-    @Body() { provider, client, variant, redirectUrl }: LaunchRequest,
+    @Body() request: LaunchRequest,
     @Caller() caller: Principal,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<RecorderResponse> {
-    return {
-      url: await this.recorder.launch(
-        { provider, client, variant, redirectUrl: redirectUrl ?? undefined },
-        caller,
-        signal,
-      ),
-    };
+    return { url: await this.recorder.launch(request, caller, signal) };
   }
 
   /**

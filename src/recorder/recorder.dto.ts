@@ -1,5 +1,5 @@
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
-import { IsExternalId } from '../people/read/people.dto.js';
+import { IsExternalId } from '../people/api/people.dto.js';
 import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/contract/wire-types.js';
 
 /** Characters; longer addresses break in browsers. */

@@ -8,16 +8,8 @@ import { PlatformClient, type RecorderToken } from '../platform/clients/platform
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-errors.js';
-import type { RecorderVariant } from '../platform/contract/wire-types.js';
+import type { LaunchRequest } from './recorder.dto.js';
 import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
-
-/** What a launch is asked with, by the ids of the EHR. */
-export interface LaunchOptions {
-  provider: string;
-  client: string;
-  variant: RecorderVariant;
-  redirectUrl?: string | undefined;
-}
 
 /** Opens the browser recorder for a provider. The token goes into the answered address and nowhere else. */
 @Injectable()
@@ -35,9 +27,10 @@ export class RecorderService {
    *
    * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `parties` says; 503; 504
    */
-  async launch(options: LaunchOptions, by: Principal, signal: AbortSignal): Promise<string> {
+  async launch(request: LaunchRequest, by: Principal, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
-    const { provider, client, variant, redirectUrl } = options;
+    const { provider, client, variant } = request;
+    const redirectUrl = request.redirectUrl ?? undefined;
     const fault = redirectUrl === undefined ? undefined : redirectFault(redirectUrl, this.env.REDIRECT_ALLOWED_ORIGINS);
     if (fault !== undefined)
       throw new Problem(422, 'redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });

@@ -1,7 +1,12 @@
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Random } from '../config/random.js';
-import type { DataKey } from './sealed-text.js';
+
+/** A key of 32 bytes for AES-256 and the name by which sealed values refer to it. */
+export interface DataKey {
+  id: string;
+  key: Buffer;
+}
 
 /** Reads `id:base64` pairs as validated by the environment. */
 export function parseDataKeys(pairs: string[]): DataKey[] {

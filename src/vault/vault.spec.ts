@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { Random } from '../config/random.js';
-import type { DataKey } from './sealed-text.js';
+import type { DataKey } from './data-keys.js';
 import { Vault } from './vault.js';
 
 const seed = Number(process.env.SEED);

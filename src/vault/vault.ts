@@ -1,10 +1,21 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { Problem } from '../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
-import { type DataKey, NONCE_BYTES, openBytes, type SealedPlace, sealBytes, sealedBy } from './sealed-text.js';
+import type { DataKey } from './data-keys.js';
 
-export type { SealedPlace } from './sealed-text.js';
+/** Where a sealed value stands; bound to it as additional data, so that it can't be moved to another place. */
+export interface SealedPlace {
+  table: string;
+  column: string;
+  /** The row's identity: its primary key, or another key that never changes. */
+  row: string;
+}
+
+const VERSION = 1;
+const KEY_NAME = /^[A-Za-z0-9_-]{1,32}$/; // as in DATA_KEYS
+const NONCE_BYTES = 12; // NIST SP 800-38D §5.2.1.1
+const TAG_BYTES = 16;
 
 /** Nonces drawn at once: a system call for twelve bytes costs as much as sealing a short text. */
 const NONCES_DRAWN = 512;
@@ -26,7 +37,7 @@ export class MissingDataKey extends Problem {
 /** Seals personal data for storage and makes keyed fingerprints of it for equality. */
 export class Vault {
   private readonly keys: Map<string, DataKey>;
-  private readonly sealing: DataKey;
+  private readonly sealing: DataKey & { header: Buffer };
   private readonly missing = new Set<string>();
   private readonly fingerprintKey: KeyObject;
   private nonces: Buffer = Buffer.alloc(0);
@@ -42,7 +53,8 @@ export class Vault {
   ) {
     const [first] = keys;
     if (!first) throw new Error('DATA_KEYS holds no key; add one as id:base64.');
-    this.sealing = first;
+    const id = Buffer.from(first.id, 'utf8');
+    this.sealing = { ...first, header: Buffer.concat([Buffer.from([VERSION, id.length]), id]) };
     this.fingerprintKey = createSecretKey(fingerprintKey);
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
@@ -56,10 +68,17 @@ export class Vault {
     return { status: 'degraded', reason, facts: { missing } };
   }
 
-  /** Seals a text or bytes for one place in the database. */
+  /**
+   * Seals a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Layout: version, length of
+   * the key's name, its name, nonce, ciphertext, tag.
+   */
   seal(place: SealedPlace, plain: string | Buffer): Buffer {
-    const bytes = typeof plain === 'string' ? Buffer.from(plain, 'utf8') : plain;
-    return sealBytes(this.sealing, this.nextNonce(), place, bytes);
+    const { key, header } = this.sealing;
+    const nonce = this.nextNonce();
+    const cipher = createCipheriv('aes-256-gcm', key, nonce);
+    cipher.setAAD(additionalData(place, header));
+    const text = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);
+    return Buffer.concat([header, nonce, text, cipher.final(), cipher.getAuthTag()]);
   }
 
   /** Opens a sealed text. @throws {Error} naming the missing key or the damaged column, never the content */
@@ -76,7 +95,18 @@ export class Vault {
       this.missing.add(id);
       throw new MissingDataKey(id, `${place.table}.${place.column}`);
     }
-    return openBytes(key, place, bytes);
+    const start = 2 + Buffer.byteLength(id, 'utf8');
+    const tag = bytes.length - TAG_BYTES;
+    const decipher = createDecipheriv('aes-256-gcm', key.key, bytes.subarray(start, start + NONCE_BYTES));
+    decipher.setAAD(additionalData(place, bytes.subarray(0, start)));
+    decipher.setAuthTag(bytes.subarray(tag));
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, tag)), decipher.final()]);
+    } catch {
+      throw new Error(
+        `A sealed value of ${place.table}.${place.column} does not open: wrong key ${id}, or it was tampered with.`,
+      );
+    }
   }
 
   /**
@@ -95,4 +125,52 @@ export class Vault {
     this.nonces = this.nonces.subarray(NONCE_BYTES);
     return nonce;
   }
+}
+
+/** A column of values that are sealed as JSON, each for its row. */
+export class SealedColumn<Value> {
+  constructor(
+    private readonly vault: Vault,
+    private readonly table: string,
+    private readonly column: string,
+  ) {}
+
+  seal(row: string, value: Value): Buffer {
+    return this.vault.seal({ table: this.table, column: this.column, row }, JSON.stringify(value ?? null));
+  }
+
+  /** Null stays null. */
+  sealNullable(row: string, value: Value | null | undefined): Buffer | null {
+    return value == null ? null : this.seal(row, value);
+  }
+
+  open(row: string, sealed: Uint8Array): Value;
+  open(row: string, sealed: Uint8Array | null): Value | null;
+  open(row: string, sealed: Uint8Array | null): Value | null {
+    if (sealed === null) return null;
+    return JSON.parse(this.vault.open({ table: this.table, column: this.column, row }, sealed)) as Value;
+  }
+}
+
+/** The name of the key that sealed a value. @throws {Error} when the bytes are no sealed value */
+function sealedBy(sealed: Buffer): string {
+  const length = sealed[0] === VERSION ? (sealed[1] ?? 0) : 0;
+  const id = sealed.toString('utf8', 2, 2 + length);
+  if (!KEY_NAME.test(id) || sealed.length < 2 + length + NONCE_BYTES + TAG_BYTES) {
+    throw new Error('A sealed value in the database is damaged; restore it from a backup.');
+  }
+  return id;
+}
+
+/** Each name with its length before it (two bytes), so that no two places spell the same data. */
+function additionalData(place: SealedPlace, header: Buffer): Buffer {
+  const names = [place.table, place.column, place.row];
+  const size = names.reduce((sum, name) => sum + 2 + Buffer.byteLength(name, 'utf8'), header.length);
+  const data = Buffer.allocUnsafe(size);
+  let at = header.copy(data);
+  for (const name of names) {
+    const length = data.write(name, at + 2, 'utf8');
+    at = data.writeUInt16BE(length, at) + length;
+  }
+  return data;
 }

@@ -4,7 +4,7 @@ import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { ImportRowView } from '../../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
-import type { PersonResponse } from '../../src/people/model/person-view.js';
+import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { ADMIN_KEY } from './app.js';
 
 /** A provider of the tests: an email of its own unless told. */

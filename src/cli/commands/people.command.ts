@@ -1,9 +1,9 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
+import type { PersonResponse } from '../../people/api/person-view.js';
+import type { Trace } from '../../people/api/trace.js';
 import type { PersonKind } from '../../people/model/person.js';
-import type { PersonResponse } from '../../people/model/person-view.js';
 import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
-import type { Trace } from '../../people/read/trace.service.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { printAnswer, printList, table } from '../output/print.js';

@@ -15,20 +15,25 @@ export function preferredWait(header: string | string[] | undefined): number | u
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
 }
 
-/** Injects the seconds that the caller is willing to wait, by default its argument, and answers Preference-Applied. */
-export const PreferWait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number => {
+/** The seconds that the caller is willing to wait; answers Preference-Applied. */
+export function waitOf(context: ExecutionContext, byDefault = 0): number {
   const http = context.switchToHttp();
   const wait = preferredWait(http.getRequest<FastifyRequest>().headers.prefer);
-  if (wait === undefined) return byDefault ?? 0;
+  if (wait === undefined) return byDefault;
   http.getResponse<FastifyReply>().header('preference-applied', `wait=${wait}`);
   return wait;
-});
+}
+
+/** Injects the seconds that the caller is willing to wait, by default its argument. */
+export const PreferWait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number =>
+  waitOf(context, byDefault),
+);
 
 /**
  * Injects a signal that is aborted when the connection closes before the answer, or the service begins to stop. Nothing
  * stays on the server's signal, on which `AbortSignal.any` keeps a reference for each request.
  */
-export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext): AbortSignal => {
+export function disconnectOf(context: ExecutionContext): AbortSignal {
   const { raw, server } = context.switchToHttp().getResponse<FastifyReply>();
   const { closing } = server;
   const gone = new AbortController();
@@ -43,7 +48,10 @@ export const ClientDisconnect = createParamDecorator((_: unknown, context: Execu
     if (!raw.writableFinished) abort();
   });
   return gone.signal;
-});
+}
+
+/** Injects `disconnectOf` the request. */
+export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext) => disconnectOf(context));
 
 /** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
 const SHORTEST_PAUSE_MS = 50;

@@ -1,5 +1,5 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
-import { type Answer, type AnsweredCall, applyAnswer, applyGrant, LOST_CREATES_MAX } from './apply-answer.js';
+import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';
 
@@ -23,7 +23,12 @@ const setList = step('setClientProviders', { providerUserIds: ['u1', 'u2'] });
 const remove = step('deleteUser');
 
 const granted = (person: Person, call: CallStep, callId = '1') => applyGrant(person, call, { callId, now, lookUpAt });
-const answered = (person: Person, call: CallStep, answer: Answer, more: Partial<AnsweredCall> = {}) =>
+const answered = (
+  person: Person,
+  call: CallStep,
+  answer: Answer,
+  more: Partial<Parameters<typeof applyAnswer>[3]> = {},
+) =>
   applyAnswer(person, call, answer, { callId: '1', now, lookUpAt, retryAt, createAgainAt, outdated: false, ...more });
 
 describe('before a call leaves', () => {
@@ -182,12 +187,12 @@ test('a create that made another user than the one that an event linked meanwhil
 test('a create that is lost again and again is tried ever more rarely, up to an hour, and then is a human being’s', () => {
   const lookUp = step('checkUser', { subject: 'attempted' });
   let person = nobody;
-  for (let lost = 1; lost <= LOST_CREATES_MAX; lost++) {
+  for (let lost = 1; lost <= 13; lost++) {
     expect(person.review).toBeNull();
     person = answered(granted(person, create), create, { kind: 'unknown' });
     expect(person.lostCreates).toBe(lost);
     person = answered(person, lookUp, { kind: 'absent' });
-    if (lost < LOST_CREATES_MAX) expect(person.retryAt).toEqual(createAgainAt);
+    if (lost < 13) expect(person.retryAt).toEqual(createAgainAt);
     // A further check, since that one is too old by then, ends nothing.
     person = answered(person, check, { kind: 'absent' });
   }

@@ -1,10 +1,10 @@
 import type { CallStep } from './next-step.js';
-import type { Attempt, Person, Refusal, RoleFit } from './person.js';
+import type { Attempt, Person, Refusal } from './person.js';
 
 /** What a user-management call came to. */
 export type Answer =
   | { kind: PlainAnswer }
-  | { kind: 'exists'; userId: string; heldByAnother: boolean; role: RoleFit }
+  | { kind: 'exists'; userId: string; heldByAnother: boolean; role: 'fits' | 'differs' | null }
   | { kind: 'created'; userId: string; heldByAnother: boolean };
 
 /**
@@ -16,14 +16,10 @@ export type PlainAnswer =
   | ('forbidden' | 'refused-for-all' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
 
 /** A call that is granted: its row in the log, and the moment from which on it can take no more effect. */
-interface GrantedCall {
-  callId: string;
-  now: Date;
-  lookUpAt: Date;
-}
+type GrantedCall = Record<'now' | 'lookUpAt', Date> & { callId: string };
 
 /** A call that is over. */
-export interface AnsweredCall extends GrantedCall {
+interface AnsweredCall extends GrantedCall {
   /** Not before this moment, should the answer be a transient fault. */
   retryAt: Date;
   /** Whether the EHR wanted something since the call left: what it found or was refused may not be meant any more. */
@@ -33,7 +29,7 @@ export interface AnsweredCall extends GrantedCall {
 }
 
 /** Creates without an answer in a row after which a human being must look: the last waits of an hour are over then. */
-export const LOST_CREATES_MAX = 13;
+const LOST_CREATES_MAX = 13;
 
 /** What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost. */
 export function applyGrant(person: Person, step: CallStep, { callId, now, lookUpAt }: GrantedCall): Person {

@@ -10,9 +10,6 @@ export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-r
 export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Whether a user's role on the platform is the person's; null: it is not known. */
-export type RoleFit = 'fits' | 'differs' | null;
-
 /** The keyed fingerprint of an email address, in hex. */
 type Fingerprint = string;
 
@@ -63,20 +60,13 @@ export interface Person {
   failures: number;
 }
 
-/** A wanted provider of a client, in order; the first is the primary. */
-export interface WantedProvider {
-  externalId: string;
-  /** As `listableUser` says. */
-  platformUserId: string | null;
-}
-
 /** What a person's next step depends on beside the person. */
 export interface DecisionContext {
   now: Date;
   /** Whether this person may speak to the platform about its email. */
   claim: 'held' | 'free' | 'taken';
-  /** A client's wanted providers. */
-  providers: WantedProvider[];
+  /** A client's wanted providers, the primary first, and their users as `listableUser` says. */
+  providers: { externalId: string; platformUserId: string | null }[];
   /** Whether the platform's last answers were all none: what is sent now may be done unseen. */
   answersMissing: boolean;
   /** For a provider: whether the list of some client on the platform still holds it and is about to change. */

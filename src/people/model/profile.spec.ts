@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Random } from '../../config/random.js';
 import { Vault } from '../../vault/vault.js';
-import { normaliseEmail, type PersonKey, ProfileSeal } from './profile.js';
+import { type PersonKey, ProfileSeal } from './profile.js';
 
 const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], randomBytes(32), new Random());
 const seal = new ProfileSeal(vault);
@@ -17,7 +17,6 @@ test('a sealed profile opens for the same person and for nobody else', () => {
 
 test('two spellings of one email are one email: case, outer blanks, composed and decomposed accents', () => {
   for (const spelling of ['zoë@example.org', ' ZOË@EXAMPLE.ORG ', 'zoe\u0308@example.org']) {
-    expect(normaliseEmail(spelling)).toBe('zoë@example.org');
     expect(seal.emailFingerprint(spelling)).toEqual(seal.emailFingerprint(profile.email));
   }
   expect(seal.emailFingerprint(null)).toBeNull();

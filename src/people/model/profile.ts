@@ -18,7 +18,7 @@ export interface PersonKey {
 type TextColumn = 'invite_url' | 'error_text';
 
 /** The one spelling of an email by which two are the same: composed (NFC), without outer blanks, in lower case. */
-export function normaliseEmail(email: string): string {
+function normaliseEmail(email: string): string {
   return email.trim().normalize('NFC').toLowerCase();
 }
 

@@ -1,9 +1,19 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
 import type { PersonState } from './person.js';
-import { type ResolveAction, resolveRefusal } from './resolve-rule.js';
+import { checkResolve, type ResolveAction } from './resolve-rule.js';
 
 const somebody = newcomer('client');
 const mapped = { ...somebody, platformUserId: 'u-1' };
+/** The type of the refusal, or null. */
+function resolveRefusal(...asked: Parameters<typeof checkResolve>): string | null {
+  try {
+    checkResolve(...asked);
+    return null;
+  } catch (problem) {
+    return (problem as { type: string }).type;
+  }
+}
+
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 
 test.each<PersonState>(['needs-review', 'failed'])(

@@ -1,3 +1,4 @@
+import { Problem } from '../../http/problem/problem.js';
 import { isCreate, isFoundByEmailAlone } from './next-step.js';
 import type { Person, PersonState } from './person.js';
 
@@ -7,7 +8,7 @@ export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] a
 export type ResolveAction = (typeof RESOLVE_ACTIONS)[number];
 
 /** Why an action can't be taken now. */
-export const RESOLVE_REFUSALS = {
+const REFUSALS = {
   'call-under-way': 'A call for this person is under way or not settled; wait until it needs a review or has failed.',
   'has-platform-user':
     'This person has a user on the platform, and create would make a second one; resolve with retry, or link to another user.',
@@ -15,15 +16,18 @@ export const RESOLVE_REFUSALS = {
 };
 
 /**
- * Whether a person may be resolved by this action: only one that needs it, so that a good mapping is never dropped and
- * nobody is created twice. A person with a user is created anew only when the platform has lost that user; one that the
- * service has not begun with may be linked, too.
+ * Checks that a person may be resolved by this action: only one that needs it, so that a good mapping is never dropped
+ * and nobody is created twice. A person with a user is created anew only when the platform has lost that user; one that
+ * the service has not begun with may be linked, too.
+ *
+ * @throws {Problem} 409
  */
-export function resolveRefusal(
-  action: ResolveAction,
-  state: PersonState,
-  person: Person,
-): keyof typeof RESOLVE_REFUSALS | null {
+export function checkResolve(action: ResolveAction, state: PersonState, person: Person): void {
+  const refusal = refusalOf(action, state, person);
+  if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state } });
+}
+
+function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
   if (action === 'delete') return !person.wanted && isFoundByEmailAlone(person) ? null : 'nothing-to-resolve';
   const isLost = person.review === 'platform-user-missing';
   if (action === 'create' && person.platformUserId !== null && !isLost) {

@@ -3,19 +3,19 @@ import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { type CallWindow, earliest, type Lane } from '../../platform/rate-limit/pacing.js';
+import { type CallWindow, earliest } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
   RateLimiterRepository,
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
-import type { Lease } from '../../queue/due-rows/lease.js';
+import { type Lease, leaseColumns } from '../../queue/due-rows/lease.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type CallStep, isCreate } from '../model/next-step.js';
-import type { PersonRow } from '../model/person-row.js';
-import { CircuitsRepository, type OpenCircuits } from '../store/circuits.repository.js';
+import { CircuitsRepository } from '../store/circuits.repository.js';
 import { DuePeopleRepository, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 
 /** A person to call the platform for: the call, its permit, and the lease under which it is made. */
 export interface Claim {
@@ -90,53 +90,46 @@ export class ClaimRepository {
 
   private async claim(tx: PoolClient): Promise<ClaimOutcome> {
     const window = await this.calls.lockWindow(tx);
-    const open = await this.circuits.open(tx, window.now);
+    const { blocked, probing } = await this.circuits.open(window.now, tx);
     const lanes = LANES.filter((lane) => earliest(lane, window, this.calls.limit) <= window.now);
+    const stopped = [...blocked, ...probing];
     for (let decisions = 0; decisions < DECISIONS_PER_CLAIM; decisions++) {
-      const prober = await this.prober(tx, window, lanes, open);
-      const id = prober ?? (await this.due.take(tx, lanes, [...open.blocked, ...open.probing], window.now));
-      const row = id === undefined ? undefined : await this.people.load(tx, id);
+      let prober: string | undefined;
+      for (const operation of probing) prober ??= await this.due.takeProber(tx, lanes, operation, window.now);
+      const id = prober ?? (await this.due.take(tx, lanes, stopped, window.now));
+      const row = id === undefined ? undefined : await this.people.find({ id }, tx);
       if (!row) return { claim: null, nobody: decisions === 0 };
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
-      const step = await this.people.decide(tx, row, row.person);
+      const { step, code } = await this.people.decide(tx, row, row.person);
       const isCallable =
         step.do === 'call' &&
         !(step.notBefore && step.notBefore > window.now) &&
-        !open.blocked.includes(step.operation) &&
-        (prober !== undefined || !open.probing.includes(step.operation));
-      if (isCallable) return { claim: await this.grant(tx, window, open, row, step), nobody: false };
-      await this.people.save(tx, row, row.person, step);
+        !(prober ? blocked : stopped).includes(step.operation);
+      if (isCallable) return { claim: await this.grant(tx, window, row, step, code, probing), nobody: false };
+      await this.people.save(tx, row, row.person, { step, code });
     }
     return { claim: null, nobody: false };
-  }
-
-  /** Who probes an open circuit: the person refused longest ago or never, in either lane. */
-  private async prober(tx: PoolClient, window: CallWindow, lanes: Lane[], open: OpenCircuits) {
-    for (const operation of open.probing) {
-      const id = await this.due.takeProber(tx, lanes, operation, window.now);
-      if (id !== undefined) return id;
-    }
-    return undefined;
   }
 
   private async grant(
     tx: PoolClient,
     window: CallWindow,
-    open: OpenCircuits,
     row: PersonRow,
     step: CallStep,
+    code: string | null,
+    probing: string[],
   ): Promise<Claim> {
+    const { operation } = step;
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
-    const call = { personId: row.id, operation: step.operation, lane: row.lane };
-    const grant = await this.calls.grant(tx, window, call);
+    const grant = await this.calls.grant(tx, window, { personId: row.id, operation, lane: row.lane });
     const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
     // All but a create may be done again: after a crash another process need not wait until the call took effect.
     const { owner } = this.due;
-    const no = await this.people.save(tx, row, person, step, {}, { owner, effectMs: isCreate(step) ? this.callMs : 0 });
-    if (open.probing.includes(step.operation)) await this.circuits.probe(tx, step.operation);
-    const lease = { key: row.id, owner, no };
-    return { row: { ...row, person, lease }, step, grant, lease, sendBeforeMs };
+    const leased = leaseColumns(owner, isCreate(step) ? this.callMs : 0, grant.grantedAt);
+    const no = await this.people.save(tx, row, person, { step, code }, leased);
+    if (probing.includes(operation)) await this.circuits.probe(tx, operation);
+    return { row: { ...row, person }, step, grant, lease: { key: row.id, owner, no }, sendBeforeMs };
   }
 
   /**
@@ -148,12 +141,12 @@ export class ClaimRepository {
   async nextInMs(): Promise<number | null> {
     const sql = this.database.pool;
     const window = await this.calls.readWindow(sql);
-    const open = await this.circuits.open(sql, window.now);
-    const heads = await this.due.heads(sql, open.blocked);
+    const { blocked, probesAt } = await this.circuits.open(window.now);
+    const heads = await this.due.heads(sql, blocked);
     const moments = heads.map(({ lane, dueAt }) =>
       Math.max(dueAt.getTime(), earliest(lane, window, this.calls.limit).getTime()),
     );
-    if (open.nextProbeAt) moments.push(open.nextProbeAt.getTime());
-    return moments.length > 0 ? Math.max(0, Math.min(...moments) - window.now.getTime()) : null;
+    const next = Math.min(...moments, ...probesAt);
+    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - window.now.getTime());
   }
 }

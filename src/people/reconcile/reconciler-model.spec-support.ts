@@ -61,7 +61,7 @@ export class MirrorModel extends ReconcilerChanges {
     if (step.do !== 'call' || (step.notBefore && step.notBefore.getTime() > this.now)) return;
     if (this.tables.blocked(step.operation)) return;
     const othersUnderWay = this.flights.some((flight) => flight.row === row && !flight.hangs);
-    const id = `call-${++this.grants}`;
+    const id = String(++this.grants);
     this.witness.granted(row, step, id, othersUnderWay);
     const lookUpAt = this.moment(SEND_WITHIN_MS + TIMEOUT_MS + GRACE_MS);
     const left = applyGrant(row.person, step, { callId: id, now: this.moment(0), lookUpAt });

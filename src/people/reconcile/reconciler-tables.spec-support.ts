@@ -9,7 +9,7 @@ import {
   type PersonState,
   type Refusal,
 } from '../model/person.js';
-import { fromColumns, type KnownColumns, toColumns } from '../model/person-row.js';
+import { fromColumns, type KnownColumns, toColumns } from '../store/person-row.js';
 import { newcomer } from './newcomer.spec-support.js';
 
 /** One row of `people` with its `client_providers`. Moments are milliseconds. */
@@ -48,7 +48,7 @@ export class Row {
 
   /** The column `applied_providers`: kept while the list is not known. */
   get listed(): string[] {
-    return this.columns.applied_providers;
+    return this.columns.appliedProviders;
   }
 }
 

@@ -17,10 +17,8 @@ import { CallResultsRepository } from './results.repository.js';
 /** Calls that one process may have under way: a slow platform must not keep the budget unused. */
 const CONCURRENCY = 24;
 
-/** Milliseconds between two polls for due people that the queue lost. */
+/** Milliseconds between two polls for due people that the queue lost, and for people that an overlapping commit left waiting. */
 const POLL_MS = 1_000;
-
-/** Milliseconds between two polls for people that an overlapping commit left waiting. */
 const OVERLOOKED_MS = 10_000;
 
 /** Activations that BullMQ's own limiter lets through for each call of the limit: the outer guard, never the limit. */
@@ -86,15 +84,13 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     if (!outcome) return false;
     const { claim, nobody } = outcome;
     const next = this.notifyForNext(nobody);
-    if (!claim) {
-      await next;
-      return false;
+    if (claim) {
+      await this.call(claim).finally(() => this.due.release(claim.row.id));
+      this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
     }
-    await this.call(claim).finally(() => this.due.release(claim.row.id));
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
     await next;
-    if (claim.row.kind === 'provider') await this.requeueClients();
-    return true;
+    if (claim?.row.kind === 'provider') await this.requeueClients();
+    return claim !== null;
   }
 
   private async call(claim: Claim): Promise<void> {
@@ -105,10 +101,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     this.log.debug({ person: claim.row.id, operation: claim.step.operation, outcome, state, code });
   }
 
-  /**
-   * Notifies when the next person can be claimed. Beside the call, whose second to leave has begun, and never its
-   * failure: what is not notified for here, the poller notifies for.
-   */
+  /** Beside the call, whose second to leave has begun, and never its failure: the poller notifies for what is missed here. */
   private async notifyForNext(nobody: boolean): Promise<void> {
     if (nobody) await this.requeueClients();
     const inMs = await this.claims.nextInMs().catch(() => null);
@@ -118,7 +111,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
 
   /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */
   private async requeueClients(): Promise<void> {
-    if (this.isRequeueing || this.stopping.begun) return;
+    if (this.isRequeueing) return;
     this.isRequeueing = true;
     try {
       for (let requeued: number | undefined = 0; requeued !== undefined && !this.stopping.begun; ) {
@@ -134,9 +127,8 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
   private async rollBack(error: unknown): Promise<never> {
     if (!(error instanceof UnconfirmedCommit)) throw error;
     const { claim, fault } = error;
-    await retryUntilStored(() => this.results.rollBack(claim, NOT_SENT), this.clock).finally(() =>
-      this.due.release(claim.row.id),
-    );
+    const rolledBack = retryUntilStored(() => this.results.rollBack(claim, NOT_SENT), this.clock);
+    await rolledBack.finally(() => this.due.release(claim.row.id));
     throw fault;
   }
 

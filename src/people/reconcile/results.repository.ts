@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
+import { toBytes } from '../../database/prisma.service.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { isHeld } from '../../queue/due-rows/lease.js';
@@ -10,19 +11,22 @@ import { type Answer, applyAnswer } from '../model/apply-answer.js';
 import { isCreate } from '../model/next-step.js';
 import type { Operation, Person } from '../model/person.js';
 import type { StopCode } from '../model/person-codes.js';
-import type { PersonRow } from '../model/person-row.js';
 import { ProfileSeal } from '../model/profile.js';
 import { CircuitsRepository } from '../store/circuits.repository.js';
-import { PeopleRepository } from '../store/people.repository.js';
+import { type MoreColumns, PeopleRepository } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository, ROLES } from '../store/platform-users.repository.js';
 import type { Claim } from './claim.repository.js';
-import type { CallAnswer, CallResult } from './platform-people.js';
+import type { CallResult } from './platform-people.js';
 
 /** Bounds of the wait after a transient fault of one person's call, in milliseconds. */
 const RETRY = { baseMs: 1_000, maxMs: 300_000 };
 
 /** Bounds of the wait before a create that got no answer, and was not done, is made again, in milliseconds. */
 const CREATE_AGAIN = { baseMs: 2_000, maxMs: 3_600_000 };
+
+/** The platform did the operation, or had done it before: the key and the address are good for it. */
+const DONE: string[] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'] satisfies Answer['kind'][];
 
 /** Records what a call came to, in one transaction: the log's row, the person, and who depends on it. */
 @Injectable()
@@ -40,22 +44,23 @@ export class CallResultsRepository {
 
   /** @returns the person's state afterwards */
   async record(claim: Claim, result: CallResult): Promise<{ state: string; code: string | null }> {
+    const { step, grant, lease } = claim;
     return this.database.transaction(async (tx) => {
-      await this.calls.settle(tx, claim.grant, result.outcome);
-      const row = await this.people.lock(tx, claim.row.id);
+      await this.calls.settle(tx, grant, result.outcome);
+      const row = await this.people.lock(tx, { id: claim.row.id });
       if (!row) return { state: 'gone', code: null };
       // Another process has claimed the person since the lease ran out: only a create, never sent twice, still counts.
-      const isOurs = row.lease?.owner === claim.lease.owner && row.lease.no === claim.lease.no;
-      if (!isOurs && !(isCreate(claim.step) && row.person.attempt?.callId === claim.grant.id))
+      const isOurs = row.leaseOwner === lease.owner && row.leaseNo === lease.no;
+      if (!isOurs && !(isCreate(step) && row.person.attempt?.callId === grant.id))
         return { state: row.state, code: row.errorCode };
       const { answer, errorCode } = await this.interpret(tx, claim, row, result);
       const person = this.merge(claim, row, answer);
       await this.saveUsers(tx, row, person, answer);
-      const step = await this.people.update(tx, { ...row, errorCode }, person, {
+      const { step: next, code } = await this.people.update(tx, { ...row, errorCode }, person, {
         ...this.columns(claim, row, result, person),
-        ...(isOurs && { lease_owner: null, lease_safe_at: null }),
+        ...(isOurs && { leaseOwner: null, leaseSafeAt: null }),
       });
-      return { state: step.state, code: step.do === 'rest' ? step.code : errorCode };
+      return { state: next.state, code };
     });
   }
 
@@ -77,19 +82,18 @@ export class CallResultsRepository {
     tx: PoolClient,
     { step: { operation }, grant }: Claim,
     row: PersonRow,
-    { answer, errorCode }: CallResult,
+    { answer, errorCode = null }: { answer: CallResult['answer']; errorCode?: string | null },
   ): Promise<{ answer: Answer; errorCode: string | null }> {
-    const code = await this.stopCode(tx, operation, answer);
+    const code = await this.stopCode(tx, operation, answer.kind);
     if (code !== null) {
-      const { refusal: before } = row.person;
-      const whose = await this.circuits.refused(tx, { operation, grant, code, before });
+      const whose = await this.circuits.refused(tx, operation, grant, code, row.person.refusal);
       // A wrong address fails nobody: a person who meets it while others pass is put off alone.
       const own = code === 'platform-address' ? 'unreachable' : 'forbidden';
       return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
     }
     // Only a human being can clear up a lost create without an email: while creates get no answer, one at a time is risked.
     if (answer.kind === 'unknown' && operation === 'createClient' && (await this.calls.isUnanswered(tx, operation))) {
-      await this.circuits.unanswered(tx, operation, grant);
+      await this.circuits.refused(tx, operation, grant, 'platform-fault');
     }
     const isDone = DONE.includes(answer.kind);
     if (isDone || answer.kind === 'rejected' || answer.kind === 'conflict') {
@@ -100,7 +104,7 @@ export class CallResultsRepository {
   }
 
   /** Why an answer stops its operation, when it may: only at a good address does a 404 mean that a user is gone. */
-  private async stopCode(tx: PoolClient, operation: Operation, { kind }: CallAnswer): Promise<StopCode | null> {
+  private async stopCode(tx: PoolClient, operation: Operation, kind: string): Promise<StopCode | null> {
     if (kind === 'unauthorized') return 'platform-unauthorized';
     if (kind === 'wrong-address') return 'platform-address';
     if (kind !== 'not-found') return null;
@@ -111,12 +115,13 @@ export class CallResultsRepository {
   private merge({ step, grant }: Claim, row: PersonRow, answer: Answer): Person {
     const { now } = row.context;
     const inMs = (ms: number) => new Date(now.getTime() + ms);
+    const { lostCreates, failures } = row.person;
     return applyAnswer(row.person, step, answer, {
       callId: grant.id,
       outdated: row.wantedAt >= grant.grantedAt,
       now,
-      createAgainAt: inMs(backoffMs(row.person.lostCreates, this.random.fraction(), CREATE_AGAIN)),
-      retryAt: inMs(backoffMs(row.person.failures + 1, this.random.fraction(), RETRY)),
+      createAgainAt: inMs(backoffMs(lostCreates, this.random.fraction(), CREATE_AGAIN)),
+      retryAt: inMs(backoffMs(failures + 1, this.random.fraction(), RETRY)),
       lookUpAt: inMs(this.env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000),
     });
   }
@@ -134,21 +139,18 @@ export class CallResultsRepository {
   }
 
   /** What is stored beside the facts: the invite URL, what the platform was given, and what it said of an error. */
-  private columns({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): object {
+  private columns({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): MoreColumns {
     const isAttempted = step.subject === 'attempted';
-    const isMapped = row.person.platformUserId === null && person.platformUserId !== null;
     const { errorText, inviteUrl } = result;
     return {
-      error_text: errorText === null ? null : this.seal.sealText(row, 'error_text', errorText),
-      ...(inviteUrl !== null && { invite_url: this.seal.sealText(row, 'invite_url', inviteUrl) }),
-      ...(person.platformUserId === null && { invite_url: null }),
-      ...(isMapped && {
-        origin: isAttempted || result.answer.kind === 'created' ? 'created' : 'linked',
-        applied_profile: isAttempted ? sent.sealed.attemptProfile : sent.sealed.profile,
-      }),
+      errorText: errorText ? toBytes(this.seal.sealText(row, 'error_text', errorText)) : null,
+      ...(inviteUrl && { inviteUrl: toBytes(this.seal.sealText(row, 'invite_url', inviteUrl)) }),
+      ...(person.platformUserId === null && { inviteUrl: null }),
+      ...(row.person.platformUserId === null &&
+        person.platformUserId !== null && {
+          origin: isAttempted || result.answer.kind === 'created' ? 'created' : 'linked',
+          appliedProfile: isAttempted ? sent.attemptProfile : sent.profile,
+        }),
     };
   }
 }
-
-/** The platform did the operation, or had done it before: the key and the address are good for it. */
-const DONE: CallAnswer['kind'][] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'];

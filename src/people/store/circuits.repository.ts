@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
-import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { operationAddress } from '../../platform/contract/addresses.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { CallGrant } from '../../platform/rate-limit/rate-limiter.repository.js';
@@ -16,26 +16,6 @@ const PROBE = { baseMs: 5_000, maxMs: 300_000 };
 /** Milliseconds after which a probe without an answer is followed by the next. */
 const PROBE_ANSWER_MS = 30_000;
 
-const UNANSWERED: StopCode = 'platform-fault';
-
-/** A refusal, for the operation's circuit. */
-interface RefusedCall {
-  operation: Operation;
-  grant: CallGrant;
-  code: StopCode;
-  /** The person's last refusal; null when this one can't be the person's own. */
-  before: Refusal | null;
-}
-
-/** The operations that a refusal stopped, as they stand at one moment. */
-export interface OpenCircuits {
-  /** Not to be called now. */
-  blocked: string[];
-  /** Open, but due for one probe. */
-  probing: string[];
-  nextProbeAt: Date | null;
-}
-
 /**
  * The circuits: a refusal stops its operation for everybody until a probe succeeds. With them, the addresses where user
  * management was seen to work: only there does a 404 mean that a user is gone.
@@ -45,21 +25,38 @@ export class CircuitsRepository {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly random: Random,
   ) {}
 
-  /** Reads the open circuits; a claim holds the budget's lock, so that one probe goes out, not two. */
-  async open(tx: Pick<Pool, 'query'>, now: Date): Promise<OpenCircuits> {
-    const { rows } = await tx.query<{ operation: string; probe_at: Date }>(
-      'SELECT operation, probe_at FROM circuits WHERE opened_at IS NOT NULL',
-    );
-    const blocked = rows.filter((row) => row.probe_at > now);
+  /**
+   * The operations that are not to be called at a moment, with the next probes of them, and those that are due for one
+   * probe. A claim holds the budget's lock, so that one probe goes out, not two.
+   */
+  async open(now: Date, tx?: PoolClient) {
+    const open = await this.stopped(tx);
+    const blocked = open.filter(({ probeAt }) => probeAt > now);
+    const probing = open.filter(({ probeAt }) => probeAt <= now);
     return {
-      blocked: blocked.map((row) => row.operation),
-      probing: rows.filter((row) => row.probe_at <= now).map((row) => row.operation),
-      nextProbeAt: blocked.length > 0 ? new Date(Math.min(...blocked.map((row) => row.probe_at.getTime()))) : null,
+      blocked: blocked.map(({ operation }) => operation),
+      probing: probing.map(({ operation }) => operation),
+      probesAt: blocked.map(({ probeAt }) => probeAt.getTime()),
     };
+  }
+
+  /** The operations that are stopped now: by refusals first, then for want of readable answers. */
+  async stopped(tx?: PoolClient): Promise<{ operation: string; code: StopCode; probeAt: Date }[]> {
+    const prisma = tx ? await this.prisma.in(tx) : this.prisma;
+    const open = await prisma.circuit.findMany({ where: { openedAt: { not: null } }, orderBy: { operation: 'asc' } });
+    return open
+      .map(({ operation, code, probeAt }) => ({ operation, code: code as StopCode, probeAt: probeAt ?? new Date(0) }))
+      .sort((one, other) => Number(one.code === 'platform-fault') - Number(other.code === 'platform-fault'));
+  }
+
+  /** Why an operation is stopped, if it is. */
+  async stopCode(tx: PoolClient, operation: Operation): Promise<string | null> {
+    const { circuit } = await this.prisma.in(tx);
+    return (await circuit.findUnique({ where: { operation, openedAt: { not: null } } }))?.code ?? null;
   }
 
   /** Marks a probe as sent: nobody else calls the operation until it is answered or the next one is due. */
@@ -74,9 +71,16 @@ export class CircuitsRepository {
    * Records a refusal. When another person's call of the operation succeeded since its last refusal of this one, it is
    * the person's own and stops nobody else.
    *
+   * @param before the person's last refusal; null when this one can't be the person's own
    * @returns whose refusal it is
    */
-  async refused(tx: PoolClient, { operation, grant, code, before }: RefusedCall): Promise<'own' | 'everyone'> {
+  async refused(
+    tx: PoolClient,
+    operation: Operation,
+    grant: CallGrant,
+    code: StopCode,
+    before: Refusal | null = null,
+  ): Promise<'own' | 'everyone'> {
     const { rows } = await tx.query<{ failures: number; closed_at: Date | null; opened_at: Date | null }>(
       'SELECT failures, closed_at, opened_at FROM circuits WHERE operation = $1 FOR UPDATE',
       [operation],
@@ -96,11 +100,6 @@ export class CircuitsRepository {
     return 'everyone';
   }
 
-  /** Stops an operation whose calls get no readable answers, of whatever person they are. */
-  async unanswered(tx: PoolClient, operation: Operation, grant: CallGrant): Promise<void> {
-    await this.refused(tx, { operation, grant, code: UNANSWERED, before: null });
-  }
-
   /**
    * Closes an operation's circuit after an answer that was no refusal.
    *
@@ -117,19 +116,8 @@ export class CircuitsRepository {
 
   /** Whether anything was ever done at the address of an operation. */
   async isAddressGood(tx: PoolClient, operation: Operation): Promise<boolean> {
-    const { rowCount } = await tx.query('SELECT 1 FROM platform_addresses WHERE address = $1', [
-      this.addressOf(operation),
-    ]);
-    return rowCount !== 0;
-  }
-
-  /** The operations that are stopped now: by refusals first, then for want of readable answers. */
-  async stopped(): Promise<{ operation: string; code: StopCode }[]> {
-    const { rows } = await this.database.pool.query<{ operation: string; code: StopCode }>(
-      'SELECT operation, code FROM circuits WHERE opened_at IS NOT NULL ORDER BY code = $1, operation',
-      [UNANSWERED],
-    );
-    return rows;
+    const { platformAddress } = await this.prisma.in(tx);
+    return (await platformAddress.findUnique({ where: { address: this.addressOf(operation) } })) !== null;
   }
 
   private addressOf(operation: Operation): string {

@@ -18,14 +18,7 @@ const REQUEUE = 'due_at = clock_timestamp(), step = NULL';
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.attempt_call_id IS NOT NULL))`;
 
-/** The clients of one batch, and how many of them were requeued. */
-interface Batch {
-  read: number;
-  last: string | null;
-  requeued: number;
-}
-
-/** Requeues people whose next step may have changed because another person did; they are decided on when claimed. */
+/** People whose next step may change because another person does: they are requeued, and decided on when claimed. */
 @Injectable()
 export class DependentsRepository {
   /** The external id after which the next round of `requeueOverlooked` begins. */
@@ -71,8 +64,8 @@ export class DependentsRepository {
    * A waiting client re-enters the queue at its original position, else an import's clients would go provider by
    * provider; its lane stays. Pending clients are requeued, too: one may be about to wait, in a commit that overlaps.
    */
-  private async requeueBatch(tx: PoolClient, providerId: string, after: string): Promise<Batch> {
-    const { rows } = await tx.query<Batch>(
+  private async requeueBatch(tx: PoolClient, providerId: string, after: string) {
+    const { rows } = await tx.query<{ read: number; last: string | null; requeued: number }>(
       `WITH batch AS MATERIALIZED (
          SELECT client_id FROM client_providers WHERE provider_id = $1 AND client_id > $2 ORDER BY client_id LIMIT ${BATCH}),
        wanted AS MATERIALIZED (
@@ -97,6 +90,28 @@ export class DependentsRepository {
     await tx.query(`UPDATE people SET ${REQUEUE} WHERE state = 'deleting' AND platform_user_id = ANY($1)`, [
       platformUserIds,
     ]);
+  }
+
+  /** Takes the claim of an email, and releases the others. @param kept the emails to keep @returns whether it holds it */
+  async claimEmail(tx: PoolClient, id: string, email: string, kept: string[]): Promise<boolean> {
+    await this.releaseClaims(tx, id, kept);
+    const { rows } = await tx.query<{ person_id: string }>(
+      `INSERT INTO email_claims (fingerprint, person_id) VALUES (decode($1, 'hex'), $2)
+       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint RETURNING person_id`,
+      [email, id],
+    );
+    return rows[0]?.person_id === id;
+  }
+
+  /** Releases a person's claims but those to keep, and requeues who waits for them. */
+  async releaseClaims(tx: PoolClient, id: string, kept: string[]): Promise<void> {
+    await tx.query(
+      `WITH released AS (
+         DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
+       UPDATE people SET ${REQUEUE}
+       WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> $1 AND error_code = 'email-taken'`,
+      [id, kept],
+    );
   }
 
   /**

@@ -6,17 +6,10 @@ import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { OPERATIONS } from '../model/person.js';
 
-/** The most urgent of those in one lane whose next step is the same; null: it has yet to be decided. */
-interface Head {
-  lane: Lane;
-  step: string | null;
-  dueAt: Date;
-}
-
 /** The most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
-/** No import pauses them and no worker leases them: the condition of the partial index, and of a few rows beside. */
+/** Due, and neither paused by an import nor leased: the condition of the partial index, and of a few rows beside. */
 const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
 
 /** Of one lane and one step; the step is named since the planner does not take `IS NULL` for a constant. */
@@ -30,7 +23,7 @@ const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
  */
 @Injectable()
 export class DuePeopleRepository {
-  /** The people that this process works on. */
+  /** The people that this process works on: a lease of its own that it knows nothing of is free. */
   private readonly held = new Set<string>();
 
   constructor(
@@ -48,7 +41,6 @@ export class DuePeopleRepository {
     return this.worker.mayWork();
   }
 
-  /** This process works on a person from now on, or no longer: a lease of its own that it knows nothing of is free. */
   hold(id: string): void {
     this.held.add(id);
   }
@@ -59,11 +51,11 @@ export class DuePeopleRepository {
 
   /** Whether a person is due whom nobody works on. Both lanes are named, so that the index of moments is used. */
   async isAnyDue(): Promise<boolean> {
-    const { rows } = await this.database.pool.query<{ due: boolean }>(
-      `SELECT EXISTS (SELECT 1 FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE}) AS due`,
+    const { rowCount } = await this.database.pool.query(
+      `SELECT FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE} LIMIT 1`,
       this.asker(),
     );
-    return rows[0]?.due ?? false;
+    return rowCount !== 0;
   }
 
   /**
@@ -77,9 +69,8 @@ export class DuePeopleRepository {
     for (const { lane, step, dueAt } of await this.heads(tx, stopped, lanes)) {
       if (dueAt > now) continue;
       const isStep = step === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
-      const sql = `SELECT id FROM people WHERE lane = $4 AND ${isStep} AND due_at <= $3 AND ${FREE} ${SOONEST} ${LOCK}`;
-      const { rows } = await tx.query<{ id: string }>(sql, [...this.asker(), now, lane, step]);
-      if (rows[0]) return rows[0].id;
+      const id = await this.lock(tx, `lane = $4 AND ${isStep}`, SOONEST, now, [lane, step]);
+      if (id) return id;
     }
     return undefined;
   }
@@ -93,19 +84,12 @@ export class DuePeopleRepository {
    */
   async takeProber(tx: PoolClient, lanes: Lane[], operation: string, now: Date): Promise<string | undefined> {
     for (const lane of LANES) {
-      const { rows } = await tx.query<{ id: string }>(
-        `SELECT id FROM people WHERE lane = $4 AND step = $5 AND due_at <= $3 AND ${FREE} AND refused_at IS NULL
-         ${SOONEST} ${LOCK}`,
-        [...this.asker(), now, lane, operation],
-      );
-      if (rows[0]) return lanes.includes(lane) ? rows[0].id : undefined;
+      const condition = 'lane = $4 AND step = $5 AND refused_at IS NULL';
+      const id = await this.lock(tx, condition, SOONEST, now, [lane, operation]);
+      if (id) return lanes.includes(lane) ? id : undefined;
     }
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT id FROM people WHERE lane = ANY($4::lane[]) AND step = $5 AND due_at <= $3 AND ${FREE} AND refused_at IS NOT NULL
-       ORDER BY step, refused_at LIMIT 1 ${LOCK}`,
-      [...this.asker(), now, lanes, operation],
-    );
-    return rows[0]?.id;
+    const condition = 'lane = ANY($4::lane[]) AND step = $5 AND refused_at IS NOT NULL';
+    return this.lock(tx, condition, 'ORDER BY step, refused_at LIMIT 1', now, [lanes, operation]);
   }
 
   /**
@@ -126,12 +110,15 @@ export class DuePeopleRepository {
     return rowCount === 1;
   }
 
-  /** The most urgent of each lane and step, whenever they are due: lane after lane, and there by their moments. */
-  async heads(sql: Pick<Pool, 'query'>, stopped: string[], lanes = LANES): Promise<Head[]> {
+  /**
+   * The most urgent of each lane and step, whenever they are due: lane after lane, and there by their moments. A step
+   * that is null has yet to be decided.
+   */
+  async heads(sql: Pick<Pool, 'query'>, stopped: string[], lanes = LANES) {
     const steps = OPERATIONS.filter((operation) => !stopped.includes(operation));
     const head = (condition: string) =>
       `SELECT due_at FROM people WHERE lane = served.lane AND ${condition} AND ${FREE} ${SOONEST}`;
-    const { rows } = await sql.query<Head>(
+    const { rows } = await sql.query<{ lane: Lane; step: string | null; dueAt: Date }>(
       `SELECT served.lane, step, due_at AS "dueAt"
        FROM unnest($3::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
          SELECT wanted.step, head.due_at FROM unnest($4::text[]) AS wanted(step)
@@ -141,6 +128,14 @@ export class DuePeopleRepository {
       [...this.asker(), lanes, steps],
     );
     return rows;
+  }
+
+  private async lock(tx: PoolClient, condition: string, order: string, now: Date, values: unknown[]) {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT id FROM people WHERE ${condition} AND due_at <= $3 AND ${FREE} ${order} ${LOCK}`,
+      [...this.asker(), now, ...values],
+    );
+    return rows[0]?.id;
   }
 
   /** The first two parameters of every query. */

@@ -1,13 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Feed } from '../../feed/feed.js';
-import type { FeedType } from '../../feed/feed-event.js';
-import { take } from '../../queue/due-rows/lease.js';
+import { Database } from '../../database/database.js';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { Feed, type FeedType } from '../../feed/feed.js';
+import type { Prisma } from '../../generated/prisma/client.js';
+import { newestOutcomes, UNANSWERED } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { isCreate, nextStep, type Step } from '../model/next-step.js';
 import { becameListable, type Person, type PersonState } from '../model/person.js';
-import { type PersonRow, SELECT_PERSON, type SelectedPerson, toColumns, toPersonRow } from '../model/person-row.js';
-import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
+import { CircuitsRepository } from './circuits.repository.js';
 import { DependentsRepository } from './dependents.repository.js';
+import { type Origin, type PersonRow, type Surroundings, storedState, toColumns, toPersonRow } from './person-row.js';
 
 /** The states that the feed announces. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
@@ -16,74 +20,142 @@ const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
   deleted: 'person.deleted',
 };
 
+/** What the next steps of people depend on beside their own rows. */
+const SURROUNDINGS = `
+  SELECT p.id, clock_timestamp() AS now,
+    coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
+      FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
+    ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",
+    p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
+      SELECT count(*) = ${UNANSWERED} AND coalesce(bool_and(outcome = 'unknown-outcome'), false)
+      FROM ${newestOutcomes('true')}) AS "answersMissing",
+    CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
+      SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+      WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS "primaryProfile",
+    CASE WHEN p.kind = 'client' THEN coalesce((
+      SELECT json_agg(json_build_object(
+          'externalId', q.external_id,
+          'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
+      FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') ELSE '[]' END AS providers,
+    p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL AND EXISTS (
+      SELECT 1 FROM people c
+      WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
+        AND c.state IN ('pending', 'waiting')) AS "stillListed"
+  FROM people p WHERE p.id = ANY($1::uuid[])`;
+
+/** More columns that are stored with a decision. */
+export type MoreColumns = Prisma.PersonUncheckedUpdateInput;
+
 /** What is stored beside a link: what the platform calls the person is known only if a lost create made the user. */
-export function linkedColumns({ person: { attempt }, sealed }: PersonRow, origin: 'resolved' | 'event'): object {
-  return { origin, applied_profile: attempt && isCreate(attempt) ? sealed.attemptProfile : null };
+export function linkedColumns({ person: { attempt }, attemptProfile }: PersonRow, origin: Origin): MoreColumns {
+  return { origin, appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
 }
 
-/** What is stored beside an unlink. */
-export const UNLINKED_COLUMNS = { origin: null, applied_profile: null };
+/** What every word of the EHR's ends; ahead of all imports, also of one that is paused. */
+const ASKED_ANEW = `lane = 'interactive', paused_by_import = NULL, fault = NULL, retry_at = NULL, failures = 0,
+  lost_creates = 0, wanted_at = clock_timestamp()`;
 
-/** The step that remains once the email is claimed, or another's. */
-type DecidedStep = Exclude<Step, { do: 'claim' }>;
+/** The step that remains once the email is claimed, or another's, and the code that is shown with it. */
+interface Decision {
+  step: Exclude<Step, { do: 'claim' }>;
+  code: string | null;
+}
 
-/** People as rows: loading what a decision needs, storing what follows from it. SQL, because its exact words matter. */
+/** People as rows: what the EHR wants, what is known of the platform, and the step that follows from both. */
 @Injectable()
 export class PeopleRepository {
   constructor(
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
+    private readonly circuits: CircuitsRepository,
     private readonly dependents: DependentsRepository,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
   ) {}
 
+  async find(where: Prisma.PersonWhereInput, tx?: PoolClient): Promise<PersonRow | undefined> {
+    return (await this.list({ where, take: 1 }, tx))[0];
+  }
+
   /**
    * Locks a person for the rest of the transaction, also against those who only name it: the mapping to a user of the
    * platform is a key, and a stronger lock later than a weaker one is how transactions deadlock.
    */
-  async lock(tx: PoolClient, id: string): Promise<PersonRow | undefined> {
-    await tx.query('SELECT 1 FROM people WHERE id = $1 FOR UPDATE', [id]);
-    return this.load(tx, id);
+  async lock(tx: PoolClient, where: Prisma.PersonWhereInput): Promise<PersonRow | undefined> {
+    const prisma = await this.prisma.in(tx);
+    const found = where.id ? where : await prisma.person.findFirst({ where, select: { id: true } });
+    if (!found) return undefined;
+    await tx.query('SELECT FROM people WHERE id = $1 FOR UPDATE', [found.id]);
+    return this.find({ ...where, id: found.id as string }, tx); // a mapping may have changed before the lock
   }
 
-  async load(tx: Pick<PoolClient, 'query'>, id: string): Promise<PersonRow | undefined> {
-    return (await this.loadMany(tx, [id]))[0];
+  async list(
+    query: Pick<Prisma.PersonFindManyArgs, 'where' | 'orderBy' | 'take'>,
+    tx?: PoolClient,
+  ): Promise<PersonRow[]> {
+    const people = await (tx ? await this.prisma.in(tx) : this.prisma).person.findMany(query);
+    if (people.length === 0) return [];
+    const ids = people.map(({ id }) => id);
+    const { rows } = await (tx ?? this.database.pool).query<Surroundings>(SURROUNDINGS, [ids]);
+    const surroundings = new Map(rows.map((row) => [row.id, row]));
+    return people.flatMap((stored) => {
+      const around = surroundings.get(stored.id);
+      return around ? [toPersonRow(stored, around)] : [];
+    });
   }
 
-  /** Loads people in the order of their ids as given. */
-  async loadMany(tx: Pick<PoolClient, 'query'>, ids: string[]): Promise<PersonRow[]> {
-    const { rows } = await tx.query<SelectedPerson>(
-      `${SELECT_PERSON} WHERE p.id = ANY($1::uuid[]) ORDER BY array_position($1::uuid[], p.id)`,
-      [ids],
-    );
-    return rows.map(toPersonRow);
-  }
-
-  /** Finds a person by its identity in the EHR; locks it when asked to. */
-  async find(
-    tx: Pick<PoolClient, 'query'>,
-    { kind, externalId }: PersonKey,
-    lock = false,
-  ): Promise<PersonRow | undefined> {
+  /** Wants a person with this profile. A review ends with the email that it was about. @returns the person's id */
+  async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile): Promise<string> {
     const { rows } = await tx.query<{ id: string }>(
-      `SELECT id FROM people WHERE kind = $1 AND external_id = $2 ${lock ? 'FOR UPDATE' : ''}`,
-      [kind, externalId],
+      `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
+       VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
+       ON CONFLICT (kind, external_id) DO UPDATE SET ${ASKED_ANEW}, wanted = true, profile = excluded.profile,
+         profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
+         review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint THEN p.review END,
+         checked_absent_at = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
+           THEN p.checked_absent_at END
+       RETURNING id`,
+      [
+        ...[randomUUID(), key.kind, key.externalId, this.seal.seal(key, profile), this.seal.hash(profile)],
+        this.seal.emailFingerprint(profile.email),
+      ],
     );
-    return rows[0] && this.load(tx, rows[0].id);
+    return (rows as [{ id: string }])[0].id;
   }
 
-  /** Finds who is mapped to a user of the platform, and locks it. */
-  async findByUser(tx: PoolClient, platformUserId: string): Promise<PersonRow | undefined> {
-    const { rows } = await tx.query<{ id: string }>('SELECT id FROM people WHERE platform_user_id = $1 FOR UPDATE', [
-      platformUserId,
-    ]);
-    return rows[0] && this.load(tx, rows[0].id);
+  async wantAbsence(tx: PoolClient, id: string): Promise<void> {
+    const assignments = `${ASKED_ANEW}, wanted = false, review = NULL, checked_absent_at = NULL`;
+    await tx.query(`UPDATE people SET ${assignments} WHERE id = $1`, [id]);
+  }
+
+  /** Replaces a client's wanted list. @param providerIds in their order, the primary first */
+  async wantProviders(tx: PoolClient, clientId: string, providerIds: string[]): Promise<void> {
+    const { clientProvider } = await this.prisma.in(tx);
+    await clientProvider.deleteMany({ where: { clientId } });
+    const data = providerIds.map((providerId, position) => ({ clientId, providerId, position }));
+    await clientProvider.createMany({ data });
+  }
+
+  /**
+   * Finds wanted providers by their external ids and keeps them from being deleted until the transaction ends. The lock
+   * bears any number of the like and every change but a deletion, which locks for update first.
+   *
+   * @returns their ids by external id
+   */
+  async nameProviders(tx: PoolClient, externalIds: string[]): Promise<Map<string, string>> {
+    const { rows } = await tx.query<{ id: string; external_id: string }>(
+      `SELECT id, external_id FROM people
+       WHERE kind = 'provider' AND external_id = ANY($1) AND wanted ORDER BY id FOR KEY SHARE`,
+      [externalIds],
+    );
+    return new Map(rows.map((row) => [row.external_id, row.id]));
   }
 
   /** Decides on a locked person, and stores it with the step that follows. @param person what is known of it now */
-  async update(tx: PoolClient, row: PersonRow, person: Person, columns: object = {}): Promise<DecidedStep> {
-    const step = await this.decide(tx, row, person);
-    await this.save(tx, row, person, step, columns);
-    return step;
+  async update(tx: PoolClient, row: PersonRow, person: Person, more?: MoreColumns): Promise<Decision> {
+    const decision = await this.decide(tx, row, person);
+    await this.save(tx, row, person, decision, more);
+    return decision;
   }
 
   /**
@@ -92,89 +164,79 @@ export class PeopleRepository {
    *
    * @param person what is known now; `row` is as it was loaded
    */
-  async decide(tx: PoolClient, row: PersonRow, person: Person): Promise<DecidedStep> {
+  async decide(tx: PoolClient, row: PersonRow, person: Person): Promise<Decision> {
+    const { id, kind } = row;
     let step = nextStep(person, row.context);
     if (step.do === 'claim') {
-      const claim = (await this.claimEmail(tx, row.id, person)) ? 'held' : 'taken';
-      step = nextStep(person, { ...row.context, claim });
+      const isHeld = await this.dependents.claimEmail(tx, id, person.email ?? '', neededClaims(person));
+      step = nextStep(person, { ...row.context, claim: isHeld ? 'held' : 'taken' });
       if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
     }
     const isMoved = row.state !== step.state;
     const kept = step.state === 'deleted' ? [] : neededClaims(person);
     const isStray = row.emailClaims.some((email) => !kept.includes(email));
     if (isStray && (person.platformUserId === null || step.state === 'deleted')) {
-      await this.releaseClaims(tx, row.id, kept);
+      await this.dependents.releaseClaims(tx, id, kept);
     }
     const { platformUserId, appliedProviders } = row.person;
     const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
-    if (row.kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
-      await this.dependents.requeueDeleting(tx, [...row.listed, ...(person.appliedProviders ?? [])]);
+    if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
+      await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
-    if (row.kind === 'provider' && becameListable(row.person, person)) {
-      await this.dependents.noteClientsOf(tx, row.id);
-    }
+    if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.noteClientsOf(tx, id);
     if (isMoved) await this.announce(tx, row, person, step);
-    return step;
+    if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
+    return { step, code: row.errorCode ?? (await this.circuits.stopCode(tx, step.operation)) };
   }
 
   /**
    * Stores what is known of a person with the step that was decided, in one statement. What the EHR wants is never
    * written here, but forgotten with a deletion.
    *
-   * @param columns more of them, by name
-   * @param lease who works on the person from now on, and the milliseconds after which that can take no more effect
    * @returns the number of the lease
    */
   async save(
     tx: PoolClient,
     row: PersonRow,
     person: Person,
-    step: DecidedStep,
-    columns: object = {},
-    lease?: { owner: string; effectMs: number },
+    { step, code }: Decision,
+    more: MoreColumns = {},
   ): Promise<number> {
-    const isCall = step.do === 'call';
-    const rests = !isCall && step.until === null;
-    const code = rests ? step.code : ((isCall ? null : step.code) ?? row.errorCode);
-    const stored = {
-      ...toColumns(person, row.listed),
-      ...(person.attempt?.callId !== row.person.attempt?.callId && {
-        attempt_profile: person.attempt && row.sealed.profile,
-      }),
+    const prisma = await this.prisma.in(tx);
+    const { now } = row.context;
+    const { kind: _kind, wanted: _wanted, email: _email, ...known } = person;
+    const columns = toColumns(known, row.appliedProviders);
+    const isAtRest = step.do === 'rest' && step.until === null;
+    // A person with a call to make keeps its place: else a long import's checks would be stale when its creates come.
+    const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
+    const data: MoreColumns = {
       ...columns,
-      state: step.state,
-      step: isCall ? step.operation : null,
-      ...(rests && step.state !== 'waiting' && { lane: 'bulk' }),
-      ...(['synced', 'waiting', 'deleted'].includes(step.state) && { error_text: null }),
-      ...(row.state !== step.state && { updated_at: row.context.now }),
+      appliedProviders: { set: columns.appliedProviders },
+      ...(person.attempt?.callId !== row.person.attempt?.callId && { attemptProfile: person.attempt && row.profile }),
+      ...more,
+      state: storedState(step.state),
+      step: step.do === 'call' ? step.operation : null,
+      errorCode: code,
+      ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
+      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk' }),
+      ...(['synced', 'waiting', 'deleted'].includes(step.state) && { errorText: null }),
+      ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && this.withoutProfile(row)),
     };
-    const values: unknown[] = [row.id];
-    const param = (value: unknown) => `$${values.push(value)}`;
-    const assignments = Object.entries(stored).map(([name, value]) => `${name} = ${param(value)}`);
-    const dueAt = param(isCall ? (step.notBefore ?? row.context.now) : step.until);
-    // A person with a call to make keeps its place: else a long import's checks would be stale when its creates come.
-    assignments.push(`due_at = ${isCall && step.notBefore === null ? `least(due_at, ${dueAt})` : dueAt}`);
-    assignments.push(`error_code = coalesce(${param(code)},
-      (SELECT code FROM circuits WHERE operation = ${param(isCall ? step.operation : null)} AND opened_at IS NOT NULL))`);
-    if (lease) assignments.push(take(param(lease.owner), param(lease.effectMs)));
-    const { rows } = await tx.query<{ no: number }>(
-      `UPDATE people SET ${assignments} WHERE id = $1 RETURNING lease_no AS no`,
-      values,
-    );
-    return rows[0]?.no ?? 0;
+    const { leaseNo } = await prisma.person.update({ where: { id: row.id }, data, select: { leaseNo: true } });
+    return leaseNo;
   }
 
   /** Names and email go with the deletion; the external id stays, and with it the way to sessions. */
-  private withoutProfile(row: PersonRow): object {
+  private withoutProfile(row: PersonRow): MoreColumns {
     const empty = { email: null, firstName: '', lastName: '' };
     return {
-      ...{ profile: this.seal.seal(row, empty), profile_hash: this.seal.hash(empty), email_fingerprint: null },
-      ...{ applied_profile: null, applied_hash: null, attempt_profile: null, invite_url: null },
+      ...{ profile: toBytes(this.seal.seal(row, empty)), profileHash: toBytes(this.seal.hash(empty)) },
+      ...{ emailFingerprint: null, appliedProfile: null, appliedHash: null, attemptProfile: null, inviteUrl: null },
     };
   }
 
-  private async announce(tx: PoolClient, row: PersonRow, person: Person, step: DecidedStep): Promise<void> {
+  private async announce(tx: PoolClient, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {
     const type = ANNOUNCED[step.state];
     if (!type) return;
     const { kind, externalId } = row;
@@ -184,27 +246,6 @@ export class PeopleRepository {
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
       data: { kind, externalId, platformUserId: person.platformUserId, code },
     });
-  }
-
-  private async claimEmail(tx: PoolClient, id: string, person: Person): Promise<boolean> {
-    await this.releaseClaims(tx, id, neededClaims(person));
-    const { rows } = await tx.query<{ person_id: string }>(
-      `INSERT INTO email_claims (fingerprint, person_id) VALUES (decode($1, 'hex'), $2)
-       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint RETURNING person_id`,
-      [person.email, id],
-    );
-    return rows[0]?.person_id === id;
-  }
-
-  /** Releases a person's claims but those to keep, and requeues who waits for them. */
-  private async releaseClaims(tx: PoolClient, id: string, kept: string[]): Promise<void> {
-    await tx.query(
-      `WITH released AS (
-         DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
-       UPDATE people SET due_at = clock_timestamp(), step = NULL
-       WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> $1 AND error_code = 'email-taken'`,
-      [id, kept],
-    );
   }
 }
 

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
-import type { PersonKind, RoleFit } from '../model/person.js';
+import type { PersonKind } from '../model/person.js';
 
 /** A user of the platform that nobody of the EHR is mapped to. */
 export interface UnknownPlatformUser {
@@ -25,48 +26,39 @@ const DELETED = 'deleted';
 /** Users of the platform that events and calls named: the EHR does not know them, or they were deleted here. */
 @Injectable()
 export class PlatformUsersRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
+  ) {}
 
   /** Whether a user was deleted through this service: an old event must not link it again. */
   async isDeleted(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    const { rowCount } = await tx.query('SELECT 1 FROM platform_users WHERE platform_user_id = $1 AND role = $2', [
-      platformUserId,
-      DELETED,
-    ]);
-    return rowCount !== 0;
+    return (await this.roleOf(tx, platformUserId)) === DELETED;
   }
 
   /** How a user fits a person: whether another is mapped to it, and whether its role is one of this kind. */
-  async fit(
-    tx: PoolClient,
-    platformUserId: string,
-    { id, kind }: { id: string; kind: PersonKind },
-  ): Promise<{ heldByAnother: boolean; role: RoleFit }> {
-    const { rows } = await tx.query<{ heldByAnother: boolean; role: string | null }>(
-      `SELECT EXISTS (SELECT 1 FROM people WHERE platform_user_id = $1 AND id <> $2) AS "heldByAnother",
-         (SELECT role FROM platform_users WHERE platform_user_id = $1 AND role <> '${DELETED}') AS role`,
-      [platformUserId, id],
-    );
-    const { heldByAnother = false, role = null } = rows[0] ?? {};
-    return { heldByAnother, role: role === null ? null : kindOfRole(role) === kind ? 'fits' : 'differs' };
+  async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
+    const { person } = await this.prisma.in(tx);
+    const holder = await person.findUnique({ where: { platformUserId }, select: { id: true } });
+    const role = await this.roleOf(tx, platformUserId);
+    const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
+    return {
+      heldByAnother: holder !== null && holder.id !== id,
+      role: role === undefined || role === DELETED ? null : fits,
+    };
   }
 
-  /** Records a user that was deleted, and whose it was: sessions go on naming it. @param person our id */
-  async saveDeleted(tx: PoolClient, platformUserId: string, person: string): Promise<void> {
-    await tx.query(
-      `INSERT INTO platform_users (platform_user_id, role, person_id) VALUES ($1, '${DELETED}', $2)
-       ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role, person_id = excluded.person_id`,
-      [platformUserId, person],
-    );
+  /** Records a user that was deleted, and whose it was: sessions go on naming it. @param personId our id */
+  async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
+    const { platformUser } = await this.prisma.in(tx);
+    const update = { role: DELETED, personId };
+    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 
-  async save(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
-    await tx.query(
-      `INSERT INTO platform_users (platform_user_id, role, external_user_id) VALUES ($1, $2, $3)
-       ON CONFLICT (platform_user_id) DO UPDATE SET role = excluded.role,
-         external_user_id = coalesce(excluded.external_user_id, platform_users.external_user_id)`,
-      [user.platformUserId, user.role, user.externalUserId],
-    );
+  async save(tx: PoolClient, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {
+    const { platformUser } = await this.prisma.in(tx);
+    const update = { role, ...(externalUserId !== null && { externalUserId }) };
+    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 
   /** One page of the users that nobody is mapped to, by id. */
@@ -79,5 +71,10 @@ export class PlatformUsersRepository {
       [limit, after],
     );
     return rows;
+  }
+
+  private async roleOf(tx: PoolClient, platformUserId: string): Promise<string | undefined> {
+    const { platformUser } = await this.prisma.in(tx);
+    return (await platformUser.findUnique({ where: { platformUserId } }))?.role;
   }
 }

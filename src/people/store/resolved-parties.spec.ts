@@ -8,7 +8,8 @@ const provider: NamedPerson = {
   errorCode: null,
   wanted: true,
   platformUserId: 'P1',
-  appliedProviders: null,
+  providersKnown: true,
+  appliedProviders: [],
 };
 const client: NamedPerson = {
   ...provider,
@@ -18,9 +19,11 @@ const client: NamedPerson = {
   platformUserId: 'C1',
   appliedProviders: ['P1'],
 };
-const problem = (change: Partial<Parameters<typeof parties>[0]>) => {
+type Change = { provider?: NamedPerson | null; client?: NamedPerson | null; treats?: boolean };
+const problem = (change: Change) => {
+  const named = { provider, client, treats: true, ...change };
   try {
-    parties({ provider, client, treats: true, ...change });
+    parties(named.provider, named.client, named.treats);
   } catch (refusal) {
     return refusal;
   }
@@ -28,20 +31,20 @@ const problem = (change: Partial<Parameters<typeof parties>[0]>) => {
 };
 
 it('a mirrored provider and the client that it treats are given with their ids on the platform', () => {
-  expect(parties({ provider, client, treats: true })).toEqual({
+  expect(parties(provider, client, true)).toEqual({
     provider: { id: 'a', externalId: 'p-1', platformUserId: 'P1' },
     client: { id: 'b', externalId: 'c-1', platformUserId: 'C1' },
   });
 });
 
 it('no client may be named', () => {
-  expect(parties({ provider, client: null, treats: false }).client).toBeNull();
+  expect(parties(provider, undefined, false).client).toBeNull();
 });
 
 it.each([
-  ['unknown-provider', { provider: undefined }, '/provider'],
+  ['unknown-provider', { provider: null }, '/provider'],
   ['unknown-provider', { provider: { ...provider, state: 'deleted' as const } }, '/provider'],
-  ['unknown-client', { client: undefined }, '/client'],
+  ['unknown-client', { client: null }, '/client'],
   ['not-treated', { treats: false }, '/client'],
 ])('422 %s', (type, change, pointer) => {
   expect(problem(change)).toMatchObject({ status: 422, type, more: { pointer } });
@@ -52,7 +55,7 @@ it.each([
   ['provider', { provider: { ...provider, wanted: false, state: 'deleting' as const } }, 'deleting'],
   ['client', { client: { ...client, platformUserId: null, state: 'waiting' as const } }, 'waiting'],
   ['client', { client: { ...client, state: 'pending' as const, appliedProviders: ['P2'] } }, 'pending'],
-  ['client', { client: { ...client, state: 'needs-review' as const, appliedProviders: null } }, 'needs-review'],
+  ['client', { client: { ...client, state: 'needs_review' as const, providersKnown: false } }, 'needs-review'],
 ])('409: a %s that is not mirrored, with its sync state', (kind, change, state) => {
   expect(problem(change)).toMatchObject({
     status: 409,

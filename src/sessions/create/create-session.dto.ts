@@ -13,7 +13,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { isMoment } from '../../http/request/moment.js';
-import { IsExternalId } from '../../people/read/people.dto.js';
+import { IsExternalId } from '../../people/api/people.dto.js';
 import {
   CLIENT_PRONOUNS,
   IsPlatformId,

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { Feed } from '../../feed/feed.js';
-import type { PendingFeedEvents } from '../../feed/feed-event.js';
-import { PendingEventsPublisher } from '../../feed/pending-events.publisher.js';
+import type { PendingFeedEvents } from '../../feed/feed.js';
+import { Feed, PendingEventsPublisher } from '../../feed/feed.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import type { SessionRow } from './session-row.js';
 

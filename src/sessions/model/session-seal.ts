@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { SealedColumn } from '../../vault/sealed-column.js';
-import { Vault } from '../../vault/vault.js';
+import { SealedColumn, Vault } from '../../vault/vault.js';
 import type { NoteResponse } from './session-view.js';
 
 /** The sealed parts of a session's insights. */

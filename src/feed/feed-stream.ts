@@ -16,13 +16,36 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** Polls for new events on behalf of all readers in this process that wait: one query, however many wait. */
+/** Waiting for events, by long polling and by a stream: one query for all readers of this process, however many wait. */
 @Injectable()
-export class FeedWatch {
+export class FeedStream {
   private readonly waiting = new Set<Waiter>();
   private polling = false;
 
   constructor(private readonly feed: Feed) {}
+
+  /** Reads the events behind a cursor, waiting for the first of them. @param seconds to wait at most */
+  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
+    const events = await this.feed.read(after, limit);
+    if (events.length > 0 || seconds === 0) return events;
+    return (await this.next(after, seconds * 1000, signal)).slice(0, limit);
+  }
+
+  /** Each event once, in order, with its cursor as the event's id, until the signal aborts. */
+  async *stream(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    let cursor = after;
+    yield undefined;
+    let events = await this.feed.read(cursor, BATCH);
+    while (!signal.aborted) {
+      for (const event of events) yield { id: event.cursor, event: event.type, data: event };
+      cursor = events.at(-1)?.cursor ?? cursor;
+      if (events.length === BATCH) events = await this.feed.read(cursor, BATCH);
+      else {
+        events = await this.next(cursor, KEEP_ALIVE_MS, signal);
+        if (events.length === 0 && !signal.aborted) yield undefined;
+      }
+    }
+  }
 
   /**
    * Waits for the first events behind a cursor that has been read to the end.
@@ -73,38 +96,6 @@ export class FeedWatch {
       }
     } catch (error) {
       for (const waiter of waiting) waiter.reject(error);
-    }
-  }
-}
-
-/** Waiting for events: by long polling and by a stream. */
-@Injectable()
-export class FeedStream {
-  constructor(
-    private readonly feed: Feed,
-    private readonly watch: FeedWatch,
-  ) {}
-
-  /** Reads the events behind a cursor, waiting for the first of them. @param seconds to wait at most */
-  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
-    const events = await this.feed.read(after, limit);
-    if (events.length > 0 || seconds === 0) return events;
-    return (await this.watch.next(after, seconds * 1000, signal)).slice(0, limit);
-  }
-
-  /** Each event once, in order, with its cursor as the event's id, until the signal aborts. */
-  async *stream(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-    let cursor = after;
-    yield undefined;
-    let events = await this.feed.read(cursor, BATCH);
-    while (!signal.aborted) {
-      for (const event of events) yield { id: event.cursor, event: event.type, data: event };
-      cursor = events.at(-1)?.cursor ?? cursor;
-      if (events.length === BATCH) events = await this.feed.read(cursor, BATCH);
-      else {
-        events = await this.watch.next(cursor, KEEP_ALIVE_MS, signal);
-        if (events.length === 0 && !signal.aborted) yield undefined;
-      }
     }
   }
 }

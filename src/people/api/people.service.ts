@@ -1,39 +1,34 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { becameListable, type Person, type PersonKind, type PersonState } from '../model/person.js';
-import type { PersonRow } from '../model/person-row.js';
-import { type PersonResponse, showPerson } from '../model/person-view.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
-import {
-  applyLink,
-  applyResolve,
-  RESOLVE_REFUSALS,
-  type ResolveAction,
-  resolveRefusal,
-} from '../model/resolve-rule.js';
+import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
-import { linkedColumns, PeopleRepository } from '../store/people.repository.js';
+import { linkedColumns, type MoreColumns, PeopleRepository } from '../store/people.repository.js';
+import { type PersonRow, storedState } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { DesiredStateRepository } from './desired-state.repository.js';
+import { type PersonResponse, showPerson } from './person-view.js';
+import { type Trace, traceOf } from './trace.js';
 
 /** States in which nothing more happens by itself. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 
 /** Ahead of all imports, also of one that is paused. */
-const EXPEDITED = { lane: 'interactive', paused_by_import: null };
+const EXPEDITED = { lane: 'interactive', pausedByImport: null } as const;
 
 /** A person that is locked and whose change is to be stored with the step that follows from it. */
 interface Change {
   row: PersonRow;
   /** What is known now; without it what `row` says. */
   person?: Person;
-  columns?: object;
+  columns?: MoreColumns;
 }
 
 /** The desired state of people, and what the EHR is shown of them. */
@@ -41,9 +36,9 @@ interface Change {
 export class PeopleService {
   constructor(
     private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
-    private readonly desired: DesiredStateRepository,
     private readonly users: PlatformUsersRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
@@ -58,9 +53,9 @@ export class PeopleService {
   async put(key: PersonKey, profile: Profile, providers: string[] = []): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
-      const id = await this.desired.wantPerson(tx, key, profile);
-      if (key.kind === 'client') await this.desired.wantProviders(tx, id, providerIds);
-      return { row: await this.mustLoad(tx, id) };
+      const id = await this.people.wantPerson(tx, key, profile);
+      if (key.kind === 'client') await this.people.wantProviders(tx, id, providerIds);
+      return { row: await this.mustFind(tx, id) };
     });
   }
 
@@ -69,36 +64,33 @@ export class PeopleService {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
-      const { id, person } = await this.mustFind(tx, key);
-      if (!person.wanted) throw notFound('client');
-      await this.desired.wantProviders(tx, id, providerIds);
-      const row = await this.mustLoad(tx, id);
-      return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wanted_at: row.context.now } };
+      const { id, person } = await this.mustLock(tx, key);
+      if (!person.wanted) notFound('client');
+      await this.people.wantProviders(tx, id, providerIds);
+      const row = await this.mustFind(tx, id);
+      return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wantedAt: row.context.now } };
     });
   }
 
   /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
-      const { id } = await this.mustFind(tx, key);
-      const clients = key.kind === 'provider' ? await this.desired.countClientsOf(tx, id) : 0;
+      const { id } = await this.mustLock(tx, key);
+      const { clientProvider } = await this.prisma.in(tx);
+      const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
         throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
       }
-      await this.desired.wantAbsence(tx, id);
-      return { row: await this.mustLoad(tx, id) };
+      await this.people.wantAbsence(tx, id);
+      return { row: await this.mustFind(tx, id) };
     });
   }
 
   /** Shows a person, waiting until it is settled or needs a review. @param seconds to wait at most */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
-    const read = async () => {
-      const row = await this.people.find(this.database.pool, key);
-      if (!row) throw notFound(key.kind);
-      return this.view(row);
-    };
-    return pollUntil(seconds, read, (view) => SETTLED.includes(view.sync.state), signal);
+    const read = async () => this.view(await this.read(key));
+    return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
   }
 
   /**
@@ -122,9 +114,8 @@ export class PeopleService {
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
-      const row = await this.mustFind(tx, key);
-      const refusal = resolveRefusal(action, row.state, row.person);
-      if (refusal) throw new Problem(409, refusal, RESOLVE_REFUSALS[refusal], { extensions: { state: row.state } });
+      const row = await this.mustLock(tx, key);
+      checkResolve(action, row.state, row.person);
       if (action !== 'link') return { row, person: applyResolve(row.person, action), columns: EXPEDITED };
       if (!platformUserId) {
         const detail = 'To link, name the user of the platform in platformUserId.';
@@ -140,38 +131,45 @@ export class PeopleService {
 
   /** One page of people in the order of their external ids. Deleted ones are left out unless asked for. */
   async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonResponse[]> {
-    return this.select(
-      `kind = $1 AND external_id > $2 AND ($3::person_state IS NULL AND state <> 'deleted' OR state = $3::person_state)
-       ORDER BY external_id LIMIT $4`,
-      [kind, after, state ?? null, limit],
-    );
+    const ofState = state ? storedState(state) : { not: 'deleted' as const };
+    const where = { kind, externalId: { gt: after }, state: ofState };
+    const people = await this.people.list({ where, orderBy: { externalId: 'asc' }, take: limit });
+    return people.map((row) => this.view(row));
   }
 
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    return this.select(
-      `state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1) AND ($2::text IS NULL OR external_id = $2)
-       ORDER BY kind, external_id LIMIT 200`,
-      [this.seal.emailFingerprint(email ?? null), externalId ?? null],
-    );
+    const emailFingerprint = this.seal.emailFingerprint(email ?? null);
+    const where = {
+      kind: { in: ['provider' as const, 'client' as const] }, // named, so that the index of ids is used
+      state: { not: 'deleted' as const },
+      ...(emailFingerprint && { emailFingerprint: new Uint8Array(emailFingerprint) }),
+      ...(externalId !== undefined && { externalId }),
+    };
+    const people = await this.people.list({ where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: 200 });
+    return people.map((row) => this.view(row));
   }
 
-  private async select(condition: string, values: unknown[]): Promise<PersonResponse[]> {
-    const { pool } = this.database;
-    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM people WHERE ${condition}`, values);
-    const ids = rows.map(({ id }) => id);
-    return (await this.people.loadMany(pool, ids)).map((row) => this.view(row));
+  /** Why a person stands where it stands; sends nothing. @throws {Problem} 404 */
+  async trace(key: PersonKey): Promise<Trace> {
+    const row = await this.read(key);
+    const history = await this.prisma.platformCall.findMany({
+      where: { personId: row.id },
+      orderBy: { id: 'desc' },
+      take: 100,
+    });
+    return traceOf(row, history);
   }
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
     const view = await this.database.transaction(async (tx) => {
-      const before = await this.people.find(tx, key);
+      const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, columns } = await work(tx);
       await this.people.update(tx, row, person, columns);
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameListable(before?.person, person)) await this.dependents.noteClientsOf(tx, row.id);
-      return this.view(await this.mustLoad(tx, row.id));
+      return this.view(await this.mustFind(tx, row.id));
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
     return view;
@@ -179,7 +177,7 @@ export class PeopleService {
 
   private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
     if (externalIds.length === 0) return [];
-    const named = await this.desired.nameProviders(tx, externalIds);
+    const named = await this.people.nameProviders(tx, externalIds);
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
       if (id) return id;
@@ -188,15 +186,17 @@ export class PeopleService {
     });
   }
 
-  private async mustLoad(tx: PoolClient, id: string): Promise<PersonRow> {
-    const row = await this.people.load(tx, id);
-    if (!row) throw new Error('A person vanished while it was being changed.');
-    return row;
+  private async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
+    return (await this.people.find({ kind, externalId })) ?? notFound(kind);
   }
 
-  private async mustFind(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
-    const row = await this.people.find(tx, key, true);
-    if (!row) throw notFound(key.kind);
+  private async mustLock(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
+    return (await this.people.lock(tx, key)) ?? notFound(key.kind);
+  }
+
+  private async mustFind(tx: PoolClient, id: string): Promise<PersonRow> {
+    const row = await this.people.find({ id }, tx);
+    if (!row) throw new Error('A person vanished while it was being changed.');
     return row;
   }
 
@@ -205,10 +205,7 @@ export class PeopleService {
   }
 }
 
-function notFound(kind: PersonKind): Problem {
-  return new Problem(
-    404,
-    `${kind}-not-found`,
-    `No ${kind} with this external id is known; check the id, or PUT it first.`,
-  );
+function notFound(kind: PersonKind): never {
+  const detail = `No ${kind} with this external id is known; check the id, or PUT it first.`;
+  throw new Problem(404, `${kind}-not-found`, detail);
 }

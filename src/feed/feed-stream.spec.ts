@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerSentEvent } from '../access/guard/event-streams.js';
 import type { FeedEventResponse } from './feed.dto.js';
 import type { Feed } from './feed.js';
-import { FeedStream, FeedWatch } from './feed-watch.js';
+import { FeedStream } from './feed-stream.js';
 
 const LISTENERS = 150;
 
@@ -39,8 +39,7 @@ async function collect(events: AsyncIterable<ServerSentEvent>, ids: string[]): P
 describe('many readers that wait', () => {
   const gone = new AbortController();
   const feed = new CountedFeed();
-  const watch = new FeedWatch(feed as unknown as Feed);
-  const stream = new FeedStream(feed as unknown as Feed, watch);
+  const stream = new FeedStream(feed as unknown as Feed);
   afterAll(() => gone.abort());
 
   it('share one query, and each gets each event once', async () => {
@@ -65,19 +64,19 @@ describe('many readers that wait', () => {
   });
 
   it('get what is new to them, however far behind they are', async () => {
-    const [early, late] = [watch.next('1', 60_000, gone.signal), watch.next('2', 60_000, gone.signal)];
+    const [early, late] = [stream.next('1', 60_000, gone.signal), stream.next('2', 60_000, gone.signal)];
     const cursors = (events: FeedEventResponse[]) => events.map(({ cursor }) => cursor);
     expect(cursors(await early)).toEqual(['2', '3']);
     expect(cursors(await late)).toEqual(['3']);
   });
 
   it('get nothing when their time is over or they are gone', async () => {
-    expect(await watch.next('3', 1, gone.signal)).toEqual([]);
-    expect(await watch.next('3', 60_000, AbortSignal.abort())).toEqual([]);
+    expect(await stream.next('3', 1, gone.signal)).toEqual([]);
+    expect(await stream.next('3', 60_000, AbortSignal.abort())).toEqual([]);
   });
 
   it('get the error when the feed can not be read', async () => {
     feed.fault = new Error('away');
-    await expect(watch.next('3', 60_000, new AbortController().signal)).rejects.toBe(feed.fault);
+    await expect(stream.next('3', 60_000, new AbortController().signal)).rejects.toBe(feed.fault);
   });
 });

@@ -1,5 +1,5 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
-import type { Origin, PersonRow } from './person-row.js';
+import type { Origin, PersonRow } from '../store/person-row.js';
 import { platformCopy } from './person-view.js';
 
 const profile = { email: 'zoë@example.org', firstName: 'Zoë', lastName: 'Åkesson' };

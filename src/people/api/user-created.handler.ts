@@ -9,10 +9,10 @@ import {
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import type { PersonRow } from '../model/person-row.js';
 import { applyLink, applyUnlink } from '../model/resolve-rule.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
-import { linkedColumns, PeopleRepository, UNLINKED_COLUMNS } from '../store/people.repository.js';
+import { linkedColumns, PeopleRepository } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
 /**
@@ -42,20 +42,18 @@ export class UserCreatedHandler implements EventHandler {
 
   private async link(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
-    const kind = kindOfRole(role);
-    const holder = await this.people.findByUser(tx, platformUserId);
+    const holder = await this.people.lock(tx, { platformUserId });
     if (holder) return this.compareRole(tx, holder, user);
-    const row =
-      kind && externalUserId !== null
-        ? await this.people.find(tx, { kind, externalId: externalUserId }, true)
-        : undefined;
+    const kind = kindOfRole(role);
+    const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
+    const row = key && (await this.people.lock(tx, key));
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
     if (!isOpen) return this.users.save(tx, user);
     await this.people.update(tx, row, applyLink(row.person, platformUserId), linkedColumns(row, 'event'));
   }
 
   private async announce(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
-    const person = await this.people.findByUser(tx, userId);
+    const person = await this.people.find({ platformUserId: userId }, tx);
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
   }
@@ -68,7 +66,7 @@ export class UserCreatedHandler implements EventHandler {
       return;
     }
     await this.users.save(tx, user);
-    await this.people.update(tx, row, applyUnlink(person), UNLINKED_COLUMNS);
+    await this.people.update(tx, row, applyUnlink(person), { origin: null, appliedProfile: null });
     if (kind === 'provider') await this.dependents.noteClientsOf(tx, id);
   }
 

@@ -1,7 +1,7 @@
-import type { PersonKind, PersonState } from './person.js';
-import { messageFor } from './person-codes.js';
-import type { Origin, PersonRow } from './person-row.js';
-import type { Profile, ProfileSeal } from './profile.js';
+import type { PersonKind, PersonState } from '../model/person.js';
+import { messageFor } from '../model/person-codes.js';
+import type { Profile, ProfileSeal } from '../model/profile.js';
+import type { Origin, PersonRow } from '../store/person-row.js';
 
 export class SyncErrorResponse {
   /** @example email-taken */
@@ -46,39 +46,32 @@ export class PersonResponse {
  * @param isConfigured whether the platform can be called at all
  */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
-  const profile = seal.open(row, row.sealed.profile);
-  const applied = row.sealed.appliedProfile && seal.open(row, row.sealed.appliedProfile);
-  const stuck = !isConfigured && (row.state === 'pending' || row.state === 'deleting');
-  const code = stuck ? 'not-configured' : row.state === 'synced' || row.state === 'deleted' ? null : row.errorCode;
-  const text = row.sealed.errorText && !stuck ? seal.openText(row, 'error_text', row.sealed.errorText) : undefined;
+  const { externalId, kind, platformUserId, origin, inviteUrl, state, step, updatedAt } = row;
+  const profile = seal.open(row, row.profile);
+  const applied = row.appliedProfile && seal.open(row, row.appliedProfile);
+  const isHeld = !isConfigured && (state === 'pending' || state === 'deleting');
+  const code = isHeld ? 'not-configured' : state === 'synced' || state === 'deleted' ? null : row.errorCode;
+  const text = row.errorText && !isHeld ? seal.openText(row, 'error_text', row.errorText) : undefined;
   return {
-    externalId: row.externalId,
-    kind: row.kind,
+    externalId,
+    kind,
     ...profile,
-    ...(row.kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
-    platformUserId: row.person.platformUserId,
-    origin: row.origin,
-    inviteUrl: row.sealed.inviteUrl && seal.openText(row, 'invite_url', row.sealed.inviteUrl),
+    ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
+    platformUserId,
+    origin,
+    inviteUrl: inviteUrl && seal.openText(row, 'invite_url', inviteUrl),
     sync: {
-      state: row.state,
-      step: row.step,
+      state,
+      step,
       error: code === null ? null : { code, message: messageFor(code, text) },
       ...platformCopy(row, profile, applied),
-      updatedAt: row.updatedAt,
+      updatedAt,
     },
   };
 }
 
-/** A field of a person that the platform takes once, at its creation, and has no operation to change. */
+/** What the platform takes once, at a person's creation, and has no operation to change. */
 type FixedField = keyof Profile | 'primaryProvider';
-
-/** How the platform's copy of a person compares with what is wanted now, as far as this service gave it. */
-interface PlatformCopy {
-  /** Changed since the platform was given them. */
-  notPushable: FixedField[];
-  /** What the platform holds there was never seen: this service did not make the user. */
-  unknownThere: FixedField[];
-}
 
 const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
 
@@ -88,10 +81,14 @@ const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
  *
  * @param given the profile with which the user was made or found; null: neither
  */
-export function platformCopy(row: PersonRow, wanted: Profile, given: Profile | null): PlatformCopy {
+export function platformCopy(
+  row: PersonRow,
+  wanted: Profile,
+  given: Profile | null,
+): Record<'notPushable' | 'unknownThere', FixedField[]> {
   if (row.person.platformUserId === null) return { notPushable: [], unknownThere: [] };
   const known = PROFILE_FIELDS.filter((field) => given && (row.origin !== 'linked' || field === 'email'));
-  const copy: PlatformCopy = {
+  const copy: ReturnType<typeof platformCopy> = {
     notPushable: known.filter((field) => wanted[field] !== given?.[field]),
     unknownThere: PROFILE_FIELDS.filter((field) => !known.includes(field)),
   };

@@ -25,29 +25,23 @@ import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
 
 const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
-/** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
-export const CLIENT_BODY_LIMIT = 128 * 1024;
-
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 
-function IsPersonName(): PropertyDecorator {
-  const message = `must be a name of 1 to ${NAME_MAX} characters`;
-  return ValidateBy({ name: 'isPersonName', validator: { validate: isPersonName, defaultMessage: () => message } });
-}
+const fieldRule =
+  (name: string, validate: (value: unknown) => boolean, message: string) =>
+  (options?: ValidationOptions): PropertyDecorator =>
+    ValidateBy({ name, validator: { validate, defaultMessage: () => message } }, options);
 
-function IsEmailAddress(): PropertyDecorator {
-  const message = 'must be an email address such as name@example.org';
-  return ValidateBy({ name: 'isEmailAddress', validator: { validate: isEmailAddress, defaultMessage: () => message } });
-}
+const IsPersonName = fieldRule('isPersonName', isPersonName, `must be a name of 1 to ${NAME_MAX} characters`);
+
+const IsEmailAddress = fieldRule('isEmailAddress', isEmailAddress, 'must be an email address such as name@example.org');
 
 /** An id of the EHR's own. */
-export function IsExternalId(options?: ValidationOptions): PropertyDecorator {
-  const message = `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`;
-  return ValidateBy(
-    { name: 'isExternalId', validator: { validate: isExternalId, defaultMessage: () => message } },
-    options,
-  );
-}
+export const IsExternalId = fieldRule(
+  'isExternalId',
+  isExternalId,
+  `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`,
+);
 
 /** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
 export class ProviderRequest {

@@ -1,0 +1,47 @@
+import type { Database } from '../../database/database.js';
+import { Metrics } from '../../http/server/metrics.js';
+import type { PlatformPeople } from '../reconcile/platform-people.js';
+import type { CircuitsRepository } from '../store/circuits.repository.js';
+import { PeopleMonitoring } from './people-monitoring.js';
+
+/** The text of the metrics over a database that counts like this. */
+function metricsOver(count: () => object[], monotonicMs: () => number): () => Promise<string> {
+  const metrics = new Metrics();
+  const database = { pool: { query: async () => ({ rows: count() }) } } as unknown as Database;
+  const clock = { now: () => new Date(), monotonicMs };
+  new PeopleMonitoring(metrics, database, clock, {} as CircuitsRepository, {} as PlatformPeople);
+  return () => metrics.registry.metrics();
+}
+
+test('everybody is counted for a hundredth of the time at most, however often the metrics are read', async () => {
+  let nowMs = 0;
+  let counted = 0;
+  const metrics = metricsOver(
+    () => {
+      nowMs += 560; // what a million people took
+      counted += 1;
+      return [{ kind: 'client', state: 'synced', people: counted, stuck: 0 }];
+    },
+    () => nowMs,
+  );
+  const read = async () => /^notebridge_people\{.*\} (\d+)$/m.exec(await metrics())?.[1];
+
+  for (; nowMs < 56_000; nowMs += 1_000) expect(await read()).toBe('1');
+  nowMs += 1_000;
+  expect(await read()).toBe('2');
+  expect(counted).toBe(2);
+});
+
+test('a count that fails is made again at the next reading', async () => {
+  let fails = true;
+  const metrics = metricsOver(
+    () => {
+      if (fails) throw new Error('the database is away');
+      return [{ kind: 'client', state: 'synced', people: 7, stuck: 0 }];
+    },
+    () => 0,
+  );
+  expect(await metrics()).not.toMatch(/notebridge_people\{/);
+  fails = false;
+  expect(await metrics()).toMatch(/notebridge_people\{.*\} 7/);
+});

@@ -1,0 +1,237 @@
+import {
+  applyDecorators,
+  Body,
+  type CallHandler,
+  Controller,
+  Delete,
+  type ExecutionContext,
+  Get,
+  HttpCode,
+  Injectable,
+  type NestInterceptor,
+  Param,
+  type PipeTransform,
+  Post,
+  Put,
+  Query,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { mergeMap } from 'rxjs';
+import { AuditedRead } from '../../access/audit/audit.interceptor.js';
+import { Scopes } from '../../access/identity/scopes.js';
+import { Problem } from '../../http/problem/problem.js';
+import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { RouteOptions } from '../../http/request/route-options.js';
+import { ClientDisconnect, disconnectOf, PreferWait, waitOf } from '../../http/request/waiting.js';
+import type { PersonKind } from '../model/person.js';
+import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
+import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
+import {
+  ClientProvidersRequest,
+  ClientRequest,
+  PeopleQuery,
+  ProviderRequest,
+  ResolveRequest,
+  SearchRequest,
+  TraceRequest,
+} from './people.dto.js';
+import { PeopleService } from './people.service.js';
+import { PeopleMonitoring, type StuckPerson } from './people-monitoring.js';
+import { PersonResponse } from './person-view.js';
+import type { Trace } from './trace.js';
+
+/** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
+const CLIENT_BODY_LIMIT = 128 * 1024;
+
+const externalIdPipe: PipeTransform<unknown, string> = {
+  transform(value) {
+    if (isExternalId(value)) return value;
+    const detail = `The external id in the path must have 1 to ${EXTERNAL_ID_MAX} characters, without control characters or blanks at its ends.`;
+    throw new Problem(400, 'bad-external-id', detail);
+  },
+};
+
+/** The `{externalId}` of the path, checked. */
+const ExternalIdParam = (): ParameterDecorator => Param('externalId', externalIdPipe);
+
+/** The state that a change asks for, by its method: 200 when the person has reached it, else 202. */
+const ASKED: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };
+
+/** Waits for a person that was changed as long as the caller prefers. */
+@Injectable()
+export class SettledInterceptor implements NestInterceptor<PersonResponse> {
+  constructor(private readonly people: PeopleService) {}
+
+  intercept(context: ExecutionContext, next: CallHandler<PersonResponse>) {
+    const http = context.switchToHttp();
+    const reply = http.getResponse<FastifyReply>();
+    const asked = ASKED[http.getRequest<FastifyRequest>().method];
+    const signal = disconnectOf(context);
+    return next.handle().pipe(
+      mergeMap(async (changed) => {
+        const view = await this.people.awaitSettled(changed, waitOf(context), signal);
+        if (asked) reply.code(view.sync.state === asked ? 200 : 202);
+        return view;
+      }),
+    );
+  }
+}
+
+/** A route that changes a person and answers with it. */
+const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
+  applyDecorators(
+    Scopes('people:write'),
+    UseInterceptors(SettledInterceptor),
+    ApiOkResponse({ type: PersonResponse, description: done }),
+    ...(kept === undefined ? [] : [ApiAcceptedResponse({ type: PersonResponse, description: kept })]),
+  );
+
+/**
+ * What the EHR asks of people in the same way, whichever their kind. Decorators describe its methods: what doc comments
+ * say is not applied to inherited ones.
+ */
+export abstract class PersonController {
+  protected constructor(
+    protected readonly people: PeopleService,
+    private readonly kind: PersonKind,
+  ) {}
+
+  @Get(':externalId')
+  @ApiOperation({ summary: 'One of them, and where the mirroring stands' })
+  @Scopes('people:read')
+  @AuditedRead()
+  @ApiOkResponse({ type: PersonResponse })
+  async get(
+    @ExternalIdParam() externalId: string,
+    @PreferWait() wait: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<PersonResponse> {
+    return this.people.show({ kind: this.kind, externalId }, wait, signal);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
+  @Scopes('people:read')
+  @AuditedRead()
+  async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
+    const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
+    const views = await this.people.list(this.kind, state, limit + 1, after);
+    return pageOf(views, limit, (view) => [view.externalId]);
+  }
+
+  @Delete(':externalId')
+  @ApiOperation({ summary: 'Deletes one here and on the platform' })
+  @ChangesPerson('Deleted', 'Kept; not deleted on the platform yet')
+  async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
+    return this.people.remove({ kind: this.kind, externalId });
+  }
+
+  @Post(':externalId/resolve')
+  @ApiOperation({ summary: 'Resolves manually what the service could not settle' })
+  @HttpCode(200)
+  @ChangesPerson('')
+  async resolve(
+    @ExternalIdParam() externalId: string,
+    @Body() { action, platformUserId }: ResolveRequest,
+  ): Promise<PersonResponse> {
+    return this.people.resolve({ kind: this.kind, externalId }, action, platformUserId);
+  }
+}
+
+/** Providers: the clinicians of the EHR. */
+@ApiTags('people')
+@Controller('v1/providers')
+export class ProvidersController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'provider');
+  }
+
+  /** Sets what a provider is to be */
+  @Put(':externalId')
+  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  async put(
+    @ExternalIdParam() externalId: string,
+    @Body() { email, firstName, lastName }: ProviderRequest,
+  ): Promise<PersonResponse> {
+    return this.people.put({ kind: 'provider', externalId }, { email, firstName, lastName });
+  }
+}
+
+/** Clients: the patients of the EHR. */
+@ApiTags('people')
+@Controller('v1/clients')
+export class ClientsController extends PersonController {
+  constructor(people: PeopleService) {
+    super(people, 'client');
+  }
+
+  /** Sets what a client is to be */
+  @Put(':externalId')
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  async put(
+    @ExternalIdParam() externalId: string,
+    @Body() { email = null, firstName, lastName, providers }: ClientRequest,
+  ): Promise<PersonResponse> {
+    return this.people.put({ kind: 'client', externalId }, { email, firstName, lastName }, providers);
+  }
+
+  /** Replaces the providers of a client; the first is the primary */
+  @Put(':externalId/providers')
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  async putProviders(
+    @ExternalIdParam() externalId: string,
+    @Body() { providers }: ClientProvidersRequest,
+  ): Promise<PersonResponse> {
+    return this.people.putClientProviders(externalId, providers);
+  }
+}
+
+/** Questions about people of either kind; nothing is sent to the platform. */
+@ApiTags('people')
+@Controller('v1/people')
+@Scopes('people:read')
+export class PeopleController {
+  constructor(
+    private readonly people: PeopleService,
+    private readonly users: PlatformUsersRepository,
+    private readonly monitoring: PeopleMonitoring,
+  ) {}
+
+  /** People who have been in one state for too long, the oldest first */
+  @Get('stuck')
+  async stuck(@Query() { cursor, limit }: PageQuery): Promise<Page<StuckPerson>> {
+    const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
+    const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
+    return pageOf(
+      people,
+      limit,
+      (person) => [person.since, person.id],
+      ({ id: _, ...person }) => person,
+    );
+  }
+
+  /** Users of the platform whom the EHR does not know */
+  @Get('unknown-to-ehr')
+  async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<Page<UnknownPlatformUser>> {
+    const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
+    return pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
+  }
+
+  /** Finds people by email or external id */
+  @Post('search')
+  @HttpCode(200)
+  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
+    return { items: await this.people.search(dto), nextCursor: null };
+  }
+
+  /** What is wanted, known and next of a person, and why; sends nothing */
+  @Post('trace')
+  @HttpCode(200)
+  async trace(@Body() dto: TraceRequest): Promise<Trace> {
+    return this.people.trace(dto);
+  }
+}
