@@ -138,7 +138,7 @@ export class ComplianceService {
     const sealed = this.seal.request.seal(id, request);
     const attempt = await confirmed(() => this.jobs.begin(id, sealed));
     const now = this.clock.now();
-    const kept = { id, jobId: null, request: sealed, result: null, fault: null, createdAt: now, updatedAt: now };
+    const kept = { id, job_id: null, request: sealed, result: null, fault: null, created_at: now, updated_at: now };
     return afterCommit(
       async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? this.show(id, seconds, signal),
       () => this.view({ ...kept, state: 'Requested' }),
@@ -160,7 +160,7 @@ export class ComplianceService {
       const request = this.seal.request.open(id, job.request);
       return afterCommit(
         async () => (await this.perform(attempt, request, 'Unknown')) ?? this.show(id),
-        () => this.view({ ...job, jobId: null, state: 'Requested', result: null, fault: null }),
+        () => this.view({ ...job, job_id: null, state: 'Requested', result: null, fault: null }),
       );
     }
     if (action === 'link') await this.link(id, jobId);
@@ -235,17 +235,20 @@ export class ComplianceService {
     return row;
   }
 
-  private view(row: JobRow): ComplianceJobResponse {
+  private view(row: ShownJob): ComplianceJobResponse {
     return { ...this.listed(row), result: this.seal.result.open(row.id, row.result) };
   }
 
-  private listed({ id, jobId, state, request, fault, createdAt, updatedAt }: JobRow): ListedJobResponse {
+  private listed(row: ShownJob): ListedJobResponse {
+    const { id, job_id: jobId, state, request, fault, created_at: createdAt, updated_at: updatedAt } = row;
     const code = state === 'Unknown' ? 'submission-unknown' : state === 'Abandoned' ? 'abandoned' : fault;
     const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
     const files = request ? this.seal.request.open(id, request).files.map((file) => file.id) : [];
     return { id, jobId, state, error, files, createdAt, updatedAt };
   }
 }
+
+type ShownJob = Pick<JobRow, 'id' | 'job_id' | 'state' | 'request' | 'result' | 'fault' | 'created_at' | 'updated_at'>;
 
 function wrongState({ state }: JobRow): Problem {
   const detail =

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Columns } from '../database/columns.js';
 import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
 import { SealedColumn, Vault } from '../vault/vault.js';
 
@@ -26,16 +27,7 @@ export type JobState = (typeof JOB_STATES)[number];
 export type JobEnd = 'Completed' | 'Failed';
 
 /** A compliance job as it is kept; texts are sealed. */
-export interface JobRow {
-  id: string;
-  jobId: string | null;
-  state: JobState;
-  request: Buffer | null;
-  result: Buffer | null;
-  fault: string | null;
-  createdAt: Date;
-  updatedAt: Date;
-}
+export type JobRow = Columns<'ComplianceJob'> & { state: JobState };
 
 export function hasEnded(state: JobState): state is JobEnd {
   return state === 'Completed' || state === 'Failed';

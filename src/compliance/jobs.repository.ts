@@ -12,9 +12,6 @@ import { type JobRow, type JobState, UNSETTLED } from './job.js';
 /** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
 const ATTEMPT_MARGIN_MS = 15_000;
 
-const SELECT = `SELECT id, job_id AS "jobId", state, request, result, fault, created_at AS "createdAt",
-  updated_at AS "updatedAt" FROM compliance_jobs`;
-
 /** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
 type Linked = 'linked' | 'taken' | 'settled';
 
@@ -35,7 +32,8 @@ export class JobsRepository {
   /** Finds a job by its id here or on the platform, or by the id under which its end was published before it was linked. */
   async find(id: string): Promise<JobRow | undefined> {
     const { rows } = await this.database.pool.query<JobRow>(
-      `${SELECT} WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
+      `SELECT * FROM compliance_jobs
+       WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
        ORDER BY id = $1::uuid DESC NULLS LAST LIMIT 1`,
       [UUID.test(id) ? id : null, id],
     );
@@ -46,12 +44,12 @@ export class JobsRepository {
   async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<JobRow>> {
     const before = decodeCursor<[createdAt: string, id: string]>(cursor, 'time', 'uuid');
     const { rows } = await this.database.pool.query<JobRow>(
-      `${SELECT} WHERE ($1::text IS NULL OR state = $1)
+      `SELECT * FROM compliance_jobs WHERE ($1::text IS NULL OR state = $1)
          AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::uuid))
        ORDER BY created_at DESC, id DESC LIMIT $4`,
       [state ?? null, before?.[0] ?? null, before?.[1] ?? null, limit + 1],
     );
-    return pageOf(rows, limit, (row) => [row.createdAt.toISOString(), row.id]);
+    return pageOf(rows, limit, (row) => [row.created_at.toISOString(), row.id]);
   }
 
   /**

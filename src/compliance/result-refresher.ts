@@ -4,23 +4,15 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { type ComplianceJob, PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
-import { type FetchColumns, type Fetched, FetchLoop, type Outcome } from '../platform/fetch/fetch-loop.js';
+import { type Fetched, FetchLoop, type Outcome } from '../platform/fetch/fetch-loop.js';
 import { DueParts, DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
-import { ComplianceSeal, hasEnded, type JobState } from './job.js';
+import { ComplianceSeal, hasEnded, type JobRow } from './job.js';
 import { JobFeedEvents } from './job-events.handler.js';
 import { JobsRepository } from './jobs.repository.js';
 
-/** The columns of a job that decide on its look-ups; only a job that the platform has is due. */
-interface ResultColumns extends FetchColumns {
-  id: string;
-  job_id: string;
-  state: JobState;
-  result: Buffer | null;
-  submitted_at: Date | null;
-  ended_at: Date | null;
-  created_at: Date;
-}
+/** Only a job that the platform has is due. */
+type DueJob = JobRow & { job_id: string };
 
 /** Look-ups that one process has under way at most. */
 const LOOK_UPS_AT_ONCE = 2;
@@ -29,7 +21,7 @@ const ENDS = { completed: 'Completed', failed: 'Failed' } as const;
 
 /** Looks up compliance jobs: results that an event promised, and jobs of which no event came. */
 @Injectable()
-export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
+export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
   constructor(
     compliance: PlatformClient,
     contract: Contract,
@@ -69,7 +61,7 @@ export class ResultRefresher extends FetchLoop<ResultColumns, ComplianceJob> {
  * after the end's event is the result; until then each other answer is shown and published, for the event may have been lost.
  */
 function answered(
-  row: Fetched<ResultColumns>['row'],
+  row: Fetched<DueJob>['row'],
   { state: found, raw }: ComplianceJob,
   seal: ComplianceSeal,
   shortestMs: number,

@@ -12,7 +12,7 @@ import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
 import { DEBOUNCE_MS } from '../model/apply-answer.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { type RequestColumns, SessionRequestsRepository } from './session-requests.repository.js';
+import { type RequestRow, SessionRequestsRepository } from './session-requests.repository.js';
 
 /** Creates that one process has under way at most: a caller waits for each. */
 const CREATES_AT_ONCE = 8;
@@ -28,7 +28,7 @@ const SEND_WITHIN_MS = 2_000;
  * certainly done nothing is followed by another; one without an answer leaves the request `Unknown`.
  */
 @Injectable()
-export class RequestSender extends DueLoop<RequestColumns> {
+export class RequestSender extends DueLoop<RequestRow> {
   private readonly attempts: ReturnType<Metrics['counter']>;
 
   constructor(
@@ -60,7 +60,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
     }
   }
 
-  protected override async work(attempt: Leased<RequestColumns>, claimingMs: number): Promise<void> {
+  protected override async work(attempt: Leased<RequestRow>, claimingMs: number): Promise<void> {
     if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
     const body = this.opened(attempt.row);
     if (!body) return this.putOff(attempt, 'unreadable');
@@ -76,7 +76,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
   }
 
   /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
-  private opened({ session, body }: RequestColumns): CreateTherapySessionRequest | undefined {
+  private opened({ session, body }: RequestRow): CreateTherapySessionRequest | undefined {
     try {
       return this.seal.request.open(session, body);
     } catch (error) {
@@ -86,7 +86,7 @@ export class RequestSender extends DueLoop<RequestColumns> {
     }
   }
 
-  private async failed(attempt: Leased<RequestColumns>, error: unknown): Promise<void> {
+  private async failed(attempt: Leased<RequestRow>, error: unknown): Promise<void> {
     const { lease } = attempt;
     const { kind, platformMessage, retryAfterMs } =
       error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'createSession');
@@ -101,14 +101,14 @@ export class RequestSender extends DueLoop<RequestColumns> {
   }
 
   /** @param askedMs how long the platform asks to wait */
-  private async putOff(attempt: Leased<RequestColumns>, fault: string, askedMs = 0): Promise<void> {
+  private async putOff(attempt: Leased<RequestRow>, fault: string, askedMs = 0): Promise<void> {
     const backoff = backoffMs(attempt.row.failures + 1, this.parts.random.fraction(), REQUEST_BACKOFF);
     const waitMs = Math.max(askedMs, backoff);
     await this.keep(attempt, fault, () => this.requests.putOff(attempt.lease, fault, waitMs));
     this.notifyIn(waitMs);
   }
 
-  private async keep({ row }: Leased<RequestColumns>, outcome: string, store: () => Promise<void>): Promise<void> {
+  private async keep({ row }: Leased<RequestRow>, outcome: string, store: () => Promise<void>): Promise<void> {
     await this.keeper.keep({ session: row.session }, store);
     this.attempts.inc({ outcome });
   }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import type { Columns } from '../../database/columns.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
@@ -32,16 +33,8 @@ export interface OpenRequest {
   state: RequestState;
 }
 
-/** The columns of a request that decide on what is sent, and on what its outcome means. */
-export interface RequestColumns extends OpenRequest {
-  /** Sealed; there while the request is open. */
-  body: Buffer;
-  failures: number;
-  /** The platform's sessions that events named and that fit this request alone. */
-  evidence: string[];
-  /** What became of an attempt before this one was never known: it may have made a session, too. */
-  earlier_unknown: boolean;
-}
+/** A request's row; its body is there while it is open. */
+export type RequestRow = Columns<'SessionRequest'> & OpenRequest & { body: Buffer };
 
 /** What an event says of a session that may have been requested here. */
 interface RecordedSession {
@@ -64,7 +57,7 @@ const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_
  */
 @Injectable()
 export class SessionRequestsRepository {
-  readonly outbox: Outbox<RequestColumns>;
+  readonly outbox: Outbox<RequestRow>;
 
   constructor(
     private readonly database: Database,
@@ -184,7 +177,7 @@ export class SessionRequestsRepository {
    * events named; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
    */
   async recordEvidence(tx: PoolClient, seen: RecordedSession): Promise<void> {
-    const { rows } = await tx.query<RequestColumns>(
+    const { rows } = await tx.query<RequestRow>(
       `UPDATE session_requests r SET evidence = CASE WHEN $4 = ANY(evidence) THEN evidence ELSE evidence || $4::text END
        WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
          SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
@@ -235,7 +228,11 @@ export class SessionRequestsRepository {
   /** The only session that events named may be an earlier attempt's, if one of those may have made one, too. */
   private async settleByEvidence(
     tx: PoolClient,
-    { session, evidence, earlier_unknown: earlierUnknown }: RequestColumns,
+    {
+      session,
+      evidence,
+      earlier_unknown: earlierUnknown,
+    }: Pick<RequestRow, 'session' | 'evidence' | 'earlier_unknown'>,
   ): Promise<boolean> {
     const [sessionId] = evidence;
     if (sessionId === undefined || evidence.length > 1 || earlierUnknown) return false;

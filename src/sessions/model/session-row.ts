@@ -1,63 +1,32 @@
+import type { Columns } from '../../database/columns.js';
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
-import type { FetchColumns } from '../../platform/fetch/fetch-loop.js';
 
 /** The state that is shown: the platform's, or a word of ours before the platform has one. */
 export type ShownState = SessionState | 'Requested' | 'Unknown' | 'Rejected';
 
 const OWN_STATES: ReadonlySet<ShownState> = new Set(['Requested', 'Unknown', 'Rejected']);
 
+/** A session's row; `schema.prisma` says what each column is. */
+export type SessionRow = Columns<'Session'> & { state: ShownState; event_state: SessionState | null };
+
 /** What the events of one session say, apart from anything that was fetched. */
-export interface EventView {
-  event_state: SessionState | null;
-  event_provider_user_id: string | null;
-  event_appointment_id: string | null;
-  ai_notes_enabled: boolean | null;
-  /** True once an event said so that comes after the creation: the user may toggle AI in between. */
-  ai_notes_started: boolean;
-  /** True once an event said so whose value is authoritative (spec, aiNotesEnabled rules 2). */
-  ai_notes_final: boolean;
-}
+export type EventView = Pick<
+  SessionRow,
+  | 'event_state'
+  | 'event_provider_user_id'
+  | 'event_appointment_id'
+  | 'ai_notes_enabled'
+  | 'ai_notes_started'
+  | 'ai_notes_final'
+>;
 
 /** What decides whether an answer of the platform may be stored in a session's row. */
-export interface Freshness {
-  /** Raised by every event and every request for a refresh. */
-  wanted_generation: number;
-  /** The wanted generation that the newest stored answer is known to cover. */
-  fetched_generation: number;
-  /** How many answers were stored so far. */
-  answers: number;
+export interface Freshness extends Pick<SessionRow, 'wanted_generation' | 'fetched_generation' | 'answers'> {
   /**
    * Until when an update that is on its way may take effect at the platform; it raised the wanted generation by one
    * before it left. Null: none is on its way.
    */
   update_until?: Date | null;
-}
-
-/** A session's row. */
-export interface SessionRow extends EventView, Freshness, FetchColumns {
-  id: string;
-  session_id: string | null;
-  state: ShownState;
-  provider_user_id: string | null;
-  client_user_ids: string[];
-  note_template_ids: string[];
-  partner_appointment_id: string | null;
-  error_code: string | null;
-  error_message: Buffer | null;
-  date: string | null;
-  session_created_at: string | null;
-  /** bigint, as the driver gives it. */
-  session_duration_ms: string | null;
-  recording_duration_ms: string | null;
-  notes_revision: number;
-  last_event_at: Date | null;
-  fetched_at: Date | null;
-  state_from_events: boolean;
-  not_found_at: Date | null;
-  update_until: Date | null;
-  reopened_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
 }
 
 /** Where the state of a session's row comes from: the newest answer, or events alone; null while it is a word of ours. */

@@ -1,20 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import type { Columns } from '../../database/columns.js';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { type FetchColumns, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
+import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-answer.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SessionEventsRepository } from './session-events.repository.js';
 
-/** The columns of a processing session that decide on its look-up. */
-interface ProcessingColumns extends FetchColumns {
-  processing_id: string;
-  session: string | null;
-  wanted_generation: number;
-}
+type ProcessingRow = Columns<'ProcessingSession'> & { session: string | null };
 
 /** What the platform answered about a processing id. */
 interface ProcessingAnswer extends ProcessingSessionAnswer {
@@ -29,7 +25,7 @@ const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
 
 /** Looks up which session a processing id of the platform belongs to. */
 @Injectable()
-export class ProcessingRefresher extends FetchLoop<ProcessingColumns, ProcessingAnswer> {
+export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnswer> {
   constructor(
     events: SessionEventsRepository,
     refreshes: RefreshRepository,
@@ -39,7 +35,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingColumns, Processing
     parts: DueParts,
   ) {
     /** What is known of a processing id's session before its look-up leaves. */
-    const ticketOf = async ({ session }: ProcessingColumns): Promise<FetchTicket> => {
+    const ticketOf = async ({ session }: ProcessingRow): Promise<FetchTicket> => {
       if (session === null) return NOTHING_KNOWN;
       const { rows } = await parts.database.pool.query<FetchTicket>(
         `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers
@@ -51,7 +47,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingColumns, Processing
     /** Keeps the raw answer, makes the session that it names due, and stores the session that it holds. */
     const storeAnswer = async (
       tx: PoolClient,
-      { processing_id, wanted_generation }: ProcessingColumns,
+      { processing_id, wanted_generation }: ProcessingRow,
       { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
     ): Promise<Outcome> => {
       const id = sessionId === undefined ? null : await events.recordMention(tx, sessionId);
