@@ -4,7 +4,7 @@ import { Random } from '../../config/random.js';
 import type { DueParts } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { type FetchColumns, FetchLoop, type FetchWork } from './fetch-loop.js';
+import { type FetchColumns, FetchLoop } from './fetch-loop.js';
 
 class SteppedClock extends Clock {
   ms = 1_000_000;
@@ -30,8 +30,10 @@ interface Row extends FetchColumns {
   stored: string[];
 }
 
+type FetchWork = ConstructorParameters<typeof FetchLoop<Row, string>>[0];
+
 /** Rows in memory, and a platform that answers as a test says. */
-class Rows implements FetchWork<Row, string> {
+class Rows implements FetchWork {
   readonly name = 'rows';
   readonly queue = 'sessions';
   readonly table = { name: 'rows', key: 'id', lanes: [], effectMs: 0 };

@@ -49,7 +49,7 @@ export interface Fetched<Row> {
 }
 
 /** Rows of one kind that are kept up to date by fetching them. They have `fault` and the `FetchColumns`, too. */
-export interface FetchWork<Row extends FetchColumns, Answer> extends DueWork {
+interface FetchWork<Row extends FetchColumns, Answer> extends DueWork {
   readonly table: DueTable;
   /** Counts fetches by outcome. */
   readonly counter: { name: string; help: string };

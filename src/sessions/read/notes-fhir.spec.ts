@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { DOCUMENT, note, notesOf, sessionOf } from './notes-documents.spec-support.js';
-import { type FhirElement, notesAsFhir } from './notes-fhir.js';
+import { notesAsFhir } from './notes-fhir.js';
+
+type FhirElement = ReturnType<typeof notesAsFhir>;
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;

@@ -3,7 +3,7 @@ import type { DocumentResponse, NotesResponse, SessionResponse } from '../model/
 import { documentAsMarkdown, sectionsOf } from './notes-markdown.js';
 
 /** What a FHIR resource may hold; the shapes below say which fields. */
-export type FhirElement = { [name: string]: string | FhirElement | FhirElement[] };
+type FhirElement = { [name: string]: string | FhirElement | FhirElement[] };
 
 /** LOINC's code of a mental health note. */
 const NOTE_TYPE: FhirElement = {

@@ -18,13 +18,6 @@ interface ReadSession extends SessionRow {
   clients: string[];
 }
 
-/** What was gained from a session's audio; what the platform did not give is null. */
-interface InsightsView {
-  topics: unknown;
-  namedEntities: unknown;
-  analyticsSummary: unknown;
-}
-
 /** The external id of the person that a user of the platform is, or was until the EHR had it deleted; else null. */
 const nameOf = (user: string): string => `coalesce(
     (SELECT external_id FROM people WHERE platform_user_id = ${user}),
@@ -149,8 +142,8 @@ export class SessionReader {
     throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
   }
 
-  /** @throws {Problem} 404 `unknown-session` */
-  async insights(id: string): Promise<InsightsView> {
+  /** What was gained from a session's audio; what the platform did not give is null. @throws {Problem} 404 `unknown-session` */
+  async insights(id: string): Promise<object> {
     const { topics, namedEntities, analytics } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
     return { topics, namedEntities, analyticsSummary: analytics };
   }
