@@ -74,7 +74,7 @@ export class SessionsController {
     return session;
   }
 
-  /** Looks sessions up on demand, for webhooks that never came; they are fetched one after the other */
+  /** Makes sessions due; they are fetched one after the other */
   @Post('refreshes')
   @HttpCode(202)
   @Scopes('sessions:write')
