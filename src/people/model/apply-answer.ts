@@ -116,7 +116,7 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
   }
 }
 
-/** Whether a look-up found another user of this person than the one that an event linked meanwhile. */
+/** Whether a look-up found another user of this person than the one that an event linked. */
 function isSecondUser({ platformUserId }: Person, found: Answer & { kind: 'exists' }): boolean {
   return found.userId !== platformUserId && !found.heldByAnother && found.role !== 'differs';
 }

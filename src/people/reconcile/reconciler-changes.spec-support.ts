@@ -1,19 +1,19 @@
 import { applyLink, applyResolve, applyUnlink } from '../model/resolve-rule.js';
 import type { ModelUser, PlatformModel } from './platform-model.spec-support.js';
-import { MirrorTables, type Row } from './reconciler-tables.spec-support.js';
-import { MirrorWitness } from './reconciler-witness.spec-support.js';
+import { ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
+import { ReconcilerWitness } from './reconciler-witness.spec-support.js';
 
 const OWN_EMAIL_HELPS = ['email-taken', 'platform-user-taken', 'role-mismatch'];
 
 /** What others say to the mirror: the EHR, a human being, and the platform by its events. */
 export abstract class ReconcilerChanges {
-  readonly tables = new MirrorTables();
+  readonly tables = new ReconcilerTables();
   /** Whether a human being linked somebody: then two people may mean one user. */
   linkedByHand = false;
-  protected readonly witness: MirrorWitness;
+  protected readonly witness: ReconcilerWitness;
 
   protected constructor(readonly platform: PlatformModel) {
-    this.witness = new MirrorWitness(this.tables, platform);
+    this.witness = new ReconcilerWitness(this.tables, platform);
   }
 
   putProvider(id: string, email: string): void {

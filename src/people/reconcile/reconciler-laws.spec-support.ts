@@ -1,5 +1,5 @@
 import { law } from './platform-model.spec-support.js';
-import type { MirrorModel } from './reconciler-model.spec-support.js';
+import type { ReconcilerModel } from './reconciler-model.spec-support.js';
 import type { Row } from './reconciler-tables.spec-support.js';
 
 const REVIEWS = [
@@ -14,7 +14,7 @@ const REVIEWS = [
 ];
 
 /** What holds at any moment, whatever is under way. */
-export function judgeMoment(model: MirrorModel): void {
+export function judgeMoment(model: ReconcilerModel): void {
   const mapped = model.tables.all().flatMap((row) => row.person.platformUserId ?? []);
   law(new Set(mapped).size === mapped.length, 'two people are mapped to one user');
   for (const row of model.tables.all()) {
@@ -28,7 +28,7 @@ export function judgeMoment(model: MirrorModel): void {
 }
 
 /** What holds when nothing more happens by itself. */
-export function judgeRest(model: MirrorModel): void {
+export function judgeRest(model: ReconcilerModel): void {
   judgeMoment(model);
   for (const row of model.tables.all()) {
     const { state, code, id, person } = row;
@@ -51,7 +51,7 @@ export function judgeRest(model: MirrorModel): void {
 }
 
 /** What holds after a human being settled what only a human being can: the platform is what was wanted, no more. */
-export function judgeEnd(model: MirrorModel): void {
+export function judgeEnd(model: ReconcilerModel): void {
   judgeRest(model);
   for (const { id, person, state, code } of model.tables.all()) {
     const isDone = person.wanted ? ['synced', 'waiting'].includes(state) : ['deleted', 'deleting'].includes(state);
@@ -63,7 +63,7 @@ export function judgeEnd(model: MirrorModel): void {
   }
 }
 
-function judgePresence(model: MirrorModel, { id, kind, person, wantedProviders }: Row): void {
+function judgePresence(model: ReconcilerModel, { id, kind, person, wantedProviders }: Row): void {
   const userId = person.platformUserId ?? '';
   const user = model.platform.users.get(userId);
   if (!user) {
@@ -75,7 +75,7 @@ function judgePresence(model: MirrorModel, { id, kind, person, wantedProviders }
   law(JSON.stringify(user.providers) === JSON.stringify(wanted), `${id} is synced with another list`);
 }
 
-function judgeEmailTaken(model: MirrorModel, { id, person }: Row): void {
+function judgeEmailTaken(model: ReconcilerModel, { id, person }: Row): void {
   const email = person.email ?? '';
   const holder = model.tables.people.get(model.tables.claims.get(email) ?? '');
   law(holder !== undefined && holder.id !== id, `${id}: email-taken by nobody`);

@@ -3,7 +3,7 @@ import { type CallStep, isCreate } from '../model/next-step.js';
 import { listableUser, type Person } from '../model/person.js';
 import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
-import type { MirrorTables, Row } from './reconciler-tables.spec-support.js';
+import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
 import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
 
 const SEND_WITHIN_MS = 1_000;
@@ -29,7 +29,7 @@ interface Flight {
 }
 
 /** The mirror between an EHR and a platform, in memory, one step of one worker at a time. */
-export class MirrorModel extends ReconcilerChanges {
+export class ReconcilerModel extends ReconcilerChanges {
   readonly flights: Flight[] = [];
   calls = 0;
   /** Where the service believes the platform to be, and where it saw user management work. */
@@ -65,7 +65,7 @@ export class MirrorModel extends ReconcilerChanges {
     this.witness.granted(row, step, id, othersUnderWay);
     const lookUpAt = this.moment(SEND_WITHIN_MS + TIMEOUT_MS + GRACE_MS);
     const left = applyGrant(row.person, step, { callId: id, now: this.moment(0), lookUpAt });
-    this.tables.saveKnown(row, left);
+    row.person = left;
     row.lease = id;
     row.leaseUntil = this.now + LEASE_MS;
     this.tables.probe(step.operation);
@@ -186,7 +186,7 @@ export class MirrorModel extends ReconcilerChanges {
     const person = applyAnswer(row.person, step, answer, { outdated, ...times });
     this.witness.answered(row, step, answer, flight, person);
     const listedBefore = row.listed;
-    this.tables.saveKnown(row, person);
+    row.person = person;
     if (row.lease === flight.id) {
       row.lease = null;
       row.leaseUntil = 0;
@@ -220,7 +220,7 @@ export class MirrorModel extends ReconcilerChanges {
 }
 
 /** The email that a check asks for. */
-function emailOf({ row, left, step }: Flight, tables: MirrorTables): string | null {
+function emailOf({ row, left, step }: Flight, tables: ReconcilerTables): string | null {
   if (step.subject === 'primary') return tables.row(row.wantedProviders[0] ?? '').person.email;
   return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
 }

@@ -62,7 +62,7 @@ const PROBE_MS = 5_000;
 const PROBE_ANSWER_MS = 30_000;
 
 /** The tables in memory, with the rules by which the repositories write them: claims, requeues, circuits, the desired state. */
-export class MirrorTables {
+export class ReconcilerTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
   /** The newest answers in `platform_calls`. */
@@ -74,7 +74,7 @@ export class MirrorTables {
   private lostCreates: Row[] = [];
   now = Date.UTC(2026, 0, 1);
 
-  /** `DesiredStateRepository.wantPerson` */
+  /** `PeopleRepository.wantPerson` */
   wantPerson(id: string, kind: PersonKind, email: string | null): Row {
     const row = this.people.get(id) ?? new Row(id, kind, this.now);
     const changed = row.person.email !== email;
@@ -93,7 +93,7 @@ export class MirrorTables {
     return row;
   }
 
-  /** `DesiredStateRepository.wantAbsence` */
+  /** `PeopleRepository.wantAbsence` */
   wantAbsence(row: Row): void {
     const calm = { fault: null, review: null, retryAt: null, failures: 0, checkedAbsentAt: null };
     row.person = { ...row.person, wanted: false, ...calm };
@@ -104,11 +104,6 @@ export class MirrorTables {
   afterChange(row: Row): void {
     this.decide(row);
     if (row.kind === 'provider') this.requeueClientsOf(row);
-  }
-
-  /** `PeopleRepository.saveKnown` */
-  saveKnown(row: Row, person: Person): void {
-    row.person = person;
   }
 
   /** `PeopleRepository.decide` */
@@ -130,7 +125,7 @@ export class MirrorTables {
     return step;
   }
 
-  /** The columns that `SELECT` of the repository computes. */
+  /** What the repository reads beside the row. */
   context(row: Row): DecisionContext {
     const holder = row.person.email === null ? undefined : this.claims.get(row.person.email);
     const mapped = row.kind === 'provider' && !row.person.wanted ? row.person.platformUserId : null;
@@ -192,7 +187,7 @@ export class MirrorTables {
     if (new Set(this.lostCreates).size === 3) this.refused('createClient', null, grantedAt);
   }
 
-  /** `CircuitsRepository.succeeded` */
+  /** `CircuitsRepository.answered` */
   succeeded(operation: Operation): void {
     const circuit = this.circuits.get(operation);
     if (circuit?.openedAt) this.circuits.set(operation, { ...circuit, openedAt: null, closedAt: this.now });

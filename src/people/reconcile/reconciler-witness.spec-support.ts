@@ -2,7 +2,7 @@ import type { Answer } from '../model/apply-answer.js';
 import { type CallStep, CHECK_FRESH_MS, isCreate } from '../model/next-step.js';
 import type { Operation, Person } from '../model/person.js';
 import { law, type PlatformModel, type Reply } from './platform-model.spec-support.js';
-import type { MirrorTables, Row } from './reconciler-tables.spec-support.js';
+import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
 
 /** Where the platform lives. */
 export const RIGHT_ADDRESS = 'right';
@@ -28,11 +28,11 @@ interface Sent {
 }
 
 /** Watches every call and every answer, remembers by itself, and throws when a law of the mirror is broken. */
-export class MirrorWitness {
+export class ReconcilerWitness {
   private readonly memories = new Map<string, Memory>();
 
   constructor(
-    private readonly tables: MirrorTables,
+    private readonly tables: ReconcilerTables,
     private readonly platform: PlatformModel,
   ) {}
 

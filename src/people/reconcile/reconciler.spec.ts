@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Weather } from './platform-model.spec-support.js';
 import { judgeEnd, judgeMoment, judgeRest } from './reconciler-laws.spec-support.js';
-import { MirrorModel } from './reconciler-model.spec-support.js';
+import { ReconcilerModel } from './reconciler-model.spec-support.js';
 
 const seed = Number(process.env.SEED);
 const RUNS = 8_000;
@@ -13,7 +13,7 @@ const EMAILS = ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7'];
 /** Where a story begins: with nobody, with everybody wanted, or with everybody on the platform. */
 const BEGINNINGS = ['nobody', 'wanted', 'mirrored'] as const;
 
-function begin(model: MirrorModel, beginning: (typeof BEGINNINGS)[number]): void {
+function begin(model: ReconcilerModel, beginning: (typeof BEGINNINGS)[number]): void {
   if (beginning === 'nobody') return;
   for (const [n, id] of PROVIDERS.entries()) model.putProvider(id, `e${n + 1}`);
   for (const [n, id] of CLIENTS.entries()) model.putClient(id, n < 2 ? `e${n + 4}` : null, PROVIDERS.slice(n % 2));
@@ -21,9 +21,9 @@ function begin(model: MirrorModel, beginning: (typeof BEGINNINGS)[number]): void
 }
 
 /** One thing that happens, in words, so that a counterexample can be read. */
-type Happening = { what: string; to: (model: MirrorModel) => void };
+type Happening = { what: string; to: (model: ReconcilerModel) => void };
 
-const happening = <T>(values: fc.Arbitrary<T>, name: string, to: (model: MirrorModel, value: T) => void) =>
+const happening = <T>(values: fc.Arbitrary<T>, name: string, to: (model: ReconcilerModel, value: T) => void) =>
   values.map((value): Happening => ({ what: `${name} ${JSON.stringify(value)}`, to: (model) => to(model, value) }));
 
 const provider = fc.constantFrom(...PROVIDERS);
@@ -93,7 +93,7 @@ test('whatever happens in between, the platform ends as what was wanted, each pe
     fc.subarray(EMAILS),
     fc.array(anything, { maxLength: 60, size: 'max' }),
     (beginning, existingEmails, happenings) => {
-      const model = new MirrorModel(existingEmails);
+      const model = new ReconcilerModel(existingEmails);
       begin(model, beginning);
       for (const { to } of happenings) {
         to(model);
