@@ -1,12 +1,13 @@
-import { exceeded, type Guard, type GuardCount, guardsOf, parseThreshold } from './import-guards.js';
+import { exceeded, type Guard, guardsOf, parseThreshold } from './import-guards.js';
 
 const threshold = parseThreshold('10%,5');
 const thresholds = { deletes: threshold, providerRemovals: threshold, creates: parseThreshold('unlimited') };
-const none = { deletes: [], providerRemovals: [], creates: [] };
+const none = { deletes: 0, providerRemovals: 0, creates: 0 };
 
 /** The guard of the deletes, by kind of person. */
-function deletes(kinds: GuardCount[], nameless = 0): Guard | undefined {
-  return guardsOf({ byGuard: { ...none, deletes: kinds }, nameless }, thresholds)[0];
+function deletes(kinds: { count: number; of: number }[], nameless = 0): Guard | undefined {
+  const counts = kinds.map(({ count, of }) => ({ ...none, deletes: count, people: of }));
+  return guardsOf(counts, nameless, thresholds)[0];
 }
 
 describe('what an import may do in the large', () => {
@@ -20,7 +21,7 @@ describe('what an import may do in the large', () => {
     expect(deletes([count])).toMatchObject({ ...count, exceeded: isExceeded });
   });
 
-  it('is told by kind of person: half of the clients is too many among however many providers', () => {
+  it('counts by kind of person: half of the clients is too many among however many providers', () => {
     const [clients, providers] = [
       { count: 6, of: 12 },
       { count: 1, of: 10_000 },
@@ -34,7 +35,7 @@ describe('what an import may do in the large', () => {
   });
 
   it('has no bound where none is set', () => {
-    const guards = guardsOf({ byGuard: { ...none, creates: [{ count: 9, of: 0 }] }, nameless: 0 }, thresholds);
+    const guards = guardsOf([{ ...none, creates: 9, people: 0 }], 0, thresholds);
     expect(guards[2]).toMatchObject({ name: 'creates', count: 9, threshold: null, exceeded: false });
   });
 

@@ -3,13 +3,10 @@ const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
 export type GuardName = (typeof GUARD_NAMES)[number];
 
 /** A threshold is passed when both bounds are; null: there is none. */
-export type Threshold = { percent: number; people: number } | null;
+type Threshold = { percent: number; people: number } | null;
 
 /** How many people a plan touches in one way, of how many there are. */
-export interface GuardCount {
-  count: number;
-  of: number;
-}
+type GuardCount = Record<'count' | 'of', number>;
 
 /** A count against its threshold. */
 export interface Guard extends GuardCount {
@@ -20,11 +17,8 @@ export interface Guard extends GuardCount {
   nameless?: number;
 }
 
-/** What a plan does in the large, by kind of person: half of the clients is too many, however many providers there are. */
-interface PlanCounts {
-  byGuard: Record<GuardName, GuardCount[]>;
-  nameless: number;
-}
+/** What a plan does to one kind of person: half of the clients is too many, however many providers there are. */
+export type PlanCounts = Record<GuardName | 'people', number>;
 
 /** Reads `10%,5` or `unlimited`, as validated by the environment. */
 export function parseThreshold(text: string): Threshold {
@@ -35,17 +29,24 @@ export function parseThreshold(text: string): Threshold {
 /**
  * Holds counts against thresholds: more than the share, and more than the number, is too many. Of several kinds the one
  * with the largest share is shown.
+ *
+ * @param nameless rejected rows that do not say whom they name
  */
-export function guardsOf(counts: PlanCounts, thresholds: Record<GuardName, Threshold>): Guard[] {
+export function guardsOf(
+  counts: readonly PlanCounts[],
+  nameless: number,
+  thresholds: Record<GuardName, Threshold>,
+): Guard[] {
   return GUARD_NAMES.map((name) => {
     const threshold = thresholds[name];
     const exceeds = ({ count, of }: GuardCount) =>
       threshold !== null && count > threshold.people && count * 100 > of * threshold.percent;
-    const kinds = counts.byGuard[name].toSorted((a, b) => b.count * a.of - a.count * b.of);
+    const kinds = counts.map((kind) => ({ count: kind[name], of: kind.people }));
+    kinds.sort((a, b) => b.count * a.of - a.count * b.of);
     const shown = kinds.find(exceeds) ?? kinds[0] ?? { count: 0, of: 0 };
-    const nameless = name === 'deletes' && shown.count > 0 ? counts.nameless : 0;
     const guard = { name, ...shown, threshold, exceeded: exceeds(shown) };
-    return nameless === 0 ? guard : { ...guard, nameless, exceeded: threshold !== null };
+    const mayBeMeant = name === 'deletes' && shown.count > 0 && nameless > 0;
+    return mayBeMeant ? { ...guard, nameless, exceeded: threshold !== null } : guard;
   });
 }
 

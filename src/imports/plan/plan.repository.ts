@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import type { PersonKind } from '../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
-import { type Guard, guardsOf, parseThreshold } from '../model/import-guards.js';
+import { type Guard, guardsOf, type PlanCounts, parseThreshold } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { StagingRepository } from '../upload/staging.repository.js';
@@ -63,41 +62,28 @@ export class PlanRepository {
     importId: string,
     rowNos: readonly number[] | null = null,
   ): Promise<Guard[]> {
-    type Counts = Record<'deletes' | 'creates' | 'removals' | 'people' | 'nameless', number> & { kind: PersonKind };
-    const { rows } = await tx.query<Counts>(
+    const { rows } = await tx.query<PlanCounts & { nameless: number }>(
       `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind)
-       SELECT k.kind, count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
+       SELECT count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
          count(*) FILTER (WHERE r.planned IN ('create-or-link', 'needs-review') AND r.person_id IS NULL)::int AS creates,
          count(*) FILTER (WHERE r.planned IN ('provider-change', 'needs-review') AND EXISTS (
            SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-           WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS removals,
+           WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS "providerRemovals",
          coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people,
          (SELECT count(*)::int FROM import_rows n
            WHERE n.import_id = $1 AND n.outcome = 'rejected' AND n.external_id IS NULL) AS nameless
        FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind)
        LEFT JOIN import_rows r ON r.import_id = $1 AND r.kind = k.kind AND r.outcome = 'pending'
          AND ($2::int[] IS NULL OR r.row_no = ANY ($2))
-       GROUP BY k.kind`,
+       GROUP BY k.kind ORDER BY k.kind DESC`,
       [importId, rowNos],
     );
-    const counted = (what: 'deletes' | 'creates' | 'removals') =>
-      rows.map((row) => ({ count: row[what], of: row.people }));
     const { IMPORT_MAX_DELETES, IMPORT_MAX_PROVIDER_REMOVALS, IMPORT_MAX_CREATES } = this.env;
-    return guardsOf(
-      {
-        byGuard: {
-          deletes: counted('deletes'),
-          providerRemovals: counted('removals').filter((_, at) => rows[at]?.kind === 'client'),
-          creates: counted('creates'),
-        },
-        nameless: rows[0]?.nameless ?? 0,
-      },
-      {
-        deletes: parseThreshold(IMPORT_MAX_DELETES),
-        providerRemovals: parseThreshold(IMPORT_MAX_PROVIDER_REMOVALS),
-        creates: parseThreshold(IMPORT_MAX_CREATES),
-      },
-    );
+    return guardsOf(rows, rows[0]?.nameless ?? 0, {
+      deletes: parseThreshold(IMPORT_MAX_DELETES),
+      providerRemovals: parseThreshold(IMPORT_MAX_PROVIDER_REMOVALS),
+      creates: parseThreshold(IMPORT_MAX_CREATES),
+    });
   }
 
   /** Other imports passed this one while it could not be planned: changes since it was read stand. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryResultRow } from 'pg';
 import { BATCH_BY_KEY } from '../model/imports.repository.js';
 import { namesOneOf } from '../plan/plan.repository.js';
 import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
@@ -7,6 +7,16 @@ import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
 /** Providers before the clients who name them, and deleted when none names them any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
 type ApplyPhase = (typeof APPLY_PHASES)[number];
+
+/** Empties what a finished row `r` said of its person, and the snapshot before it: no retry or roll back needs them. */
+export const discarding = (isDone: string): string =>
+  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END`;
+
+/** The phase of a pending row `r`. */
+const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
+
+/** A row `r` that was planned and is not applied yet. */
+const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
 
 /** The rows `r` of one batch: of the import $1 those with the numbers $2. */
 const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
@@ -21,28 +31,48 @@ const CHANGES = `r.planned IN ('create-or-link', 'provider-change', 'attribute-c
 const ofPerson = (value: string): string =>
   `(SELECT ${value} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`;
 
-/** Empties what a finished row `r` said of its person, and the snapshot before it: no retry or roll back needs them. */
-export const discarding = (isDone: string): string =>
-  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END`;
-
-/** The phase of a pending row `r`. */
-const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
-
-/** A row `r` that was planned and is not applied yet. */
-const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
-
 /** Why a row is skipped whose person is not as it was when it was planned. */
 const CHANGED = {
   code: 'changed-since-plan',
   field: null as string | null,
   hint: 'This person was changed after the plan was made: retry to plan it anew.',
 };
+const KEPT = { ...CHANGED, hint: 'This person was changed after the plan was made, and is kept.' };
+const GONE = { ...CHANGED, hint: 'This person was taken back after the plan was made: nobody is left to delete.' };
+const PROVIDER_GONE = {
+  ...CHANGED,
+  hint: 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.',
+};
+const IS_CHANGED = ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at');
 
 /** The desired state of a person `p` as `restorePrevious` reads it. */
 const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
   'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
   'fault', p.fault, 'review', p.review, 'providers', coalesce((
     SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
+
+/** Rows of an import, and a statement about them: $1 and $2 are those of `IN_BATCH`. */
+class Batch {
+  constructor(
+    readonly tx: PoolClient,
+    readonly importId: string,
+    readonly rowNos: readonly number[],
+  ) {}
+
+  /** @param values from $3 on */
+  async query<Row extends QueryResultRow>(sql: string, ...values: unknown[]): Promise<Row[]> {
+    return (await this.tx.query<Row>(sql, [this.importId, this.rowNos, ...values])).rows;
+  }
+
+  /** Skips those pending rows `r` that are as a condition says. @param values of the condition, from $6 on */
+  async skip({ code, hint, field }: typeof CHANGED, condition: string, ...values: unknown[]): Promise<void> {
+    await this.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
+       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
+      ...[code, hint, field, ...values],
+    );
+  }
+}
 
 /**
  * Turns the rows of a plan into the desired state of people, a batch at a time: an interactive change waits for a batch
@@ -71,33 +101,41 @@ export class ApplyRepository {
 
   /** Applies those of some rows that are still to be applied and belong to a phase. @returns how many there were */
   async apply(tx: PoolClient, importId: string, phase: ApplyPhase, rowNos: readonly number[]): Promise<number> {
-    const { rows } = await tx.query<{ rowNo: number }>(
-      `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND ${TO_APPLY} AND ${PHASE} = $3`,
-      [importId, rowNos, phase],
-    );
+    const toApply = `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND ${TO_APPLY} AND ${PHASE} = $3`;
+    const rows = await new Batch(tx, importId, rowNos).query<{ rowNo: number }>(toApply, phase);
     const due = new Set(rows.map(({ rowNo }) => rowNo));
-    const batch = rowNos.filter((rowNo) => due.has(rowNo));
-    if (batch.length === 0) return 0;
-    const locked = await this.lockPeople(tx, importId, batch);
-    if (phase === 'client') await this.lockProviders(tx, importId, batch);
-    const gone = { ...CHANGED, hint: 'This person was taken back after the plan was made: nobody is left to delete.' };
-    if (phase.endsWith('-delete')) await this.skip(tx, importId, batch, `${ofPerson('p.id')} IS NULL`, gone);
-    await this.skipChanged(tx, importId, batch);
-    await tx.query(`UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`, [
+    const batch = new Batch(
+      tx,
       importId,
-      batch,
-    ]);
-    if (phase === 'client' || phase === 'provider') await this.upsertPeople(tx, importId, batch, locked);
-    else await this.deletePeople(tx, importId, phase, batch);
-    await this.finishBatch(tx, importId, batch);
-    return batch.length;
+      rowNos.filter((rowNo) => due.has(rowNo)),
+    );
+    if (due.size === 0) return 0;
+    const locked = await this.lockPeople(batch);
+    if (phase === 'client') await this.lockProviders(batch);
+    const isDelete = phase.endsWith('-delete');
+    if (isDelete) await batch.skip(GONE, `${ofPerson('p.id')} IS NULL`);
+    await batch.skip(isDelete ? KEPT : CHANGED, IS_CHANGED);
+    await batch.query(
+      `UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+    );
+    if (isDelete) await this.deletePeople(batch, phase);
+    else await this.upsertPeople(batch, locked);
+    // A changed name or email of a synced person takes no call: the platform shows no operation for it.
+    await batch.query(
+      `UPDATE import_rows r SET applied = true, ${discarding(`r.planned = 'attribute-change'`)},
+         outcome = CASE WHEN r.planned = 'attribute-change' THEN 'updated' ELSE r.outcome END,
+         code = CASE WHEN r.planned = 'attribute-change' THEN 'not-pushable' ELSE r.code END,
+         hint = CASE WHEN r.planned = 'attribute-change'
+           THEN 'The change is kept here; the platform has no operation that changes a name or an email.' ELSE r.hint END
+       WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+    );
+    return due.size;
   }
 
   /** Releases the people of some rows. @returns how many there were */
   async release(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<number> {
-    const { rows } = await tx.query<{ id: string }>(
+    const rows = await new Batch(tx, importId, rowNos).query<{ id: string }>(
       `SELECT r.person_id AS id FROM import_rows r WHERE ${IN_BATCH} AND r.applied AND r.person_id IS NOT NULL`,
-      [importId, rowNos],
     );
     const { rowCount } = await tx.query(
       'UPDATE people SET paused_by_import = NULL WHERE id = ANY ($2::uuid[]) AND paused_by_import = $1',
@@ -109,10 +147,9 @@ export class ApplyRepository {
   /** Pauses the people of those of some rows that are pending; calls under way finish, interactive work goes on. */
   async pause(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<void> {
     // As a condition it would invite the planner to read all open rows, by their index, for those of the batch.
-    const { rows } = await tx.query<{ id: string; at: string; isOpen: boolean }>(
+    const rows = await new Batch(tx, importId, rowNos).query<{ id: string; at: string; isOpen: boolean }>(
       `SELECT r.person_id AS id, r.person_wanted_at::text AS at, r.outcome = 'pending' AND r.applied AS "isOpen"
        FROM import_rows r WHERE ${IN_BATCH} AND r.person_id IS NOT NULL`,
-      [importId, rowNos],
     );
     const open = rows.filter(({ isOpen }) => isOpen);
     await tx.query(
@@ -124,15 +161,12 @@ export class ApplyRepository {
     );
   }
 
-  private async lockPeople(tx: PoolClient, importId: string, batch: number[]): Promise<string[]> {
-    const { rows } = await tx.query<{ id: string | null }>(
+  private async lockPeople(batch: Batch): Promise<string[]> {
+    const rows = await batch.query<{ id: string | null }>(
       `SELECT ${ofPerson('p.id')} AS id FROM import_rows r WHERE ${IN_BATCH}`,
-      [importId, batch],
     );
-    const locked = await tx.query<{ id: string }>(
-      'SELECT id FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE',
-      [rows.map(({ id }) => id)],
-    );
+    const lock = 'SELECT id FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE';
+    const locked = await batch.tx.query<{ id: string }>(lock, [rows.map(({ id }) => id)]);
     return locked.rows.map(({ id }) => id);
   }
 
@@ -140,43 +174,19 @@ export class ApplyRepository {
    * Keeps the providers whom the clients of a batch name from being deleted until the transaction ends. One may be gone
    * since the plan: its clients' lists would be others than planned, and those are skipped.
    */
-  private async lockProviders(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
-    const { rows: named } = await tx.query<{ externalId: string }>(
+  private async lockProviders(batch: Batch): Promise<void> {
+    const rows = await batch.query<{ externalId: string }>(
       `SELECT DISTINCT unnest(r.providers) AS "externalId" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
-      [importId, batch],
     );
-    const { rows: there } = await tx.query<{ externalId: string }>(
+    const named = rows.map(({ externalId }) => externalId);
+    const { rows: there } = await batch.tx.query<{ externalId: string }>(
       `SELECT external_id AS "externalId" FROM people
        WHERE kind = 'provider' AND external_id = ANY ($1) AND wanted ORDER BY id FOR SHARE`,
-      [named.map(({ externalId }) => externalId)],
+      [named],
     );
     const known = new Set(there.map(({ externalId }) => externalId));
-    const gone = named.map(({ externalId }) => externalId).filter((externalId) => !known.has(externalId));
-    const hint = 'A provider of this client was taken back or deleted after the plan was made: retry to plan it anew.';
-    if (gone.length > 0) await this.skip(tx, importId, batch, namesOneOf('$6'), { ...CHANGED, hint }, gone);
-  }
-
-  private async skipChanged(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
-    const changed = ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at');
-    const kept = { ...CHANGED, hint: 'This person was changed after the plan was made, and is kept.' };
-    await this.skip(tx, importId, batch, `r.planned = 'delete' AND ${changed}`, kept);
-    await this.skip(tx, importId, batch, changed, CHANGED);
-  }
-
-  /** Skips those pending rows of a batch that are as a condition says. @param values of the condition, from $6 on */
-  private async skip(
-    tx: PoolClient,
-    importId: string,
-    batch: number[],
-    condition: string,
-    { code, hint, field }: typeof CHANGED,
-    ...values: unknown[]
-  ): Promise<void> {
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
-      [importId, batch, code, hint, field, ...values],
-    );
+    const gone = named.filter((externalId) => !known.has(externalId));
+    if (gone.length > 0) await batch.skip(PROVIDER_GONE, namesOneOf('$6'), gone);
   }
 
   /**
@@ -184,8 +194,8 @@ export class ApplyRepository {
    * and clients who wait meanwhile come back into it (`DependentsRepository.clientsOf`). Interactive work is not paused,
    * and a person who was added since the others were locked is not touched.
    */
-  private async upsertPeople(tx: PoolClient, importId: string, batch: number[], locked: string[]): Promise<void> {
-    const { rows } = await tx.query<{ id: string }>(
+  private async upsertPeople(batch: Batch, locked: string[]): Promise<void> {
+    const rows = await batch.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
          wanted_at, due_at, paused_by_import)
        SELECT gen_random_uuid(), kind, external_id, profile, profile_hash, email_fingerprint, 'bulk', 'pending',
@@ -203,48 +213,40 @@ export class ApplyRepository {
          state = 'pending', step = NULL, due_at = excluded.due_at, updated_at = clock_timestamp()
        WHERE p.id = ANY ($3::uuid[])
        RETURNING p.id`,
-      [importId, batch, locked],
+      locked,
     );
     const ids = rows.map(({ id }) => id);
-    const { rows: applied } = await tx.query<{ id: string; planned: string }>(
+    const applied = await batch.query<{ id: string; planned: string }>(
       `UPDATE import_rows r SET person_id = ${ofPerson('p.id')}, person_wanted_at = ${ofPerson('p.wanted_at')}
        WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${ofPerson('p.id = ANY ($3::uuid[])')}
        RETURNING person_id AS id, planned`,
-      [importId, batch, ids],
+      ids,
     );
-    await this.skipChanged(tx, importId, batch); // people who were added while this batch began
-    await this.claimEmails(
-      tx,
-      applied.filter(({ planned }) => planned === 'create-or-link').map(({ id }) => id),
-    );
-    await this.replaceLists(tx, importId, batch, ids);
-  }
-
-  /** Of several new people with one email the plan left one to be created: it gets the email, in whatever order they go. */
-  private async claimEmails(tx: PoolClient, people: string[]): Promise<void> {
-    await tx.query(
+    await batch.skip(CHANGED, IS_CHANGED); // people who were added while this batch began
+    // Of several new people with one email the plan left one to be created: it gets the email, in whatever order they go.
+    await batch.tx.query(
       `WITH people AS MATERIALIZED (
          SELECT id, email_fingerprint, platform_user_id FROM people WHERE id = ANY ($1::uuid[]))
        INSERT INTO email_claims (fingerprint, person_id)
        SELECT email_fingerprint, id FROM people WHERE email_fingerprint IS NOT NULL AND platform_user_id IS NULL
        ON CONFLICT (fingerprint) DO NOTHING`,
-      [people],
+      [applied.flatMap(({ id, planned }) => (planned === 'create-or-link' ? [id] : []))],
     );
+    await this.replaceLists(batch, ids);
   }
 
   /** Replaces the desired lists; a client whose providers are not synced yet waits at once, as `nextStep` would say. */
-  private async replaceLists(tx: PoolClient, importId: string, batch: number[], people: string[]): Promise<void> {
-    await tx.query('DELETE FROM client_providers WHERE client_id = ANY ($1::uuid[])', [people]);
-    await tx.query(
+  private async replaceLists(batch: Batch, people: string[]): Promise<void> {
+    await batch.tx.query('DELETE FROM client_providers WHERE client_id = ANY ($1::uuid[])', [people]);
+    await batch.query(
       `INSERT INTO client_providers (client_id, position, provider_id)
        SELECT r.person_id, named.position - 1,
          (SELECT q.id FROM people q WHERE q.kind = 'provider' AND q.external_id = named.external_id)
        FROM import_rows r CROSS JOIN unnest(r.providers) WITH ORDINALITY AS named(external_id, position)
        WHERE ${IN_BATCH} AND r.kind = 'client' AND r.outcome = 'pending' AND ${CHANGES}
        ON CONFLICT (client_id, provider_id) DO NOTHING`,
-      [importId, batch],
     );
-    await tx.query(
+    await batch.tx.query(
       `WITH clients AS MATERIALIZED (
          SELECT id, kind, email_fingerprint, attempt_look_up_at, review FROM people WHERE id = ANY ($1::uuid[]))
        UPDATE people SET state = 'waiting', error_code = 'provider-not-mirrored', due_at = NULL
@@ -257,41 +259,25 @@ export class ApplyRepository {
   }
 
   /** Deletes the locked people of a batch; a provider whom a client still names is kept. */
-  private async deletePeople(tx: PoolClient, importId: string, phase: ApplyPhase, batch: number[]): Promise<void> {
-    if (phase === 'provider-delete') {
-      const isNamed = `(SELECT true FROM client_providers cp JOIN people c ON c.id = cp.client_id
-        WHERE cp.provider_id = r.person_id AND c.wanted LIMIT 1)`;
-      await this.skip(tx, importId, batch, isNamed, PROVIDER_IN_USE);
-    }
-    const { rows } = await tx.query<{ id: string; rowNo: number }>(
+  private async deletePeople(batch: Batch, phase: ApplyPhase): Promise<void> {
+    const isNamed = `(SELECT true FROM client_providers cp JOIN people c ON c.id = cp.client_id
+      WHERE cp.provider_id = r.person_id AND c.wanted LIMIT 1)`;
+    if (phase === 'provider-delete') await batch.skip(PROVIDER_IN_USE, isNamed);
+    const rows = await batch.query<{ id: string; rowNo: number }>(
       `SELECT r.person_id AS id, r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
-      [importId, batch],
     );
-    await tx.query(
+    await batch.tx.query(
       `UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, failures = 0,
          checked_absent_at = NULL, wanted_at = clock_timestamp(),
          paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN $1::uuid END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL,
          updated_at = clock_timestamp(), due_at = clock_timestamp() + gone.row_no * interval '1 microsecond'
        FROM unnest($2::uuid[], $3::int[]) AS gone(id, row_no) WHERE p.id = gone.id AND p.id = ANY ($2::uuid[])`,
-      [importId, rows.map(({ id }) => id), rows.map(({ rowNo }) => rowNo)],
+      [batch.importId, rows.map(({ id }) => id), rows.map(({ rowNo }) => rowNo)],
     );
-    await tx.query(
-      `UPDATE import_rows r SET person_wanted_at = ${ofPerson('p.wanted_at')} WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
-      [importId, batch],
-    );
-  }
-
-  /** A changed name or email of a synced person takes no call: the platform shows no operation for it. */
-  private async finishBatch(tx: PoolClient, importId: string, batch: number[]): Promise<void> {
-    await tx.query(
-      `UPDATE import_rows r SET applied = true, ${discarding(`r.planned = 'attribute-change'`)},
-         outcome = CASE WHEN r.planned = 'attribute-change' THEN 'updated' ELSE r.outcome END,
-         code = CASE WHEN r.planned = 'attribute-change' THEN 'not-pushable' ELSE r.code END,
-         hint = CASE WHEN r.planned = 'attribute-change'
-           THEN 'The change is kept here; the platform has no operation that changes a name or an email.' ELSE r.hint END
-       WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
-      [importId, batch],
+    const version = ofPerson('p.wanted_at');
+    await batch.query(
+      `UPDATE import_rows r SET person_wanted_at = ${version} WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
     );
   }
 }

@@ -58,13 +58,13 @@ describe('an upload that falls silent', () => {
 
   test('a sender that falls silent for half a minute is given up, with 408', async () => {
     const chunks: string[] = [];
-    const told: unknown[] = [];
+    const problems: unknown[] = [];
     const silent = sender([0, 10 * STALLED_MS]);
-    void collected(withIdleTimeout(silent), chunks).catch((problem: unknown) => told.push(problem));
+    void collected(withIdleTimeout(silent), chunks).catch((problem: unknown) => problems.push(problem));
     await jest.advanceTimersByTimeAsync(29_999);
-    expect([chunks, told]).toEqual([['0'], []]);
+    expect([chunks, problems]).toEqual([['0'], []]);
     await jest.advanceTimersByTimeAsync(1);
-    expect(told).toMatchObject([{ status: 408, type: 'upload-stalled' }]);
+    expect(problems).toMatchObject([{ status: 408, type: 'upload-stalled' }]);
   });
 });
 

@@ -113,7 +113,7 @@ function counting(limit: number): (content: AsyncIterable<Buffer>) => AsyncGener
   };
 }
 
-/** Rows are told apart by their file's name and line: no two files have one name. */
+/** Rows are known by their file's name and line: no two files have one name. */
 function uniqueName(given: string, names: Set<string>): string {
   const base = given.replace(/\p{Cc}/gu, ' ').slice(0, NAME_MAX);
   let name = base;
