@@ -32,6 +32,11 @@ describe('what an import may do in the large', () => {
   it('is passed by any delete while rejected rows do not say whom they name', () => {
     expect(deletes([{ count: 1, of: 10_000 }], 3)).toMatchObject({ nameless: 3, exceeded: true });
     expect(deletes([{ count: 0, of: 10_000 }], 3)).toMatchObject({ exceeded: false });
+    const [nobody, providers] = [
+      { count: 0, of: 0 },
+      { count: 1, of: 10 },
+    ];
+    expect(deletes([nobody, providers], 3)).toMatchObject({ ...providers, exceeded: true });
   });
 
   it('has no bound where none is set', () => {

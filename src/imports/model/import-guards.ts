@@ -42,12 +42,17 @@ export function guardsOf(
     const exceeds = ({ count, of }: GuardCount) =>
       threshold !== null && count > threshold.people && count * 100 > of * threshold.percent;
     const kinds = counts.map((kind) => ({ count: kind[name], of: kind.people }));
-    kinds.sort((a, b) => b.count * a.of - a.count * b.of);
+    kinds.sort((left, right) => share(right) - share(left));
     const shown = kinds.find(exceeds) ?? kinds[0] ?? { count: 0, of: 0 };
     const guard = { name, ...shown, threshold, exceeded: exceeds(shown) };
     const mayBeMeant = name === 'deletes' && shown.count > 0 && nameless > 0;
     return mayBeMeant ? { ...guard, nameless, exceeded: threshold !== null } : guard;
   });
+}
+
+/** Of a kind of which nobody is there the share of none is none. */
+function share({ count, of }: GuardCount): number {
+  return count === 0 ? 0 : count / of;
 }
 
 /** The exceeded guards that are not overridden. */

@@ -12,7 +12,6 @@ import { exceeded } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { PlanRepository } from '../plan/plan.repository.js';
 import { ReferencesRepository } from '../plan/references.repository.js';
-import { shuffledRows } from '../plan/shuffled-order.js';
 import { INTERRUPTED } from '../upload/import-uploads.service.js';
 import { StagingRepository } from '../upload/staging.repository.js';
 import { APPLY_PHASES, ApplyRepository } from './apply.repository.js';
@@ -65,6 +64,18 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
     });
     return working;
   };
+}
+
+/**
+ * The row numbers from 1 to the last in an order that knows nothing of the file's, in which the people of an import go.
+ * Files are sorted, by date of admission, say: those who go first must not all be old or all be new, since the rest is
+ * estimated by them. Multiples of the golden ratio's fraction fall evenly into a range, however few there are.
+ */
+export function* shuffledRows(last: number): Generator<number> {
+  const divisor = (left: number, right: number): number => (right === 0 ? left : divisor(right, left % right));
+  let step = Math.max(1, Math.round(last * 0.618_034));
+  while (divisor(last, step) !== 1) step++; // without a common divisor each row comes once
+  for (let count = 0, at = step; count < last; count++, at += step) yield (at % last) + 1;
 }
 
 /** The import ended, was paused or went on in another process meanwhile. */
