@@ -33,7 +33,7 @@ export interface StagedRow {
 type RawBlock = ReadonlyMap<number, { raw: string; profile?: Profile }>;
 
 /** A block as it is stored. */
-export interface SealedBlock {
+interface SealedBlock {
   firstRow: number;
   lastRow: number;
   sealed: Buffer;
