@@ -7,7 +7,7 @@ import { type Env, readEnv } from './config/env.js';
 import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
 import { listenFault } from './http/problem/listen-fault.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
-import { calledAddresses, doubledWarnings } from './platform/contract/addresses.js';
+import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
@@ -52,10 +52,10 @@ async function stop(app: NestFastifyApplication): Promise<void> {
 
 /** A wrong base URL is seen at once where the whole addresses stand. */
 function sayAddresses(logger: Logger, contract: Contract, { PLATFORM_BASE_URL: base }: Env): void {
-  const addresses = calledAddresses(contract, base);
+  const { addresses, warnings } = calledAddresses(contract, base);
   const operations = Object.fromEntries(addresses.map(({ operation, method, url }) => [operation, `${method} ${url}`]));
   logger.info({ operations }, 'the platform is called at these addresses');
-  for (const warning of doubledWarnings(addresses)) logger.warn(warning);
+  for (const warning of warnings) logger.warn(warning);
 }
 
 /** Stops once, however often the signal comes: a group of processes gets it twice from a terminal. */

@@ -9,7 +9,7 @@ import { withClient } from '../../database/database.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { migrationNames } from '../../database/migrations.js';
 import { commitFault } from '../../database/runtime-role.js';
-import { calledAddresses, doubledWarnings } from '../../platform/contract/addresses.js';
+import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import { readContract } from '../../platform/contract/contract.js';
 import { prepareQueueStore } from '../../queue/backend/backend.js';
@@ -193,8 +193,7 @@ function contractFinding(env: Env): Finding {
 
 /** Which addresses will be called, each whole: a wrong base URL is seen there at once. */
 function addressesFinding(env: Env): Finding {
-  const addresses = calledAddresses(readContract(env.PLATFORM_CONTRACT), env.PLATFORM_BASE_URL);
-  const warnings = doubledWarnings(addresses);
+  const { addresses, warnings } = calledAddresses(readContract(env.PLATFORM_CONTRACT), env.PLATFORM_BASE_URL);
   const calls = addresses.map(({ operation, method, url }) => `${operation}: ${method} ${url}`);
   // Only the platform knows whether it really is so: a warning, and no fault.
   return (warnings.length > 0 ? unknown : ok)(`${addresses.length} operations can be called`, ...warnings, ...calls);

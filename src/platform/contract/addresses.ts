@@ -2,36 +2,27 @@ import { createHash } from 'node:crypto';
 import type { Contract } from './contract.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
-/** An operation as it will be called. */
-interface CalledAddress {
-  operation: OperationName;
-  method: string;
-  url: string;
-  /** What its path repeats of the end of the base URL, such as `/api/v2`; undefined: nothing. */
-  doubled: string | undefined;
-}
-
 /** A path's segment that names a version: two of them, though different, are one too many. */
 const VERSION = /^v\d{1,9}$/i;
 
-/** The address of every operation that can be called: its path is appended to the base URL whole. */
-export function calledAddresses(contract: Contract, base: string): CalledAddress[] {
-  return OPERATION_NAMES.flatMap((operation) => {
+/**
+ * The address of every operation that can be called, and one warning about each prefix that stands twice: a path is
+ * appended to the base URL whole.
+ */
+export function calledAddresses(contract: Contract, base: string) {
+  const addresses: { operation: OperationName; method: string; url: string }[] = [];
+  const warnings = new Map<string, string>();
+  for (const operation of OPERATION_NAMES) {
     const { method, path } = contract.operations[operation];
-    if (!method || !path || contract.missingFor(operation).length > 0) return [];
-    return [{ operation, method, url: base + path, doubled: doubledPrefix(new URL(base).pathname, path) }];
-  });
-}
-
-/** One sentence about each prefix that stands twice. */
-export function doubledWarnings(addresses: readonly CalledAddress[]): string[] {
-  const firsts = addresses.filter(
-    ({ doubled }, at) => doubled && addresses.findIndex((other) => other.doubled === doubled) === at,
-  );
-  return firsts.map(
-    ({ operation, method, url, doubled }) =>
-      `${operation} is called at ${method} ${url}, where ${doubled} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`,
-  );
+    if (!method || !path || contract.missingFor(operation).length > 0) continue;
+    const url = base + path;
+    addresses.push({ operation, method, url });
+    const doubled = doubledPrefix(new URL(base).pathname, path);
+    if (doubled === undefined || warnings.has(doubled)) continue;
+    const warning = `${operation} is called at ${method} ${url}, where ${doubled} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`;
+    warnings.set(doubled, warning);
+  }
+  return { addresses, warnings: [...warnings.values()] };
 }
 
 function doubledPrefix(basePath: string, path: string): string | undefined {

@@ -1,21 +1,20 @@
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
-import { calledAddresses, doubledWarnings } from './addresses.js';
+import { calledAddresses } from './addresses.js';
 
 const contract = contractOf(FULL_CONTRACT);
-const warnings = (base: string) => doubledWarnings(calledAddresses(contract, base));
+const warnings = (base: string) => calledAddresses(contract, base).warnings;
 
 test('every operation that can be called is named with the address that it will be called at', () => {
-  const addresses = calledAddresses(contract, 'https://platform.example/tenant');
+  const { addresses } = calledAddresses(contract, 'https://platform.example/tenant');
   expect(addresses.map(({ operation }) => operation)).toEqual(Object.keys(contract.operations));
   expect(addresses).toContainEqual({
     operation: 'deleteUser',
     method: 'DELETE',
     url: 'https://platform.example/tenant/users/{userId}',
-    doubled: undefined,
   });
-  expect(calledAddresses(contractOf({}), 'https://platform.example').map(({ operation }) => operation)).toEqual([
-    'initiateAuth',
-  ]);
+  expect(
+    calledAddresses(contractOf({}), 'https://platform.example').addresses.map(({ operation }) => operation),
+  ).toEqual(['initiateAuth']);
 });
 
 test.each([

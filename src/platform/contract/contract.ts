@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { codeOf } from '../../http/problem/fault.js';
 import { isJsonPointer, readPointer } from './json-pointer.js';
-import { FILE_PARAMETERS, factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
+import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 
 type ContractFile = v.InferOutput<ReturnType<typeof contractSchema>>;
 type OperationSettings = v.InferOutput<OperationSchema>;
@@ -102,6 +102,9 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
 /** Set by the HTTP client itself, or a way to another host. */
 const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+
+/** Placeholders that describe the file for which an upload URL is asked; `{size}` is in bytes. */
+const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 
 const NO_HEADER = 'must be the name of an HTTP header';
 const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';

@@ -90,9 +90,6 @@ const OPERATION_FACTS = {
 export type OperationName = keyof typeof OPERATION_FACTS;
 export const OPERATION_NAMES = Object.keys(OPERATION_FACTS) as OperationName[];
 
-/** Placeholders that describe the file for which an upload URL is asked; `{size}` is in bytes. */
-export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
-
 /** The facts of one operation, with every field in its general type. */
 export function factsOf(operation: OperationName): OperationFacts {
   return OPERATION_FACTS[operation];

@@ -72,7 +72,6 @@ export const PROCESSING_EVENT_TYPES = [
   'SMART_EDIT_JOB_COMPLETED',
   'SMART_EDIT_JOB_FAILED',
 ] as const;
-export type ProcessingEventType = (typeof PROCESSING_EVENT_TYPES)[number];
 export const SESSION_EVENT_TYPES = [
   'SESSION_CREATED',
   'SESSION_PROCESSING_STARTED',
