@@ -6,8 +6,8 @@ import { Readable } from 'node:stream';
 import type { Service } from '../harness/service.js';
 import { Clock } from '../src/config/clock.js';
 import { validateEnv } from '../src/config/env.js';
+import { HOSTILE_ANSWERS, hostileUrls } from '../src/platform/upload/hostile-urls.spec-support.js';
 import { UploadStream } from '../src/platform/upload/upload-stream.js';
-import { HOSTILE_ANSWERS, hostileUrls } from './support/hostile-urls.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 /** Counts who comes. */

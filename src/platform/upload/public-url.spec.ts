@@ -1,35 +1,10 @@
 import fc from 'fast-check';
+import { hostileUrls, spellings } from './hostile-urls.spec-support.js';
 import { checkPublicUrl, isUsableAddress } from './public-url.js';
 
 const seed = Number(process.env.SEED);
 const closed = { privateHostsAllowed: false };
 const open = { privateHostsAllowed: true };
-
-/** The spellings of one IPv4 address that a URL parser or a resolver might read. */
-function spellings([a, b, c, d]: [number, number, number, number]): string[] {
-  const word = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
-  const hex = (value: number) => value.toString(16).padStart(2, '0');
-  const groups = `${hex(a)}${hex(b)}:${hex(c)}${hex(d)}`;
-  return [
-    `${a}.${b}.${c}.${d}`,
-    `${a}.${b}.${c}.${d}.`,
-    `${word}`,
-    `0x${word.toString(16)}`,
-    `0${word.toString(8)}`,
-    `0x${hex(a)}.0x${hex(b)}.0x${hex(c)}.0x${hex(d)}`,
-    `0${a.toString(8)}.0${b.toString(8)}.0${c.toString(8)}.0${d.toString(8)}`,
-    `${a}.${b}.${(c << 8) | d}`,
-    `${a}.${(b << 16) | (c << 8) | d}`,
-    `[::ffff:${a}.${b}.${c}.${d}]`,
-    `[::ffff:${groups}]`,
-    `[::${groups}]`,
-    `[::ffff:0:${groups}]`,
-    `[64:ff9b::${groups}]`,
-    `[64:ff9b:1::${groups}]`,
-    `[2002:${groups}::1]`,
-    `[2001:0:${groups}::1]`,
-  ];
-}
 
 const privateV4 = fc.oneof(
   fc.tuple(fc.constant(127), fc.nat(255), fc.nat(255), fc.nat(255)),
@@ -70,25 +45,14 @@ describe('an address that someone outside hands in', () => {
     ['https://files.example.com/a b', 'must be a complete address such as https://host/path'],
     ['/relative', 'must be a complete address such as https://host/path'],
     ['https://localhost/', 'must name a public host'],
-    ['https://LOCALHOST./', 'must name a public host'],
-    ['https://a.localhost/', 'must name a public host'],
-    ['https://database/', 'must name a public host'],
-    ['https://metadata.google.internal/', 'must name a public host'],
-    ['https://printer.local/', 'must name a public host'],
-    ['https://[::]/', 'must name a public host'],
     ['https://[::1]/', 'must name a public host'],
-    ['https://[fe80::1]/', 'must name a public host'],
-    ['https://[fc00::1]/', 'must name a public host'],
-    ['https://[fd12:3456::1]/', 'must name a public host'],
-    ['https://[fec0::1]/', 'must name a public host'],
-    ['https://[ff02::1]/', 'must name a public host'],
-    ['https://[2001:db8::1]/', 'must name a public host'],
-    ['https://[100::1]/', 'must name a public host'],
-    ['https://[4000::1]/', 'must name a public host'],
-    ['https://\u2460\u2461\u2466.0.0.1/', 'must name a public host'],
     ['https://127。0。0。1/', 'must name a public host'],
   ])('%s: %s', (url, fault) => {
     expect(checkPublicUrl(url, closed)).toBe(fault);
+  });
+
+  it('is refused whatever names the own machine or network, or is no address', () => {
+    expect(hostileUrls(443).filter((url) => checkPublicUrl(url, closed) === undefined)).toEqual([]);
   });
 
   it('may be on the own network where that is allowed, but never link-local', () => {

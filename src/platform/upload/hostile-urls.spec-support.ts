@@ -71,7 +71,7 @@ const LOCAL_NAMES = [
 const DISGUISES = ['①②⑦.⓪.⓪.①', '127。0。0。1', '１２７.0.0.1', '127%2e0%2e0%2e1', 'loc%61lhost', '⑯⑨.254.169.254'];
 
 /** Every spelling of one IPv4 address that a parser or a resolver reads. */
-function spellings([a, b, c, d]: [number, number, number, number]): string[] {
+export function spellings([a, b, c, d]: [number, number, number, number]): string[] {
   const word = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
   const hex = (value: number) => value.toString(16).padStart(2, '0');
   const groups = `${hex(a)}${hex(b)}:${hex(c)}${hex(d)}`;
