@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
+import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { operationAddress } from '../../platform/contract/addresses.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -25,6 +26,7 @@ export class CircuitsRepository {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
+    private readonly database: Database,
     private readonly prisma: PrismaService,
     private readonly random: Random,
   ) {}
@@ -46,17 +48,16 @@ export class CircuitsRepository {
 
   /** The operations that are stopped now: by refusals first, then for want of readable answers. */
   async stopped(tx?: PoolClient): Promise<{ operation: string; code: StopCode; probeAt: Date }[]> {
-    const prisma = tx ? await this.prisma.in(tx) : this.prisma;
-    const open = await prisma.circuit.findMany({ where: { openedAt: { not: null } }, orderBy: { operation: 'asc' } });
-    return open
-      .map(({ operation, code, probeAt }) => ({ operation, code: code as StopCode, probeAt: probeAt ?? new Date(0) }))
-      .sort((one, other) => Number(one.code === 'platform-fault') - Number(other.code === 'platform-fault'));
+    const { rows } = await (tx ?? this.database.pool).query<{ operation: string; code: StopCode; probeAt: Date }>(
+      `SELECT operation, code, probe_at AS "probeAt" FROM circuits WHERE opened_at IS NOT NULL
+       ORDER BY code = 'platform-fault', operation`,
+    );
+    return rows;
   }
 
   /** Why an operation is stopped, if it is. */
   async stopCode(tx: PoolClient, operation: Operation): Promise<string | null> {
-    const { circuit } = await this.prisma.in(tx);
-    return (await circuit.findUnique({ where: { operation, openedAt: { not: null } } }))?.code ?? null;
+    return (await this.stopped(tx)).find((stopped) => stopped.operation === operation)?.code ?? null;
   }
 
   /** Marks a probe as sent: nobody else calls the operation until it is answered or the next one is due. */
