@@ -1,7 +1,7 @@
-/** Socket faults as Node names them, and SQLSTATEs of a server that takes nobody now. */
+/** Socket faults as Node names them, and SQLSTATEs of a server that refuses connections now. */
 const AWAY = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|08...|57P0[1-4]|53300)$/;
 
-/** What each SQLSTATE means for whoever sets the address. */
+/** What each SQLSTATE means for the operator who sets the address. */
 const BY_CODE: Record<string, (setting: string) => string> = {
   '28P01': (setting) => `PostgreSQL refuses the user or the password of ${setting} (28P01): correct it.`,
   '28000': (setting) => `PostgreSQL refuses the user of ${setting} (28000): correct it, or allow it in pg_hba.conf.`,

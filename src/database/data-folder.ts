@@ -19,7 +19,7 @@ export function makeDataFolder(folder: string): void {
 }
 
 /**
- * Looks whether the folder can be used, or made, without making it: whoever looks may be another user than the service.
+ * Looks whether the folder can be used, or made, without making it: the caller may be another user than the service.
  *
  * @throws {Error} as `dataFolderFault` says
  */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import { withClient } from './database.js';
 
-/** Any fixed number: whoever holds this advisory lock migrates, the others wait. */
+/** Any fixed number: the process that holds this advisory lock migrates, the others wait. */
 const LOCK = 727_001;
 
 /** The table in which Prisma keeps its migration history, so that `prisma migrate deploy` can take over at any time. */

@@ -48,7 +48,7 @@ export class RecordingsService {
     }
   }
 
-  /** Hands out an address to which somebody else sends a recording. @throws {Problem} 501 `not-configured`, 503, 504 */
+  /** Hands out an address to which the EHR itself sends a recording. @throws {Problem} 501 `not-configured`, 503, 504 */
   async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);

@@ -111,7 +111,7 @@ export class Vault {
 
   /**
    * A keyed HMAC-SHA-256 (RFC 2104) of a value: equal values of one purpose have equal fingerprints, and without the
-   * key nobody can try out values.
+   * key values can't be tried out.
    *
    * @param purpose keeps fingerprints of different things apart, e.g. `email`
    */

@@ -49,7 +49,7 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-/** The route replays its first answer to whoever sends the same Idempotency-Key again within 24 hours. */
+/** The route replays its first answer to a request with the same Idempotency-Key within 24 hours. */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
     UseInterceptors(IdempotencyInterceptor),

@@ -94,7 +94,7 @@ const CLOSING = { connection: 'close' };
 
 /**
  * The bodies on their way into memory: each has to be there in time, and together they have so many bytes. When these
- * are used up, whoever began first gives way: senders who stall can't keep out those who don't.
+ * are used up, the body that began first gives way: senders who stall can't keep out those who don't.
  */
 export class ArrivingBodies {
   /** In the order in which they began. */
@@ -143,7 +143,7 @@ export class ArrivingBodies {
   }
 }
 
-/** Node reads the rest of a body that nobody reads, for as long as it takes. */
+/** Node reads the rest of an unread body, for as long as it takes. */
 function cutLater(raw: IncomingMessage, seconds: number): void {
   const timer = setTimeout(() => raw.destroy(), seconds * 1_000);
   raw.once('close', () => clearTimeout(timer));

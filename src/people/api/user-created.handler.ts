@@ -17,7 +17,7 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
 
 /**
  * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
- * side. This settles a client whose create got no answer. A user that names nobody is listed as unknown to the EHR. Of a
+ * side. This settles a client whose create got no answer. A user that names no person is listed as unknown to the EHR. Of a
  * user that is linked already the role counts: one that was found by an email alone and has another role is another's.
  */
 @Injectable()

@@ -30,8 +30,8 @@ export interface Claim {
 /** What came of asking for a claim. */
 export interface ClaimOutcome {
   claim: Claim | null;
-  /** Nobody could be claimed: a person who is due all the same is locked by another transaction. */
-  nobody: boolean;
+  /** No free person was due: one that is due all the same is locked by another transaction. */
+  noneDue: boolean;
 }
 
 /** The commit of a claim was not confirmed: whether it stands is not known, so its call must not be sent. */
@@ -73,7 +73,7 @@ export class ClaimRepository {
 
   /** Claims the next person. @throws {UnconfirmedCommit}, or the database's error; then nothing was granted */
   async claimNext(): Promise<ClaimOutcome> {
-    if (!this.due.mayLease()) return { claim: null, nobody: true };
+    if (!this.due.mayLease()) return { claim: null, noneDue: true };
     let attempted: Claim | null = null;
     const committed = this.database.transaction(async (tx) => {
       if (attempted) this.due.release((attempted as Claim).row.id);
@@ -98,17 +98,17 @@ export class ClaimRepository {
       for (const operation of probing) prober ??= await this.due.takeProber(tx, lanes, operation, window.now);
       const id = prober ?? (await this.due.take(tx, lanes, stopped, window.now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
-      if (!row) return { claim: null, nobody: decisions === 0 };
+      if (!row) return { claim: null, noneDue: decisions === 0 };
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
       const isCallable =
         step.do === 'call' &&
         !(step.notBefore && step.notBefore > window.now) &&
         !(prober ? blocked : stopped).includes(step.operation);
-      if (isCallable) return { claim: await this.grant(tx, window, row, step, code, probing), nobody: false };
+      if (isCallable) return { claim: await this.grant(tx, window, row, step, code, probing), noneDue: false };
       await this.people.save(tx, row, row.person, { step, code });
     }
-    return { claim: null, nobody: false };
+    return { claim: null, noneDue: false };
   }
 
   private async grant(

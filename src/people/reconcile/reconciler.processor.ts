@@ -82,8 +82,8 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     if (!this.platform.isConfigured || this.stopping.begun) return false;
     const outcome = await this.claim().catch((error) => this.rollBack(error));
     if (!outcome) return false;
-    const { claim, nobody } = outcome;
-    const next = this.notifyForNext(nobody);
+    const { claim, noneDue } = outcome;
+    const next = this.notifyForNext(noneDue);
     if (claim) {
       await this.call(claim).finally(() => this.due.release(claim.row.id));
       this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
@@ -102,11 +102,11 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
   }
 
   /** Beside the call, whose second to leave has begun, and never its failure: the poller notifies for what is missed here. */
-  private async notifyForNext(nobody: boolean): Promise<void> {
-    if (nobody) await this.requeueClients();
+  private async notifyForNext(noneDue: boolean): Promise<void> {
+    if (noneDue) await this.requeueClients();
     const inMs = await this.claims.nextInMs().catch(() => null);
     if (inMs === null) return;
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim', nobody && inMs === 0 ? LOCKED_MS : inMs);
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim', noneDue && inMs === 0 ? LOCKED_MS : inMs);
   }
 
   /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */

@@ -87,7 +87,7 @@ export class CallResultsRepository {
     const code = await this.stopCode(tx, operation, answer.kind);
     if (code !== null) {
       const whose = await this.circuits.refused(tx, operation, grant, code, row.person.refusal);
-      // A wrong address fails nobody: a person who meets it while others pass is put off alone.
+      // A wrong address fails no person: one who meets it while others pass is put off alone.
       const own = code === 'platform-address' ? 'unreachable' : 'forbidden';
       return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
     }

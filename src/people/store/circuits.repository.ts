@@ -18,7 +18,7 @@ const PROBE = { baseMs: 5_000, maxMs: 300_000 };
 const PROBE_ANSWER_MS = 30_000;
 
 /**
- * The circuits: a refusal stops its operation for everybody until a probe succeeds. With them, the addresses where user
+ * The circuits: a refusal stops its operation for all until a probe succeeds. With them, the addresses where user
  * management was seen to work: only there does a 404 mean that a user is gone.
  */
 @Injectable()
@@ -60,7 +60,7 @@ export class CircuitsRepository {
     return (await this.stopped(tx)).find((stopped) => stopped.operation === operation)?.code ?? null;
   }
 
-  /** Marks a probe as sent: nobody else calls the operation until it is answered or the next one is due. */
+  /** Marks a probe as sent: no other call of the operation begins until it is answered or the next one is due. */
   async probe(tx: PoolClient, operation: string): Promise<void> {
     await tx.query(
       `UPDATE circuits SET probe_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE operation = $1`,
@@ -70,7 +70,7 @@ export class CircuitsRepository {
 
   /**
    * Records a refusal. When another person's call of the operation succeeded since its last refusal of this one, it is
-   * the person's own and stops nobody else.
+   * the person's own and stops no other.
    *
    * @param before the person's last refusal; null when this one can't be the person's own
    * @returns whose refusal it is

@@ -36,7 +36,7 @@ export class DuePeopleRepository {
     return this.worker.id;
   }
 
-  /** False while this process can't be sure to count as alive: then it may lease nobody. */
+  /** False while this process can't be sure to count as alive: then it may lease no row. */
   mayLease(): boolean {
     return this.worker.mayWork();
   }
@@ -49,7 +49,7 @@ export class DuePeopleRepository {
     this.held.delete(id);
   }
 
-  /** Whether a person is due whom nobody works on. Both lanes are named, so that the index of moments is used. */
+  /** Whether a person is due without a lease. Both lanes are named, so that the index of moments is used. */
   async isAnyDue(): Promise<boolean> {
     const { rowCount } = await this.database.pool.query(
       `SELECT FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE} LIMIT 1`,
@@ -61,7 +61,7 @@ export class DuePeopleRepository {
   /**
    * Locks the most urgent person who is due and can be had.
    *
-   * @param stopped operations for which nobody is taken
+   * @param stopped operations for which no person is claimed
    * @param now by the database's clock
    * @returns the person's id
    */

@@ -5,14 +5,14 @@ import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
 
-/** A user of the platform that nobody of the EHR is mapped to. */
+/** A user of the platform to whom no person of the EHR is mapped. */
 export interface UnknownPlatformUser {
   platformUserId: string;
   role: string;
   externalUserId: string | null;
 }
 
-/** The role that a kind of people has on the platform (spec, User events); OrgAdmin is nobody of the EHR's. */
+/** The role that a kind of people has on the platform (spec, User events); an OrgAdmin is no person of the EHR. */
 export const ROLES: Record<PersonKind, UserRole> = { client: 'Client', provider: 'HealthcareProvider' };
 
 /** The kind of people that a role means. */
@@ -61,7 +61,7 @@ export class PlatformUsersRepository {
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 
-  /** One page of the users that nobody is mapped to, by id. */
+  /** One page of the users without a mapping, by id. */
   async list(limit: number, after: string): Promise<(UnknownPlatformUser & { seenAt: Date })[]> {
     const { rows } = await this.database.pool.query<UnknownPlatformUser & { seenAt: Date }>(
       `SELECT platform_user_id AS "platformUserId", role, external_user_id AS "externalUserId", seen_at AS "seenAt"

@@ -15,7 +15,7 @@ import { QUEUE_NAMES } from './queue-names.js';
 /** Milliseconds between two attempts of one caller to connect for the first time. */
 const PAUSE_MS = 250;
 
-/** A connection whose end, at whatever moment, is nobody's unheard error: that would end the process. */
+/** A connection whose end, at whatever moment, raises no unhandled error: that would end the process. */
 class AttendedClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);

@@ -47,7 +47,7 @@ export class DueRows<Row extends object> {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /** Leases the row that is due for longest in the most urgent lane that has one; whoever gets it calls `done` at last. */
+  /** Leases the row that is due for longest in the most urgent lane that has one; the caller calls `done` at last. */
   claim(): Promise<Leased<Row> | undefined> {
     const claim = this.claiming.then(() => this.claimNext());
     this.claiming = claim.catch(() => undefined);
@@ -76,7 +76,7 @@ export class DueRows<Row extends object> {
     this.held.delete(key);
   }
 
-  /** When the next row is due that nobody works on, in a lane with a free place; undefined when none is. */
+  /** When the next row without a lease is due, in a lane with a free place; undefined when none is. */
   async nextDueAt(): Promise<Date | undefined> {
     const { name, key, lanes } = this.table;
     const free = lanes.filter((lane) => this.hasPlace(lane));

@@ -10,11 +10,11 @@ export interface Lease {
   readonly no: number;
 }
 
-/** Seconds for which every lease holds whoever owns it: the owner may be younger than the claimer's view of the living. */
+/** Seconds for which every lease holds: its owner may be younger than the claimer's view of the living. */
 const YOUNG_SECONDS = 2;
 
 /**
- * The condition that nobody works on a row.
+ * The condition that no process works on a row.
  *
  * @param key the table's primary key
  * @param owner parameter: who asks
@@ -26,7 +26,7 @@ export const isFree = (key: string, owner: string, held: string): string =>
      AND (lease_owner <> ALL (ARRAY(SELECT id FROM workers WHERE alive_until > now()))
        OR (lease_owner = ${owner} AND ${key}::text <> ALL (${held}::text[])))))`;
 
-/** The condition that somebody who is alive works on a row, or that what somebody dead has sent may still take effect. */
+/** The condition that a live process works on a row, or that what a dead one has sent may still take effect. */
 export const IS_LEASED = `(lease_owner IS NOT NULL AND (lease_safe_at > now()
   OR lease_owner = ANY (ARRAY(SELECT id FROM workers WHERE alive_until > now()))))`;
 
