@@ -154,10 +154,16 @@ async function startServer(): Promise<number> {
   if (fs.existsSync(logFile)) fs.renameSync(logFile, `${logFile}.1`);
   const fsync = order.fsync ? 'on' : 'off';
   const settings = [
-    ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', `max_connections=${order.maxConnections}`],
-    ...[`fsync=${fsync}`, `full_page_writes=${fsync}`, 'TimeZone=UTC', 'log_timezone=UTC'],
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    `max_connections=${order.maxConnections}`,
+    `fsync=${fsync}`,
+    `full_page_writes=${fsync}`,
+    'TimeZone=UTC',
+    'log_timezone=UTC',
     // A failed statement and its details hold personal data: the server's log gets neither.
-    ...['log_min_error_statement=panic', 'log_error_verbosity=terse'],
+    'log_min_error_statement=panic',
+    'log_error_verbosity=terse',
   ];
   const postgresFlags = settings.flatMap((setting) => ['-c', setting]);
   const giveUpAt = performance.now() + ORPHANS_MS;

@@ -17,8 +17,15 @@ import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
 
 const shared = [
-  ...[PeopleService, ProfileSeal, ResolvedPartiesRepository, PlatformPeople, CircuitsRepository],
-  ...[ClaimRepository, CallResultsRepository, DependentsRepository, DuePeopleRepository],
+  PeopleService,
+  ProfileSeal,
+  ResolvedPartiesRepository,
+  PlatformPeople,
+  CircuitsRepository,
+  ClaimRepository,
+  CallResultsRepository,
+  DependentsRepository,
+  DuePeopleRepository,
 ];
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */

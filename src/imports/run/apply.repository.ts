@@ -69,7 +69,10 @@ class Batch {
     await this.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
        WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
-      ...[code, hint, field, ...values],
+      code,
+      hint,
+      field,
+      ...values,
     );
   }
 }

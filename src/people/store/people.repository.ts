@@ -116,7 +116,11 @@ export class PeopleRepository {
            THEN p.checked_absent_at END
        RETURNING id`,
       [
-        ...[randomUUID(), key.kind, key.externalId, this.seal.seal(key, profile), this.seal.hash(profile)],
+        randomUUID(),
+        key.kind,
+        key.externalId,
+        this.seal.seal(key, profile),
+        this.seal.hash(profile),
         this.seal.emailFingerprint(profile.email),
       ],
     );
