@@ -5,8 +5,8 @@ import tseslint from 'typescript-eslint';
 
 /**
  * The folders of `src/`, in their order: one imports only from those before it in its own list, and from wherever its
- * parent may import (a spec may use its whole room). Files that stand in a folder beside its subfolders import any of them, and no subfolder imports
- * them.
+ * parent may import (a spec may use its whole room). Files that stand in a folder beside its subfolders import any of
+ * them, and no subfolder imports them.
  */
 const order = {
   config: {},

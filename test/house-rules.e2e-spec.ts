@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { usePrograms } from './support/programs.js';
@@ -124,5 +124,34 @@ describe('npm run check', () => {
     } finally {
       rmSync(root, { recursive: true });
     }
+  });
+});
+
+describe('the modules of the architecture', () => {
+  const foldersIn = (place: string) =>
+    readdirSync(place, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name !== 'generated')
+      .map(({ name }) => path.join(place, name));
+  const rows = readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^\| `([a-z]+)` +\| ([a-z, -]*)\|/gm);
+  const modules = [...rows].map(([, name = '', folders = '']) => ({
+    place: path.join('src', name),
+    folders: folders.split(', ').flatMap((folder) => folder.trim() || []),
+  }));
+
+  it('are the folders of src', () => {
+    expect(modules.map(({ place }) => place).sort()).toEqual(foldersIn('src').sort());
+  });
+
+  it.each(modules)('$place has the folders that stand there', ({ place, folders }) => {
+    expect(foldersIn(place).sort()).toEqual(folders.map((folder) => path.join(place, folder)).sort());
+  });
+
+  it('hold no folder with more than 14 files', () => {
+    const all = readdirSync('src', { withFileTypes: true, recursive: true });
+    const files = all.filter((entry) => entry.isFile() && !/\.spec(-support)?\.ts$/.test(entry.name));
+    const counts: Record<string, number> = {};
+    for (const { parentPath } of files) counts[parentPath] = (counts[parentPath] ?? 0) + 1;
+    const full = Object.entries(counts).filter(([place, count]) => count > 14 && !place.includes('generated'));
+    expect(full).toEqual([]);
   });
 });
