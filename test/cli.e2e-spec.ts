@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -132,6 +132,18 @@ test('Ctrl-C stops watching, not the import', async () => {
   expect(program.output()).toContain(`npx notebridge imports ${id}`);
   relieve();
   expect((await service.importEnded(id)).counts.created).toBe(1);
+});
+
+test('Ctrl-C at the moment at which an import begins to be watched is not lost', () => {
+  const script = `
+    const { onInterrupt } = require('./dist/src/cli/import/import-watch.js');
+    onInterrupt('sending');
+    process.kill(process.pid, 'SIGINT');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200); // until the signal has arrived
+    onInterrupt('watching');
+    setTimeout(() => {}, 2_000);`;
+  const { status, stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+  expect([status, stdout]).toEqual([130, 'watching\n']);
 });
 
 test('whom a file holds is asked for when neither its name nor its beginning says', async () => {

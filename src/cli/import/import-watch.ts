@@ -82,10 +82,16 @@ export async function watchToEnd(api: Api, id: string, applied = false, json = f
   process.exitCode = exitCodeOf(view);
 }
 
+let farewell: string | undefined;
+
 /** What Ctrl-C says from now on before it ends the command. */
-export function onInterrupt(farewell: string): void {
-  process.removeAllListeners('SIGINT').once('SIGINT', () => {
-    console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);
-    process.exit(130);
-  });
+export function onInterrupt(text: string): void {
+  // One listener for good: a signal that arrives while listeners are exchanged is lost with the old one.
+  if (farewell === undefined) {
+    process.on('SIGINT', () => {
+      console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);
+      process.exit(130);
+    });
+  }
+  farewell = text;
 }
