@@ -1,11 +1,11 @@
-// The house order and the walls between the rooms. Formatting and general lint are Biome's; nothing here needs types,
+// The order of the folders and the boundaries between them. Formatting and general lint are Biome's; nothing here needs types,
 // so that the whole run stays under a few seconds.
 import { readdirSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
 /**
  * The folders of `src/`, in their order: one imports only from those before it in its own list, and from wherever its
- * parent may import (a spec may use its whole room). Files that stand in a folder beside its subfolders import any of
+ * parent may import (a spec may use its whole module). Files that stand in a folder beside its subfolders import any of
  * them, and no subfolder imports them.
  */
 const order = {
@@ -35,7 +35,7 @@ const order = {
   cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
 };
 
-const walls = {
+const boundaries = {
   axios: {
     regex: '^axios($|/)',
     message: 'axios belongs to src/platform: call the platform client instead.',
@@ -57,7 +57,7 @@ const always = [
   },
 ];
 const named = [
-  { name: '@nestjs/common', importNames: ['forwardRef'], message: 'Two rooms that need each other are one room.' },
+  { name: '@nestjs/common', importNames: ['forwardRef'], message: 'Two modules that need each other are one module.' },
   { name: 'process', message: 'The environment is read in src/config only.' },
   { name: 'node:process', message: 'The environment is read in src/config only.' },
 ];
@@ -89,14 +89,14 @@ function laterFolders(segments, levels = segments.length) {
   });
 }
 
-/** The rules of one folder: its place in the order, and the walls, each with its doors. */
+/** The rules of one folder: its place in the order, and the boundaries, each with its exceptions. */
 function folderRules(segments) {
   const [top] = segments;
-  const shut = Object.entries(walls)
-    .filter(([wall]) => !(wall === 'axios' && top === 'platform'))
-    .filter(([wall]) => !(wall === 'queue' && top === 'queue'))
-    .filter(([wall]) => !(wall === 'prisma' && top === 'database'));
-  const without = (door) => shut.filter(([wall]) => wall !== door).map(([, pattern]) => pattern);
+  const shut = Object.entries(boundaries)
+    .filter(([boundary]) => !(boundary === 'axios' && top === 'platform'))
+    .filter(([boundary]) => !(boundary === 'queue' && top === 'queue'))
+    .filter(([boundary]) => !(boundary === 'prisma' && top === 'database'));
+  const without = (exception) => shut.filter(([boundary]) => boundary !== exception).map(([, pattern]) => pattern);
   const later = laterFolders(segments);
   const folder = ['src', ...segments].join('/');
   return [
@@ -158,13 +158,13 @@ export default [
       ],
     },
   },
-  { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(walls)) },
+  { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(boundaries)) },
   ...rulesWithin(order),
   { files: ['src/config/**/*.ts', 'src/**/*.spec.ts'], rules: { 'no-restricted-properties': 'off' } },
   { files: ['src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     files: ['simulator/**/*.ts'],
-    rules: restrict(walls.axios, walls.queue, {
+    rules: restrict(boundaries.axios, boundaries.queue, {
       regex: '/src/(?!platform/(contract/wire-types|webhook-signature)\\.js$)',
       message: 'The simulator shares only the wire types and the webhook signature with the service.',
     }),

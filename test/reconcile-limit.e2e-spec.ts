@@ -60,7 +60,7 @@ describeOnBothBackends('three worker processes and the platform’s strict limit
 
   test('never exceed it when one call is followed by a full window just before its own ends', async () => {
     const occupied = 'SELECT 1 FROM platform_calls WHERE expires_at > clock_timestamp()';
-    await until('every slot is free', async () => (await mirror.sql(occupied)).length === 0);
+    await until('every permit is free', async () => (await mirror.sql(occupied)).length === 0);
     await burst(1);
     await allCreated();
     // A pause until just before its end holds the others together.

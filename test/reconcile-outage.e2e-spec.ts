@@ -65,7 +65,7 @@ withRedis('Redis, in the middle of an import', () => {
   });
 });
 
-describe('a database that can not grant a slot', () => {
+describe('a database that can not grant a permit', () => {
   test('means that nothing is sent, until it can again', async () => {
     const mirror = await newMirror({ calls: 3_000 });
     const [service, worker] = await Promise.all([mirror.start(), mirror.start({ ROLES: 'worker' })]);
@@ -75,7 +75,7 @@ describe('a database that can not grant a slot', () => {
     for (const { output } of [service, worker]) {
       await until('it looks for work in vain', () => /"msg":"a poll failed[^\n]*"poll":"people"/.test(output()));
     }
-    await delay(1_000); // a call without a slot would arrive by now; one that comes later is missed here, no more
+    await delay(1_000); // a call without a permit would arrive by now; one that comes later is missed here, no more
     expect(mirror.arrivals()).toBeLessThanOrEqual(granted);
     expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
     await allowConnections(mirror, true);
@@ -117,7 +117,7 @@ describe('a database that keeps every connection of the API waiting', () => {
   });
 });
 
-describe('a database that dies while it commits a slot', () => {
+describe('a database that dies while it commits a permit', () => {
   let proxy: CommitProxy;
   afterAll(() => proxy.close());
 

@@ -12,7 +12,7 @@ import {
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { DEBOUNCE_MS } from './model/apply-answer.js';
+import { DEBOUNCE_MS } from './model/apply-fetch.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';

@@ -1,21 +1,21 @@
 import { until } from '../../harness/until.js';
-import { bulkSlots } from '../../src/platform/rate-limit/pacing.js';
+import { bulkPermits } from '../../src/platform/rate-limit/pacing.js';
 import { query } from './databases.js';
 import type { Mirror } from './service.js';
 import { PLATFORM_ACCOUNT } from './service.js';
 
 /**
- * The slots that are left for bulk work: an import makes so many calls and then stands still in its middle, however
- * long a test takes to look at it or to steer it. Interactive work keeps its own slots.
+ * The permits that are left for bulk work: an import makes so many calls and then stands still in its middle, however
+ * long a test takes to look at it or to steer it. Interactive work keeps its own permits.
  */
 export interface CallRoom {
-  /** Leaves slots for so many calls of bulk work from now on. */
+  /** Leaves permits for so many calls of bulk work from now on. */
   leave(calls: number): Promise<void>;
-  /** Waits until so many calls have arrived since slots were left. */
+  /** Waits until so many calls have arrived since permits were left. */
   arrived(calls: number): Promise<void>;
-  /** Waits until the slots that were left are used up and the calls answered; nothing more of bulk work is granted. */
+  /** Waits until the permits that were left are used up and the calls answered; nothing more of bulk work is granted. */
   used(): Promise<void>;
-  /** Frees every slot. */
+  /** Frees every permit. */
   free(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ const NOBODY = 'nobody';
 export function callRoom(mirror: Mirror): CallRoom {
   const { database } = mirror;
   const { callsPerWindow, windowSeconds } = mirror.simulator.state.settings;
-  const slots = bulkSlots({ calls: callsPerWindow, windowMs: windowSeconds * 1_000 });
+  const permits = bulkPermits({ calls: callsPerWindow, windowMs: windowSeconds * 1_000 });
   let before = 0;
   let left = 0;
   const arrived = (calls: number) =>
@@ -47,7 +47,7 @@ export function callRoom(mirror: Mirror): CallRoom {
          INSERT INTO platform_calls (account, operation, lane, granted_at, answered_at, expires_at, outcome, worker)
            SELECT '${PLATFORM_ACCOUNT}', 'none', 'interactive', now(), now(), now() + interval '1 day', 'success',
              '${NOBODY}'
-           FROM generate_series(1, ${slots - calls} - (SELECT count(*) FROM platform_calls WHERE outcome IS NULL));
+           FROM generate_series(1, ${permits - calls} - (SELECT count(*) FROM platform_calls WHERE outcome IS NULL));
          COMMIT`,
       );
     },
@@ -55,7 +55,7 @@ export function callRoom(mirror: Mirror): CallRoom {
       await arrived(left);
       const underWay = 'SELECT 1 FROM platform_calls WHERE outcome IS NULL LIMIT 1';
       await until('the calls are answered', async () => (await query(database, underWay)).length === 0);
-      // Their slots become free again a window after the answers.
+      // Their permits become free again a window after the answers.
       await query(database, `UPDATE call_budgets SET bulk_next_at = now() + interval '1 day'`);
     },
     async free() {

@@ -49,7 +49,7 @@ const CHECKS = {
 };
 
 function explain(step: Step, person: Person): { what: string; why: string; notBefore: Date | null } {
-  if (step.do === 'claim')
+  if (step.do === 'claim-email')
     return { what: 'claim', why: 'The email must be this person’s alone before it is looked up.', notBefore: null };
   if (step.do === 'rest') {
     const why = step.code ? messageFor(step.code) : 'What is known is what is wanted.';

@@ -35,7 +35,7 @@ const rest = (state: string, code: string | null = null, until: Date | null = nu
 
 describe('on the way to the platform', () => {
   test('an email is claimed before it is spoken about', () => {
-    expect(nextStep(provider(), context({ claim: 'free' }))).toEqual({ do: 'claim' });
+    expect(nextStep(provider(), context({ claim: 'free' }))).toEqual({ do: 'claim-email' });
   });
 
   test('whoever can not claim its email is left for review without a call', () => {

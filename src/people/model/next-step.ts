@@ -19,8 +19,8 @@ export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
 }
 
 /** Take the email's claim, then ask again. */
-interface ClaimStep {
-  do: 'claim';
+interface ClaimEmailStep {
+  do: 'claim-email';
 }
 
 /** Nothing to call now; with `until`, look again then. */
@@ -31,7 +31,7 @@ interface RestStep {
   until: Date | null;
 }
 
-export type Step = CallStep | ClaimStep | RestStep;
+export type Step = CallStep | ClaimEmailStep | RestStep;
 
 /** Milliseconds for which "unknown to the platform" may be relied on before a create. */
 export const CHECK_FRESH_MS = 10 * 60_000;
@@ -50,7 +50,7 @@ function towardsPresence(person: Person, context: DecisionContext): Step {
   if (person.platformUserId !== null) return mirrored(person, context);
   if (person.attempt) return settleAttempt(person, context, 'pending', 'create-unknown');
   if (person.email !== null && context.claim === 'taken') return review('email-taken');
-  if (person.email !== null && context.claim === 'free') return { do: 'claim' };
+  if (person.email !== null && context.claim === 'free') return { do: 'claim-email' };
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   if (person.email !== null && !checkedLately(person, context.now)) {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });

@@ -133,7 +133,7 @@ export class ClaimRepository {
   }
 
   /**
-   * When the next person can be claimed: one must be due, and a slot free for its lane. Read without locks, apart from
+   * When the next person can be claimed: one must be due, and a permit free for its lane. Read without locks, apart from
    * any grant, whose call has a second to leave.
    *
    * @returns milliseconds from now, by the database's clock alone; null: when something changes

@@ -107,11 +107,12 @@ export class ReconcilerTables {
   }
 
   /** `PeopleRepository.decide` */
-  decide(row: Row, listedBefore: string[] = []): Exclude<Step, { do: 'claim' }> {
+  decide(row: Row, listedBefore: string[] = []): Exclude<Step, { do: 'claim-email' }> {
     const context = this.context(row);
     let step = nextStep(row.person, context);
-    if (step.do === 'claim') step = nextStep(row.person, { ...context, claim: this.claim(row) ? 'held' : 'taken' });
-    if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
+    if (step.do === 'claim-email')
+      step = nextStep(row.person, { ...context, claim: this.claim(row) ? 'held' : 'taken' });
+    if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     const isCall = step.do === 'call';
     const until = step.do === 'call' ? (step.notBefore ?? context.now) : step.until;
     const code = step.do === 'call' ? null : step.code;

@@ -123,7 +123,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     }
   }
 
-  /** Frees a slot that stands although its commit was not confirmed: only this process knows that it is unused. */
+  /** Frees a permit that stands although its commit was not confirmed: only this process knows that it is unused. */
   private async rollBack(error: unknown): Promise<never> {
     if (!(error instanceof UnconfirmedCommit)) throw error;
     const { claim, fault } = error;

@@ -57,7 +57,7 @@ const ASKED_ANEW = `lane = 'interactive', paused_by_import = NULL, fault = NULL,
 
 /** The step that remains once the email is claimed, or another's, and the code that is shown with it. */
 interface Decision {
-  step: Exclude<Step, { do: 'claim' }>;
+  step: Exclude<Step, { do: 'claim-email' }>;
   code: string | null;
 }
 
@@ -171,10 +171,10 @@ export class PeopleRepository {
   async decide(tx: PoolClient, row: PersonRow, person: Person): Promise<Decision> {
     const { id, kind } = row;
     let step = nextStep(person, row.context);
-    if (step.do === 'claim') {
+    if (step.do === 'claim-email') {
       const isHeld = await this.dependents.claimEmail(tx, id, person.email ?? '', neededClaims(person));
       step = nextStep(person, { ...row.context, claim: isHeld ? 'held' : 'taken' });
-      if (step.do === 'claim') throw new Error('An email claim was neither held nor taken.');
+      if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     }
     const isMoved = row.state !== step.state;
     const kept = step.state === 'deleted' ? [] : neededClaims(person);

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10_000;
 /** What becomes of one call, in milliseconds after its grant. */
 interface Fate {
   arrivesAfter: number;
-  /** Null: no answer, the slot is held until its timeout. */
+  /** Null: no answer, the permit is held until its timeout. */
   answeredAfter: number | null;
 }
 
@@ -21,14 +21,15 @@ function fine(milliseconds: number): number {
 class Log {
   readonly arrivals: number[] = [];
   readonly granted: { lane: Lane; at: number }[] = [];
-  private readonly slots: { until: number; answeredAt: number }[] = [];
+  private readonly permits: { until: number; answeredAt: number }[] = [];
   private bulkNextAt: Date | null = null;
 
   constructor(private readonly limit: CallLimit) {}
 
   window(now: number): CallWindow {
-    for (const slot of this.slots) if (slot.answeredAt <= now) slot.until = slot.answeredAt + this.limit.windowMs;
-    const occupied = this.slots.filter((slot) => slot.until > now).map((slot) => slot.until);
+    for (const permit of this.permits)
+      if (permit.answeredAt <= now) permit.until = permit.answeredAt + this.limit.windowMs;
+    const occupied = this.permits.filter((permit) => permit.until > now).map((permit) => permit.until);
     return {
       now: new Date(now),
       blockedUntil: null,
@@ -38,20 +39,20 @@ class Log {
     };
   }
 
-  /** Takes a slot if the lane may. @returns when to ask again, or null when it was granted */
+  /** Takes a permit if the lane may. @returns when to ask again, or null when it was granted */
   ask(lane: Lane, now: number, { arrivesAfter, answeredAfter }: Fate): Date | null {
     const window = this.window(now);
     const moment = earliest(lane, window, this.limit);
     if (moment > window.now) return moment;
     if (lane === 'bulk') this.bulkNextAt = nextBulkAt(window, this.limit);
     const until = now + SEND_WITHIN_MS + TIMEOUT_MS + this.limit.windowMs;
-    this.slots.push({ until, answeredAt: answeredAfter === null ? Infinity : now + answeredAfter });
+    this.permits.push({ until, answeredAt: answeredAfter === null ? Infinity : now + answeredAfter });
     this.arrivals.push(now + arrivesAfter);
     this.granted.push({ lane, at: now });
-    if (this.slots.length > 4 * this.limit.calls)
-      this.slots.splice(
+    if (this.permits.length > 4 * this.limit.calls)
+      this.permits.splice(
         0,
-        this.slots.findIndex((slot) => slot.until > now),
+        this.permits.findIndex((permit) => permit.until > now),
       );
     return null;
   }
@@ -172,7 +173,7 @@ test('bulk work that never ends uses at least 97% of the budget and never more t
   );
 });
 
-test('interactive work overtakes bulk work: a slot is free at once in the midst of it', () => {
+test('interactive work overtakes bulk work: a permit is free at once in the midst of it', () => {
   fc.assert(
     fc.property(fc.noBias(fc.nat()), (start) => {
       const { log, waits, limit } = busyMinutes(6, 4_000, fractions(start));
@@ -191,7 +192,7 @@ describe('the moments', () => {
   const free: CallWindow = { now, blockedUntil: null, bulkNextAt: null, occupied: 0, firstFreeAt: null };
   const at = (ms: number) => new Date(now.getTime() + ms);
 
-  test('a free slot is free now, for both lanes', () => {
+  test('a free permit is free now, for both lanes', () => {
     expect(earliest('interactive', free, limit)).toEqual(now);
     expect(earliest('bulk', free, limit)).toEqual(now);
   });
@@ -213,7 +214,7 @@ describe('the moments', () => {
     expect(earliest('interactive', full, limit).getTime()).toBeGreaterThan(now.getTime());
   });
 
-  test('the last slots are for interactive work', () => {
+  test('the last permits are for interactive work', () => {
     const nearlyFull = { ...free, occupied: 298, firstFreeAt: at(90) };
     expect(earliest('interactive', nearlyFull, limit)).toEqual(now);
     expect(earliest('bulk', nearlyFull, limit)).toEqual(at(91));

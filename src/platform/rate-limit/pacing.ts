@@ -9,7 +9,7 @@ export interface CallWindow {
   /** Set by a 429: no call before it. */
   blockedUntil: Date | null;
   bulkNextAt: Date | null;
-  /** Slots occupied now, and when the first of them becomes free. */
+  /** Permits occupied now, and when the first of them becomes free. */
   occupied: number;
   firstFreeAt: Date | null;
 }
@@ -23,27 +23,27 @@ export interface CallLimit {
 /** Milliseconds of the even pace that bulk work may make good after a delay, at most a tenth of the window. */
 const CATCH_UP_MS = 1_000;
 
-/** One slot in so many is kept for interactive work: bulk work would take each at the moment it becomes free. */
+/** One permit in so many is kept for interactive work: bulk work would take each at the moment it becomes free. */
 const RESERVED_ONE_IN = 150;
 
-/** The slots of a window that bulk work takes. */
-export function bulkSlots(limit: CallLimit): number {
+/** The permits of a window that bulk work takes. */
+export function bulkPermits(limit: CallLimit): number {
   return limit.calls - Math.floor(limit.calls / RESERVED_ONE_IN);
 }
 
-/** The earliest moment at which a lane may take a slot; not after `now` means that it may take one now. */
+/** The earliest moment at which a lane may take a permit; not after `now` means that it may take one now. */
 export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date {
   const moments = [window.now.getTime()];
   if (window.blockedUntil) moments.push(window.blockedUntil.getTime());
-  const slots = lane === 'bulk' ? bulkSlots(limit) : limit.calls;
+  const permits = lane === 'bulk' ? bulkPermits(limit) : limit.calls;
   // The database counts in microseconds and a Date in milliseconds: rounded up, so that full never looks free.
-  if (window.occupied >= slots && window.firstFreeAt) moments.push(window.firstFreeAt.getTime() + 1);
+  if (window.occupied >= permits && window.firstFreeAt) moments.push(window.firstFreeAt.getTime() + 1);
   if (lane === 'bulk' && window.bulkNextAt) moments.push(window.bulkNextAt.getTime());
   return new Date(Math.max(...moments));
 }
 
 /**
- * When bulk work may take its next slot after it took one now: one pace after the last moment due, so that a late
+ * When bulk work may take its next permit after it took one now: one pace after the last moment due, so that a late
  * worker catches up, but by no more than a second's worth (the generic cell rate algorithm, ITU-T I.371 annex A).
  */
 export function nextBulkAt({ now, bulkNextAt }: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {

@@ -6,9 +6,9 @@ import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import type { Database } from '../../database/database.js';
 import { codeOf } from '../../http/problem/fault.js';
-import { bulkSlots, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
+import { bulkPermits, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 
-/** A slot that was granted: the right to one HTTP attempt, now. */
+/** A permit that was granted: the right to one HTTP attempt, now. */
 export interface CallGrant {
   id: string;
   grantedAt: Date;
@@ -19,7 +19,7 @@ export interface CallOutcome {
   outcome: string;
   status: number | null;
   durationMs: number;
-  /** False when it is certain that nothing reached the platform: the slot is free at once. */
+  /** False when it is certain that nothing reached the platform: the permit is free at once. */
   reached: boolean;
   /** Set for a 429: what Retry-After said, in milliseconds, undefined when it did not say. */
   rateLimited?: { retryAfterMs: number | undefined };
@@ -47,7 +47,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
 
 /**
- * Slots of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
+ * Permits of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
  * first. In their order and with an end they are read by their index, whatever the planner knows of the calls before.
  */
 const OCCUPIED = `SELECT expires_at FROM platform_calls WHERE account = $1 AND expires_at > (SELECT now FROM clock)
@@ -63,7 +63,7 @@ export class RateLimiterRepository {
   readonly limit: CallLimit;
   private readonly account: string;
   private readonly worker = `${hostname()}:${process.pid}`;
-  /** Milliseconds for which a call without an answer occupies its slot. */
+  /** Milliseconds for which a call without an answer occupies its permit. */
   private readonly holdMs: number;
 
   constructor(
@@ -120,10 +120,10 @@ export class RateLimiterRepository {
   async bulkPace(sql: Pick<Pool, 'query'>): Promise<{ callMs: number; blockedMs: number }> {
     const { blockedUntil, now } = await this.readWindow(sql);
     const blockedMs = Math.max(0, (blockedUntil ?? now).getTime() - now.getTime());
-    return { callMs: this.limit.windowMs / bulkSlots(this.limit), blockedMs };
+    return { callMs: this.limit.windowMs / bulkPermits(this.limit), blockedMs };
   }
 
-  /** Writes the row that is slot, intent and history in one; the right to send begins with the transaction's commit. */
+  /** Writes the row that is permit, intent and history in one; the right to send begins with the transaction's commit. */
   async grant(
     tx: PoolClient,
     window: CallWindow,
@@ -142,7 +142,7 @@ export class RateLimiterRepository {
     return rows[0] as CallGrant;
   }
 
-  /** Records the answer; the slot stays occupied for one window from now, or is freed when nothing was sent. */
+  /** Records the answer; the permit stays occupied for one window from now, or is freed when nothing was sent. */
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
     await tx.query(
       `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
@@ -172,7 +172,7 @@ export class RateLimiterRepository {
     return rows[0]?.unanswered ?? false;
   }
 
-  /** Who has kept the budget's row for a second, so that no process gets a slot: its session; undefined when none has. */
+  /** Who has kept the budget's row for a second, so that no process gets a permit: its session; undefined when none has. */
   async budgetHolder(database: Database) {
     try {
       await database.transaction(async (tx) => {
@@ -195,8 +195,8 @@ export class RateLimiterRepository {
 
   /**
    * Takes the log along with a clock that was set back: the newest call then lies ahead of the present, by the step less
-   * what has passed since it was granted. Without it every slot stays occupied, and every pause lasts, for as long as the
-   * step. A slot is kept for as long as a call can occupy one, whether it was answered by the old clock or the new.
+   * what has passed since it was granted. Without it every permit stays occupied, and every pause lasts, for as long as the
+   * step. A permit is kept for as long as a call can occupy one, whether it was answered by the old clock or the new.
    */
   private async followClock(tx: PoolClient): Promise<void> {
     const { rows } = await tx.query<{ now: string; back: string }>(

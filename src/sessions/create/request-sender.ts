@@ -9,7 +9,7 @@ import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
-import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type RequestRow, SessionRequestsRepository } from './session-requests.repository.js';

@@ -7,7 +7,7 @@ import type { CreateTherapySessionRequest } from '../../platform/contract/wire-t
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
-import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type ShownState, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';

@@ -1,5 +1,5 @@
 import type { SessionAnswer } from '../../platform/contract/wire-types.js';
-import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-answer.js';
+import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
 
 /** An answer with the required fields of a Session alone (spec, Session). */
 const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({

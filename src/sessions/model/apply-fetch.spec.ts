@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { applyFetch, type FetchTicket, takeTicket, wantsFetch } from './apply-answer.js';
+import { applyFetch, type FetchTicket, takeTicket, wantsFetch } from './apply-fetch.js';
 import type { Freshness } from './session-row.js';
 
 const SEED = Number(process.env.SEED);

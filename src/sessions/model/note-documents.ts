@@ -1,4 +1,4 @@
-import type { FetchedNotes } from './apply-answer.js';
+import type { FetchedNotes } from './apply-fetch.js';
 import type { NoteResponse } from './session-view.js';
 
 /** A document as it is on record. */

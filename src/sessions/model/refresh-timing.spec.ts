@@ -1,4 +1,4 @@
-import { nextLookUp, reopening } from './apply-answer.js';
+import { nextLookUp, reopening } from './apply-fetch.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');

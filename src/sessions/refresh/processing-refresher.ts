@@ -5,7 +5,7 @@ import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/cli
 import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
-import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-answer.js';
+import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SessionEventsRepository } from './session-events.repository.js';

@@ -18,7 +18,7 @@ import {
   reopening,
   takeTicket,
   wantsFetch,
-} from '../model/apply-answer.js';
+} from '../model/apply-fetch.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { PrismaService, toBytes } from '../../database/prisma.service.js';
-import type { FetchedInsights, FetchedNotes } from '../model/apply-answer.js';
+import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
 import { INSIGHT_PARTS, type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
 import { dueAfterDebounce } from './wanted-refreshes.repository.js';

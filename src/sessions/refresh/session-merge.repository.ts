@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionContentRepository } from './session-content.repository.js';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-answer.js';
+import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 
 /** Sessions that events, their readers or their age make due. */
 export const EVENT_LANE = 0;

@@ -11,7 +11,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError, platformProblem, platformUnclear } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/wire-types.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { DEBOUNCE_MS } from '../model/apply-answer.js';
+import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
