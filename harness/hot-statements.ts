@@ -40,6 +40,7 @@ const SMALL = [
   'sessions_backlog_idx',
   'webhook_deliveries_due_at_idx',
   'sessions_due_idx',
+  'session_requests_lease_safe_at_idx', // of the attempts that are under way
 ];
 
 /** The statements that read a growing table, or an index of one, from end to end, with what they read; but for the rare ones. */
