@@ -35,9 +35,18 @@ export async function loggedPlans(home: string, from: number): Promise<LoggedPla
   return entries.flatMap((entry) => {
     const [, application, json] = /^\[([^\]]*)\] LOG: {2}duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(entry) ?? [];
     if (json === undefined || application === OBSERVER) return [];
-    const logged = JSON.parse(json.replaceAll('\n\t', '\n')) as { 'Query Text': string; Plan: PlanNode };
-    return [{ text: logged['Query Text'], plan: logged.Plan }];
+    const logged = parsed(json.replaceAll('\n\t', '\n'));
+    return logged ? [{ text: logged['Query Text'], plan: logged.Plan }] : [];
   });
+}
+
+/** Backends write entries of more than a pipe's 4 KiB in pieces, so that two may be mixed; undefined for such a one. */
+function parsed(json: string): { 'Query Text': string; Plan: PlanNode } | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Bytes of the log so far. */
