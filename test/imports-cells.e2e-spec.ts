@@ -55,11 +55,16 @@ describe('of what rows were read as, their import keeps what the file of rejecte
     const id = await newImport();
     const rowNos = cases.map((_, at) => at + 1);
     await database.transaction(async (tx) => {
+      for (let first = 0; first < rowNos.length; first += block) {
+        const some = rowNos.slice(first, first + block);
+        const rows = some.map((rowNo) => staging.staged(rowNo, 1, rejectedRow(rowNo, `row ${rowNo}`), null, []));
+        await staging.storeRows(tx, id, staging.batch(id, rows));
+      }
       await tx.query(
-        `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, outcome, planned, code)
-         SELECT $1, n, 1, n, kind, 'x-' || n, outcome, planned, code
+        `UPDATE import_rows SET kind = c.kind, external_id = 'x-' || n, outcome = c.outcome, planned = c.planned, code = c.code
          FROM unnest($2::person_kind[], $3::row_outcome[], $4::text[], $5::text[])
-           WITH ORDINALITY AS c(kind, outcome, planned, code, n)`,
+           WITH ORDINALITY AS c(kind, outcome, planned, code, n)
+         WHERE import_id = $1 AND row_no = n`,
         [
           id,
           cases.map(([kind]) => kind),
@@ -68,11 +73,6 @@ describe('of what rows were read as, their import keeps what the file of rejecte
           cases.map((one) => one[3]),
         ],
       );
-      for (let first = 0; first < rowNos.length; first += block) {
-        const some = rowNos.slice(first, first + block);
-        const rows = some.map((rowNo) => staging.staged(rowNo, 1, rejectedRow(rowNo, `row ${rowNo}`), null, []));
-        await staging.storeRows(tx, id, [], staging.sealBlock(id, rows));
-      }
       await staging.discardRaw(tx, id, { mayBeRetried });
     });
     const found = await Promise.all(
@@ -135,8 +135,7 @@ test(`rows are stored as they were read, whatever stands in them (SEED=${SEED})`
           : rejectedRow(at + 1, raw);
         return staging.staged(at + 1, 1, read, null, one?.providers ?? []);
       });
-      const block = staging.sealBlock(importId, staged);
-      await database.transaction((tx) => staging.storeRows(tx, importId, staged, block));
+      await database.transaction((tx) => staging.storeRows(tx, importId, staging.batch(importId, staged)));
       const stored = await database.pool.query(
         'SELECT external_id, providers, profile FROM import_rows WHERE import_id = $1 ORDER BY row_no',
         [importId],

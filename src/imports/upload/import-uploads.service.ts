@@ -20,7 +20,7 @@ import { readingOf, type UploadedFile } from './uploaded-files.js';
 const ALIVE_MS = 5_000;
 
 /** What is collected before it is stored: rows and references, and the characters of raw rows. */
-const BATCH_ITEMS = 500;
+const BATCH_ITEMS = 2_000;
 const BATCH_CHARACTERS = 512 * 1024;
 
 /** References between FHIR resources that are kept, for each row that may be. */
@@ -203,16 +203,16 @@ class StagingWriter {
     await this.storing;
   }
 
-  /** Seals the batch, and stores it as soon as the one before is. @throws what that one met */
+  /** Stores the batch as soon as the one before is stored. @throws what that one met */
   private async handOver(): Promise<void> {
     const { rows, references, tx, importId, staging } = this;
     const first = this.referencesStored + 1;
     this.referencesStored += references.length;
     [this.rows, this.references, this.characters] = [[], [], 0];
-    const block = staging.sealBlock(importId, rows);
+    const batch = rows.length > 0 ? staging.batch(importId, rows) : undefined;
     await this.storing;
     const store = async () => {
-      if (rows.length > 0) await staging.storeRows(tx, importId, rows, block);
+      if (batch) await staging.storeRows(tx, importId, batch);
       await staging.storeReferences(tx, importId, references, first);
     };
     this.storing = store();

@@ -6,13 +6,13 @@ import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 
-/** The columns of a batch, with the types of their values. */
-const CANDIDATE_COLUMNS = {
+/** The columns of a batch, with the types of their values: of all rows, and of those that are not unchanged. */
+const READ_COLUMNS = {
   ...{ row_no: 'int', file: 'int', line: 'int', kind: 'person_kind', external_id: 'text' },
   ...{ providers: 'text', profile_hash: 'bytea' },
 };
 const ROW_COLUMNS = {
-  ...{ ...CANDIDATE_COLUMNS, profile: 'bytea', email_fingerprint: 'bytea', outcome: 'row_outcome' },
+  ...{ ...READ_COLUMNS, profile: 'bytea', email_fingerprint: 'bytea', outcome: 'row_outcome' },
   ...{ planned: 'text', code: 'text', field: 'text', hint: 'text' },
 };
 const REFERENCE_COLUMNS = {
@@ -22,7 +22,7 @@ const REFERENCE_COLUMNS = {
 
 /** A row on its way into the database. */
 export interface StagedRow {
-  /** Of `CANDIDATE_COLUMNS`; texts alone, for a Buffer for each row would outlive many a batch. */
+  /** Of `READ_COLUMNS`; texts alone, for a Buffer for each row would outlive many a batch. */
   values: unknown[];
   row: ReadRow;
   /** Of an accepted row. */
@@ -37,6 +37,13 @@ interface SealedBlock {
   firstRow: number;
   lastRow: number;
   sealed: Buffer;
+}
+
+/** Consecutive rows, what they were read as, and their values of `READ_COLUMNS`. */
+interface StagedBatch {
+  rows: readonly StagedRow[];
+  block: SealedBlock;
+  read: Unnested;
 }
 
 /** A row `r` of the block `c` of the import $1. */
@@ -91,19 +98,24 @@ export class StagingRepository {
     return { row, profile, values };
   }
 
-  /** Seals what at least one row was read as. */
-  sealBlock(importId: string, rows: readonly StagedRow[]): SealedBlock {
+  /** Consecutive rows, at least one, as they go to the database: made while the batch before is being stored. */
+  batch(importId: string, rows: readonly StagedRow[]): StagedBatch {
     const rowNos = rows.map(({ values }) => values[0] as number);
     const [firstRow = 0, lastRow = firstRow] = [rowNos[0], rowNos.at(-1)];
     const block = new Map(rows.map(({ row: { raw }, profile }, at) => [rowNos[at] ?? 0, { raw, profile }]));
-    return { firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) };
+    const read = unnested(
+      READ_COLUMNS,
+      5,
+      rows.map(({ values }) => values),
+    );
+    return { rows, read, block: { firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) } };
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
-  async storeRows(tx: PoolClient, importId: string, rows: readonly StagedRow[], block: SealedBlock): Promise<void> {
-    const unchanged = await this.storeUnchanged(tx, importId, rows, block);
-    const others = rows.filter(({ values }) => !unchanged.has(values[0])).map((staged) => this.rowValues(staged));
-    if (others.length === 0) return;
+  async storeRows(tx: PoolClient, importId: string, batch: StagedBatch): Promise<void> {
+    const rowNos = await this.storeUnchanged(tx, importId, batch);
+    if (rowNos.size === 0) return;
+    const others = batch.rows.filter(({ values }) => rowNos.has(values[0])).map((staged) => this.rowValues(staged));
     const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
       `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
@@ -208,33 +220,27 @@ export class StagingRepository {
 
   /**
    * Stores a block of raw rows and, with the same statement, those rows that say what is known and synced already: nothing
-   * of them is sealed by itself or written again, which makes a re-import cheap. @returns their numbers
+   * of them is sealed by itself or written again, which makes a re-import cheap. @returns the numbers of the others
    */
-  private async storeUnchanged(
-    tx: PoolClient,
-    importId: string,
-    staged: readonly StagedRow[],
-    { firstRow, lastRow, sealed }: SealedBlock,
-  ): Promise<Set<unknown>> {
-    const candidates = staged.filter(({ profile, values }) => profile && values[5] !== null);
-    const batch = candidates.map(({ values }) => values);
-    const { table, values } = unnested(CANDIDATE_COLUMNS, 5, batch);
+  private async storeUnchanged(tx: PoolClient, importId: string, { read, block }: StagedBatch): Promise<Set<unknown>> {
     const { rows } = await tx.query<{ rowNo: number }>(
       `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)),
-         n AS (SELECT * FROM ${table})
-       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
-         person_id, person_wanted_at)
-       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',
-         p.id, p.wanted_at
-       FROM n
-       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
-         WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
-       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
-         AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
-           SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-           WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-       RETURNING row_no AS "rowNo"`,
-      [importId, firstRow, lastRow, sealed, ...values],
+         n AS (SELECT * FROM ${read.table}),
+       unchanged AS (
+         INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
+           person_id, person_wanted_at)
+         SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, n.providers::text[], 'unchanged', 'unchanged',
+           p.id, p.wanted_at
+         FROM n
+         CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
+           WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
+         WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
+           AND (p.kind = 'provider' OR n.providers::text[] = ARRAY(
+             SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+             WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
+         RETURNING row_no)
+       SELECT row_no AS "rowNo" FROM n WHERE row_no NOT IN (SELECT row_no FROM unchanged)`,
+      [importId, block.firstRow, block.lastRow, block.sealed, ...read.values],
     );
     return new Set(rows.map(({ rowNo }) => rowNo));
   }
@@ -272,12 +278,25 @@ function hex(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`;
 }
 
+/** A batch as a table `n` whose columns are parameters, and the values of these: an array literal for each column. */
+interface Unnested {
+  table: string;
+  values: string[];
+}
+
 /**
- * A batch as a table `n` whose columns are parameters from a number on, and the values of these: one array for each
- * column, of which PostgreSQL reads three times as many in a second as of JSON.
+ * Columns of records as parameters from a number on: PostgreSQL reads three times as many arrays in a second as JSON.
+ *
+ * @param records with texts, numbers and nulls
  */
-function unnested(columns: Record<string, string>, first: number, records: readonly unknown[][]) {
+function unnested(columns: Record<string, string>, first: number, records: readonly unknown[][]): Unnested {
   const arrays = Object.values(columns).map((type, at) => `$${first + at}::${type}[]`);
-  const table = `unnest(${arrays}) AS n(${Object.keys(columns)})`;
-  return { table, values: arrays.map((_, at) => records.map((record) => record[at])) };
+  const values = arrays.map((_, at) => `{${records.map((record) => arrayElement(record[at]))}}`);
+  return { table: `unnest(${arrays}) AS n(${Object.keys(columns)})`, values };
+}
+
+/** As PostgreSQL's array literals have it (manual, Array Input and Output Syntax). */
+function arrayElement(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  return typeof value === 'number' ? String(value) : `"${String(value).replace(/["\\]/g, '\\$&')}"`;
 }
