@@ -40,9 +40,8 @@ interface SealedBlock {
 }
 
 /** Consecutive rows, what they were read as, and their values of `READ_COLUMNS`. */
-interface StagedBatch {
+interface StagedBatch extends SealedBlock {
   rows: readonly StagedRow[];
-  block: SealedBlock;
   read: Unnested;
 }
 
@@ -100,15 +99,12 @@ export class StagingRepository {
 
   /** Consecutive rows, at least one, as they go to the database: made while the batch before is being stored. */
   batch(importId: string, rows: readonly StagedRow[]): StagedBatch {
-    const rowNos = rows.map(({ values }) => values[0] as number);
+    const records = rows.map(({ values }) => values);
+    const rowNos = records.map(([rowNo]) => rowNo as number);
     const [firstRow = 0, lastRow = firstRow] = [rowNos[0], rowNos.at(-1)];
     const block = new Map(rows.map(({ row: { raw }, profile }, at) => [rowNos[at] ?? 0, { raw, profile }]));
-    const read = unnested(
-      READ_COLUMNS,
-      5,
-      rows.map(({ values }) => values),
-    );
-    return { rows, read, block: { firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) } };
+    const read = unnested(READ_COLUMNS, 5, records);
+    return { rows, read, firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) };
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
@@ -222,10 +218,10 @@ export class StagingRepository {
    * Stores a block of raw rows and, with the same statement, those rows that say what is known and synced already: nothing
    * of them is sealed by itself or written again, which makes a re-import cheap. @returns the numbers of the others
    */
-  private async storeUnchanged(tx: PoolClient, importId: string, { read, block }: StagedBatch): Promise<Set<unknown>> {
+  private async storeUnchanged(tx: PoolClient, importId: string, batch: StagedBatch): Promise<Set<unknown>> {
     const { rows } = await tx.query<{ rowNo: number }>(
       `WITH block AS (INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, $2, $3, $4)),
-         n AS (SELECT * FROM ${read.table}),
+         n AS (SELECT * FROM ${batch.read.table}),
        unchanged AS (
          INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, providers, planned, outcome,
            person_id, person_wanted_at)
@@ -240,7 +236,7 @@ export class StagingRepository {
              WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
          RETURNING row_no)
        SELECT row_no AS "rowNo" FROM n WHERE row_no NOT IN (SELECT row_no FROM unchanged)`,
-      [importId, block.firstRow, block.lastRow, block.sealed, ...read.values],
+      [importId, batch.firstRow, batch.lastRow, batch.sealed, ...batch.read.values],
     );
     return new Set(rows.map(({ rowNo }) => rowNo));
   }
