@@ -12,6 +12,9 @@ export interface LoggedPlan {
 /** The sessions of whoever says so of itself are not of interest. */
 export const OBSERVER = 'observer';
 
+/** The share of plans that must be parsed: each statement is logged many times. */
+const LEAST_PARSED = 0.98;
+
 /** Has the server log the plan of each statement of the sessions that begin from now on. @param admin a superuser's */
 export async function explainEverything(admin: pg.Client): Promise<void> {
   await admin.query(`LOAD 'auto_explain'`);
@@ -32,12 +35,15 @@ export async function loggedPlans(home: string, from: number): Promise<LoggedPla
   const text = (await readFile(logOf(home))).subarray(from).toString('utf8');
   // Lines that go on begin with a tab.
   const entries = text.split(/\n(?!\t)/);
-  return entries.flatMap((entry) => {
+  const logged = entries.flatMap((entry) => {
     const [, application, json] = /^\[([^\]]*)\] LOG: {2}duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(entry) ?? [];
-    if (json === undefined || application === OBSERVER) return [];
-    const logged = parsed(json.replaceAll('\n\t', '\n'));
-    return logged ? [{ text: logged['Query Text'], plan: logged.Plan }] : [];
+    return json === undefined || application === OBSERVER ? [] : [parsed(json.replaceAll('\n\t', '\n'))];
   });
+  const plans = logged.filter((one) => one !== undefined);
+  if (plans.length < logged.length * LEAST_PARSED) {
+    throw new Error(`Only ${plans.length} of ${logged.length} logged plans can be parsed.`);
+  }
+  return plans.map((one) => ({ text: one['Query Text'], plan: one.Plan }));
 }
 
 /** Backends write entries of more than a pipe's 4 KiB in pieces, so that two may be mixed; undefined for such a one. */

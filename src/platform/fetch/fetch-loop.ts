@@ -131,7 +131,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   private async failed(claim: Leased<Row>, error: unknown): Promise<void> {
     if (this.shutdown.signal.aborted) return this.storeFault(claim, 'stopped', 0);
-    const code = codeOf(error);
+    const code = faultOf(error);
     this.fetches.inc({ outcome: code });
     if (isPauseCause(code)) return this.begin(claim, code, (error as PlatformError).retryAfterMs);
     if (code === 'gone') {
@@ -182,7 +182,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   }
 }
 
-function codeOf(error: unknown): string {
+function faultOf(error: unknown): string {
   if (!(error instanceof PlatformError)) return 'internal';
   const { kind, status } = error;
   return kind === 'unknown-outcome' && status !== undefined && status < 300 ? 'unreadable-answer' : CODES[kind];
