@@ -173,7 +173,7 @@ describe('rows that are due', () => {
     const peer = await newPeer();
     const first = await claimed(peer);
     peer.rows.done(first.lease);
-    await sql.query('UPDATE errands SET lease_safe_at = now()');
+    await sql.query(`UPDATE errands SET lease_safe_at = now() - interval '1 second'`);
     await claimed(peer);
     expect(await peer.rows.settle(database.pool, first.lease, note('of the first'))).toBe(false);
   });
@@ -184,7 +184,7 @@ describe('rows that are due', () => {
     await claimed(dead);
     await dead.falls();
     expect(await heir.rows.claim()).toBeUndefined();
-    await sql.query(`UPDATE errands SET lease_safe_at = now()`);
+    await sql.query(`UPDATE errands SET lease_safe_at = now() - interval '1 second'`);
     expect(await heir.rows.claim()).toBeDefined();
   });
 

@@ -30,8 +30,9 @@ async function endStatement(when: string): Promise<void> {
     CREATE TRIGGER late BEFORE UPDATE ON import_rows FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION late()`);
 }
 
-/** Time passes until what was put off is attempted again. */
-const later = () => sql(`UPDATE imports SET attempt_at = now(), alive_at = now() - interval '1 hour'`);
+/** Time passes until what was put off is attempted again; the column's milliseconds would round now up. */
+const later = () =>
+  sql(`UPDATE imports SET attempt_at = now() - interval '1 second', alive_at = now() - interval '1 hour'`);
 
 test('an import that can not be planned lets others pass, is told by health, and goes on when the trouble is over', async () => {
   await endStatement(`NEW.external_id = 'p-bad'`);
