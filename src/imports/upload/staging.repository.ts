@@ -6,7 +6,7 @@ import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 
-/** The columns of a batch, with the types of their values: of all rows, and of those that are not unchanged. */
+/** Columns and their types: of every row as it was read, of one that is not unchanged, and of a reference. */
 const READ_COLUMNS = {
   ...{ row_no: 'int', file: 'int', line: 'int', kind: 'person_kind', external_id: 'text' },
   ...{ providers: 'text', profile_hash: 'bytea' },
@@ -274,14 +274,14 @@ function hex(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`;
 }
 
-/** A batch as a table `n` whose columns are parameters, and the values of these: an array literal for each column. */
+/** Records as a table `n` in SQL, and the values of its parameters: an array literal for each column. */
 interface Unnested {
   table: string;
   values: string[];
 }
 
 /**
- * Columns of records as parameters from a number on: PostgreSQL reads three times as many arrays in a second as JSON.
+ * Records as such a table, its parameters numbered from `first` on. PostgreSQL reads arrays three times as fast as JSON.
  *
  * @param records with texts, numbers and nulls
  */
