@@ -24,7 +24,9 @@ async function heapBytes(): Promise<number> {
 
 async function main(): Promise<void> {
   const { env, release } = await prepare(readEnv());
-  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(), { logger: false });
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
+    logger: false,
+  });
   await setupApp(app);
   await app.listen(0, '127.0.0.1');
   process.on('message', () => void heapBytes().then((heap) => process.send?.({ heap })));

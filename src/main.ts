@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const logger = pino(pinoOptions(env.LOG_LEVEL));
   for (const note of notes) logger.info(note);
   try {
-    const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(), {
+    const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
       logger: new PinoLogger(logger),
       abortOnError: false,
     });

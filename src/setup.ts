@@ -22,10 +22,10 @@ const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50,
  * The HTTP server of the service and of its tests. It has no logger of its own: Fastify's would make one for every
  * request, and write errors with messages that may quote the request. The access log and the problem filter log.
  */
-export function httpAdapter(): FastifyAdapter {
+export function httpAdapter({ TRUSTED_PROXIES: proxies }: Pick<Env, 'TRUSTED_PROXIES'>): FastifyAdapter {
   const filter = new ProblemFilter();
   return new FastifyAdapter({
-    trustProxy: true,
+    trustProxy: proxies.length > 0 && proxies,
     forceCloseConnections: 'idle',
     clientErrorHandler: answerClientError,
     bodyLimit: JSON_LIMIT,

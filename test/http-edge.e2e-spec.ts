@@ -27,6 +27,7 @@ import { Env } from '../src/config/env.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { PageQuery } from '../src/http/request/page.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
+import { sourceAddress } from '../src/http/request/source-address.js';
 import { ClientDisconnect, PreferWait, pollUntil } from '../src/http/request/waiting.js';
 import { RequestGate } from '../src/http/server/edge-hooks.js';
 import { HttpModule } from '../src/http/server/metrics.js';
@@ -129,6 +130,11 @@ class EdgeController {
     return query;
   }
 
+  @Get('source')
+  source(@Req() request: FastifyRequest) {
+    return { source: sourceAddress(request), scheme: request.protocol, host: request.host };
+  }
+
   @Get('fault/:kind')
   fault(@Param('kind') kind: string) {
     if (kind === 'missing') throw new NotFoundException('Jane Roe');
@@ -139,6 +145,7 @@ class EdgeController {
 
 const EDGE_ENV = {
   MAX_CONNECTIONS: 1_000,
+  TRUSTED_PROXIES: [] as string[],
   BODY_TIMEOUT_SECONDS: 3_600,
   ARRIVING_BODIES_LIMIT: 64 * 1024 ** 2,
   PUBLIC_URL: 'https://notes.example',
@@ -172,7 +179,7 @@ describe('the HTTP edge', () => {
     const sink: DestinationStream = { write: (line: string) => lines.push(line) };
     const logger = pino(pinoOptions('info'), sink);
     const module = await Test.createTestingModule({ imports: [EdgeModule] }).compile();
-    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(), {
+    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(EDGE_ENV), {
       logger: new PinoLogger(logger),
     });
     await setupApp(made);
@@ -504,6 +511,34 @@ describe('the HTTP edge', () => {
       { method: 'GET', route: 'unmatched', status: 404 },
     ]);
     expect(lines.join()).not.toMatch(/4711|roe|jane/i);
+  });
+
+  test('what anybody writes about where he is counts only from a trusted proxy', async () => {
+    const forged = {
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'evil.example',
+      forwarded: 'for=203.0.113.7',
+      'x-real-ip': '203.0.113.7',
+    };
+    const observed = { source: '127.0.0.1', scheme: 'http', host: new URL(base).host };
+    expect((await call('/edge/source', { headers: forged })).json).toEqual(observed);
+
+    const { TRUSTED_PROXIES: none } = EDGE_ENV;
+    EDGE_ENV.TRUSTED_PROXIES = ['127.0.0.0/8', '198.51.100.4'];
+    const behind = await start();
+    EDGE_ENV.TRUSTED_PROXIES = none;
+    const seen = async (forwardedFor: string) => {
+      const address = `${(await behind.getUrl()).replace('[::1]', '127.0.0.1')}/edge/source`;
+      const answer = await fetch(address, { headers: { 'x-forwarded-for': forwardedFor } });
+      return ((await answer.json()) as typeof observed).source;
+    };
+    expect(await seen('203.0.113.7')).toBe('203.0.113.7');
+    // What the client wrote stands to the left of what the proxies added.
+    expect(await seen('192.0.2.1, 203.0.113.7, 198.51.100.4')).toBe('203.0.113.7');
+    expect(await seen("203.0.113.7'; DROP TABLE people")).toBe('127.0.0.1');
+    expect(await seen('203.0.113.7:50000')).toBe('127.0.0.1');
+    await behind.close();
   });
 
   test('answers carry the headers that browsers need, save on hot routes', async () => {

@@ -196,3 +196,11 @@ test('an API key is the same key with a line break behind it, and none with one 
     expect(said).not.toContain(key);
   }
 });
+
+test('proxies are trusted by address or range, and none of them may be everybody', () => {
+  expect(env().TRUSTED_PROXIES).toEqual([]);
+  const some = '10.0.0.5, 172.16.0.0/12 ,2001:db8::/32';
+  expect(env({ TRUSTED_PROXIES: some }).TRUSTED_PROXIES).toEqual(['10.0.0.5', '172.16.0.0/12', '2001:db8::/32']);
+  for (const wrong of ['true', '*', '0.0.0.0/0', '::/0', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '10.0.0.1/'])
+    expect(fault({ ...good, TRUSTED_PROXIES: wrong })).toMatch(/TRUSTED_PROXIES must be addresses or ranges/);
+});

@@ -49,7 +49,7 @@ export async function startApp(
     const module = Test.createTestingModule({ imports: modules(env) })
       .overrideProvider(Clock)
       .useValue(clock);
-    const made = (await module.compile()).createNestApplication<NestFastifyApplication>(httpAdapter(), {
+    const made = (await module.compile()).createNestApplication<NestFastifyApplication>(httpAdapter(env), {
       logger: false,
     });
     await setupApp(made);

@@ -1,0 +1,128 @@
+import { isIP } from 'node:net';
+import { applyDecorators } from '@nestjs/common';
+import { Transform, Type } from 'class-transformer';
+import {
+  IsInt,
+  IsNumber,
+  Matches,
+  Max,
+  Min,
+  ValidateBy,
+  type ValidationArguments,
+  type ValidationOptions,
+} from 'class-validator';
+
+const fromText = (read: (text: string) => unknown): PropertyDecorator =>
+  Transform(({ value }) => (typeof value === 'string' ? read(value) : value));
+
+export const Trimmed = (): PropertyDecorator => fromText((text) => text.trim());
+export const ToNumber = Type(() => Number);
+export const WholeNumber = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsInt(), ToNumber);
+export const Seconds = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsNumber(), ToNumber);
+
+/** True or false, in the usual spellings. */
+export const Flag = (): PropertyDecorator =>
+  fromText((text) => ({ true: true, '1': true, false: false, '0': false })[text.trim().toLowerCase()] ?? text);
+
+/** What commas separate, without blanks around and between the items. */
+export const List = (): PropertyDecorator => fromText(splitList);
+
+/** Secrets, separated by commas. One with a comma or a blank at its ends is given as a JSON list: `["a,b"]`. */
+export const Secrets = (): PropertyDecorator =>
+  fromText((text) => (text.trimStart().startsWith('[') ? jsonTexts(text) : undefined) ?? splitList(text));
+
+/** A size in bytes such as `5 MiB`, `512KiB` or `1048576`. @param least bytes, or the setting that it must not be below */
+export function ByteSize(least: number | string): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) =>
+    Number.isInteger(value) && Number(value) >= Number(typeof least === 'number' ? least : settingOf(args, least));
+  const defaultMessage = () => `must be a size such as 64 MiB or 512 KiB, or a number of bytes, at least ${least}`;
+  return applyDecorators(ValidateBy({ name: 'byteSize', validator: { validate, defaultMessage } }), fromText(bytesOf));
+}
+
+/** A complete http or https address without user name, password, query or fragment. */
+export const IsHttpUrl = (options?: ValidationOptions): PropertyDecorator =>
+  url('must be a complete http:// or https:// address', ({ protocol }) => /^https?:$/.test(protocol), options);
+
+/** The platform's address, on which paths are appended: https, or http when it is on this machine (the simulator). */
+export const IsPlatformUrl = (): PropertyDecorator =>
+  applyDecorators(
+    url(
+      'must be the https:// address of the platform (http:// only for a loopback host)',
+      ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname)),
+    ),
+    fromText((text) => text.trim().replace(/(?<!\/)\/+$/, '')),
+  );
+
+/** A value that stands for the real platform; another is for rehearsals against the simulator, on a loopback host. */
+export function IsForRehearsal(real: number, options?: ValidationOptions): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) =>
+    value === real || isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '');
+  return ValidateBy({ name: 'isForRehearsal', validator: { validate } }, options);
+}
+
+/** Addresses and ranges such as `10.0.0.5` or `10.0.0.0/8`. A range of all addresses would let anybody name any. */
+export function AreAddressRanges(): PropertyDecorator {
+  const validate = (value: unknown) => typeof value === 'string' && isAddressRange(value);
+  const defaultMessage = () => 'must be addresses or ranges such as 10.0.0.5,10.1.0.0/16, none of all addresses';
+  return applyDecorators(
+    ValidateBy({ name: 'areAddressRanges', validator: { validate, defaultMessage } }, { each: true }),
+    List(),
+  );
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  if (length === undefined) return true;
+  return /^[1-9]\d{0,2}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128);
+}
+
+/** Whether the host name of a URL means this machine (RFC 6761 §6.3, RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
+export function isLoopbackHost(hostname: string): boolean {
+  return /^(localhost|.*\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname);
+}
+
+function url(message: string, fits: (url: URL) => boolean, options?: ValidationOptions): PropertyDecorator {
+  const validate = (value: unknown) => {
+    const url = parseUrl(value);
+    return url !== undefined && !url.username && !url.password && !url.search && !url.hash && fits(url);
+  };
+  return ValidateBy({ name: 'isAddress', validator: { validate, defaultMessage: () => message } }, options);
+}
+
+function parseUrl(value: unknown): URL | undefined {
+  return typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
+}
+
+/** Another setting of the same environment. */
+function settingOf(args: ValidationArguments | undefined, name: string): unknown {
+  return Reflect.get(args?.object ?? {}, name);
+}
+
+const UNITS: Record<string, number> = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3, kb: 1e3, mb: 1e6, gb: 1e9 };
+
+/** @returns the text itself when it is no size, so that validation can name it */
+function bytesOf(text: string): unknown {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
+  const size = unit === '' ? 1 : UNITS[unit.toLowerCase()];
+  return number && size ? Math.round(Number(number) * size) : text;
+}
+
+function splitList(text: string): string[] {
+  return text.split(',').flatMap((item) => item.trim() || []);
+}
+
+function jsonTexts(json: string): string[] | undefined {
+  try {
+    const list: unknown = JSON.parse(json);
+    return Array.isArray(list) && list.every((item) => typeof item === 'string' && item !== '') ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const IsPostgresUrl = () => Matches(/^postgres(ql)?:\/\//, { message: 'must begin with postgresql://' });
+const THRESHOLD = /^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/;
+export const IsThreshold = () =>
+  Matches(THRESHOLD, { message: 'must be per cent and people such as 10%,5 or the word unlimited' });
