@@ -6,7 +6,8 @@ import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
 import { neededScopes, type Scope } from '../identity/scopes.js';
-import { ApiKeys, bearerToken } from '../keys/api-keys.js';
+import { ApiKeys } from '../keys/api-keys.js';
+import { bearerToken } from '../keys/key-format.js';
 
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()

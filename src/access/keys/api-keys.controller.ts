@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
-import { ApiKeyPageResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
+import { ApiKeyPageResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { ApiKeys } from './api-keys.js';
 
 @ApiTags('access')
@@ -24,7 +24,25 @@ export class ApiKeysController {
     return this.keys.list(limit, cursor);
   }
 
-  /** Revokes a key, at once; revoking it again changes nothing */
+  /**
+   * Makes a key that takes the place of another
+   *
+   * @remarks It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more.
+   */
+  @Post(':id/rotate')
+  rotate(
+    @UuidParam() id: string,
+    @Body() body: RotateApiKeyRequest,
+    @Caller() caller: Principal,
+  ): Promise<NewApiKeyResponse> {
+    return this.keys.rotate(id, body, caller);
+  }
+
+  /**
+   * Revokes a key, at once; revoking it again changes nothing
+   *
+   * @remarks Also one with scopes that the calling key lacks: it takes rights away and gives none.
+   */
   @Delete(':id')
   @HttpCode(204)
   revoke(@UuidParam() id: string, @Caller() caller: Principal): Promise<void> {

@@ -1,7 +1,21 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ArrayNotEmpty, ArrayUnique, IsIn, IsString, MaxLength, MinLength } from 'class-validator';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import {
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+} from 'class-validator';
+import { IsMoment } from '../../http/request/moment.js';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scopes.js';
+
+const DAY_SECONDS = 86_400;
 
 export class NewApiKeyRequest {
   /** What the key is for; not a person */
@@ -10,10 +24,32 @@ export class NewApiKeyRequest {
   @MaxLength(100)
   name!: string;
 
+  /** Only such as the calling key has itself */
   @ArrayNotEmpty()
   @ArrayUnique()
   @IsIn(SCOPES, { each: true })
   scopes!: Scope[];
+
+  /** From when on it is no longer taken; without it, it is until it is revoked */
+  @ApiPropertyOptional({ format: 'date-time' })
+  @IsOptional()
+  @IsMoment()
+  expiresAt?: string;
+}
+
+export class RotateApiKeyRequest {
+  /** Seconds for which the old key is taken beside its successor; a day unless told, at most thirty */
+  @ApiPropertyOptional()
+  @IsInt()
+  @Min(0)
+  @Max(30 * DAY_SECONDS)
+  overlapSeconds: number = DAY_SECONDS;
+
+  /** When the successor expires; without it, it lives as long as its predecessor was to live */
+  @ApiPropertyOptional({ format: 'date-time' })
+  @IsOptional()
+  @IsMoment()
+  expiresAt?: string;
 }
 
 export class ApiKeyResponse {
@@ -24,7 +60,15 @@ export class ApiKeyResponse {
   prefix!: string;
   scopes!: Scope[];
   createdAt!: Date;
+  /** From when on it is no longer taken; null: until it is revoked */
+  expiresAt!: Date | null;
   revokedAt!: Date | null;
+  /** To the minute; null: never */
+  lastUsedAt!: Date | null;
+
+  /** Id of the key that takes its place */
+  @ApiProperty({ type: String, format: 'uuid', nullable: true })
+  rotatedTo!: string | null;
 }
 
 export class NewApiKeyResponse extends ApiKeyResponse {

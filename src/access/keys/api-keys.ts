@@ -1,31 +1,58 @@
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Audit } from '../audit/audit.js';
 import { type Principal, SCOPES, type Scope } from '../identity/scopes.js';
-import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse } from './api-keys.dto.js';
-
-/** Milliseconds for which a key is cached: a revocation elsewhere takes effect within them. */
-const CACHE_MS = 2_000;
-
-/** Keys that are cached at once. */
-const MOST_CACHED = 1_000;
+import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
+import { hashOf, newApiKey, prefixOf } from './key-format.js';
 
 /** What is shown of a key; its hash stays in the database. */
-const SHOWN = { id: true, name: true, prefix: true, scopes: true, createdAt: true, revokedAt: true } as const;
+const SHOWN = {
+  ...{ id: true, name: true, prefix: true, scopes: true },
+  ...{ createdAt: true, expiresAt: true, revokedAt: true, lastUsedAt: true, rotatedTo: true },
+} as const;
 
-/** The keys that callers identify themselves with. */
+/** By the database's clock, which is one for all processes. */
+const ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
+
+/** What is known of a key's use is older than is worth a write. */
+const USE_IS_OLD = `(last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`;
+
+/** What a key is made of, beside its random part. */
+interface KeyToMake {
+  name: string;
+  scopes: Scope[];
+  expiresAt: Date | null;
+}
+
+/** A key as it is rotated. */
+interface RotatedKey {
+  name: string;
+  scopes: Scope[];
+  rotatedTo: string | null;
+  isAlive: boolean;
+  /** When one made now expires that lives as long as it was to live. */
+  renewedUntil: Date | null;
+}
+
+/**
+ * The keys that callers identify themselves with. None is cached: every request looks its key up by the unique index of
+ * hashes, so that what was revoked or has expired is refused by every process at once.
+ */
 @Injectable()
 export class ApiKeys {
   private readonly admin: Principal = { id: 'admin', name: 'admin', scopes: new Set(SCOPES) };
   private readonly adminHash: Buffer;
-  private readonly cached = new Map<string, { principal: Principal; until: number }>();
+  /** Keys whose use is being written down. */
+  private readonly noting = new Set<string>();
 
   constructor(
     env: Env,
@@ -38,50 +65,71 @@ export class ApiKeys {
     this.adminHash = hashOf(env.ADMIN_API_KEY);
   }
 
-  /** Who a key belongs to; undefined when it is none of ours or revoked. Comparisons take constant time. */
+  /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
     if (timingSafeEqual(hash, this.adminHash)) return this.admin;
-    if (!KEY.test(key)) return undefined;
-    const name = hash.toString('base64');
-    const asked = this.clock.monotonicMs();
-    const known = this.cached.get(name);
-    if (known && known.until > asked) return known.principal;
-    const where = { hash: toBytes(hash), revokedAt: null };
-    const row = await this.prisma.apiKey.findUnique({ where, select: SHOWN });
-    this.cached.delete(name);
+    if (prefixOf(key) === undefined) return undefined;
+    const { rows } = await this.database.pool.query<{ id: string; name: string; scopes: Scope[]; isUseOld: boolean }>({
+      name: 'api-key-by-hash',
+      text: `SELECT id, name, scopes, ${USE_IS_OLD} AS "isUseOld" FROM api_keys WHERE hash = $1 AND ${ALIVE}`,
+      values: [hash],
+    });
+    const [row] = rows;
     if (!row) return undefined;
-    const principal = { id: row.id, name: row.name, scopes: new Set(row.scopes as Scope[]) };
-    const oldest = this.cached.keys().next().value;
-    if (this.cached.size >= MOST_CACHED && oldest !== undefined) this.cached.delete(oldest);
-    this.cached.set(name, { principal, until: asked + CACHE_MS });
-    return principal;
+    if (row.isUseOld) this.noteUse(row.id);
+    return { id: row.id, name: row.name, scopes: new Set(row.scopes) };
   }
 
-  /** Makes a key. @returns it with the key itself, which is never shown again */
-  create({ name, scopes }: NewApiKeyRequest, by: Principal): Promise<NewApiKeyResponse> {
-    const { key, prefix, hash } = newApiKey(this.random.bytes(32));
-    const id = randomUUID();
+  /** Makes a key. @returns it with the key itself, which is never shown again @throws {Problem} 403 `scope-escalation` */
+  create({ name, scopes, expiresAt }: NewApiKeyRequest, by: Principal): Promise<NewApiKeyResponse> {
+    requireScopes(by, scopes);
+    const expiry = this.expiryOf(expiresAt);
     return this.database.transaction(async (tx) => {
-      const prisma = await this.prisma.in(tx);
-      const data = { id, name, scopes, prefix, hash: toBytes(hash), createdBy: by.id };
-      const { createdAt } = await prisma.apiKey.create({ data, select: { createdAt: true } });
-      await this.audit.record({ by, action: 'api-key.created', subjects: { apiKey: id }, outcome: 'ok' }, tx);
-      return { id, name, prefix, scopes, createdAt, revokedAt: null, key };
+      const made = await this.make(tx, { name, scopes, expiresAt: expiry }, by);
+      await this.audit.record({ by, action: 'api-key.created', subjects: { apiKey: made.id }, outcome: 'ok' }, tx);
+      return made;
     });
   }
 
-  /** Revokes a key: at once in this process, within seconds in others. @throws {Problem} 404 `unknown-api-key` */
+  /**
+   * Makes the successor of a key, which lives on beside it for a while.
+   *
+   * @throws {Problem} 403 `scope-escalation`, 404 `unknown-api-key`, 409 `api-key-ended` or `already-rotated`
+   */
+  rotate(id: string, { overlapSeconds, expiresAt }: RotateApiKeyRequest, by: Principal): Promise<NewApiKeyResponse> {
+    const expiry = this.expiryOf(expiresAt);
+    return this.database.transaction(async (tx) => {
+      const { rows } = await tx.query<RotatedKey>(
+        `SELECT name, scopes, rotated_to AS "rotatedTo", ${ALIVE} AS "isAlive",
+           clock_timestamp() + (expires_at - created_at) AS "renewedUntil"
+         FROM api_keys WHERE id = $1 FOR UPDATE`,
+        [id],
+      );
+      const [old] = rows;
+      if (!old) throw unknownKey();
+      refuseRotation(old);
+      requireScopes(by, old.scopes);
+      const made = await this.make(tx, { ...old, expiresAt: expiry ?? old.renewedUntil }, by);
+      await tx.query(
+        `UPDATE api_keys SET rotated_to = $2,
+           expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3)) WHERE id = $1`,
+        [id, made.id, overlapSeconds],
+      );
+      const subjects = { apiKey: id, successor: made.id };
+      await this.audit.record({ by, action: 'api-key.rotated', subjects, outcome: 'ok' }, tx);
+      return made;
+    });
+  }
+
+  /** Revokes a key: at once, in every process. @throws {Problem} 404 `unknown-api-key` */
   async revoke(id: string, by: Principal): Promise<void> {
     await this.database.transaction(async (tx) => {
       const prisma = await this.prisma.in(tx);
       await prisma.apiKey.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: this.clock.now() } });
-      if ((await prisma.apiKey.count({ where: { id } })) === 0) {
-        throw new Problem(404, 'unknown-api-key', 'There is no key with this id; GET /v1/api-keys lists them.');
-      }
+      if ((await prisma.apiKey.count({ where: { id } })) === 0) throw unknownKey();
       await this.audit.record({ by, action: 'api-key.revoked', subjects: { apiKey: id }, outcome: 'ok' }, tx);
     });
-    for (const [name, { principal }] of this.cached) if (principal.id === id) this.cached.delete(name);
   }
 
   /** All keys, revoked ones too, the oldest first. */
@@ -96,25 +144,55 @@ export class ApiKeys {
     });
     return pageOf(rows as ApiKeyResponse[], limit, (row) => [row.createdAt.toISOString(), row.id]);
   }
+
+  private async make(
+    tx: pg.PoolClient,
+    { name, scopes, expiresAt }: KeyToMake,
+    by: Principal,
+  ): Promise<NewApiKeyResponse> {
+    const { key, prefix, hash } = newApiKey(this.random.bytes(32));
+    const prisma = await this.prisma.in(tx);
+    const data = { id: randomUUID(), name, scopes, expiresAt, prefix, hash: toBytes(hash), createdBy: by.id };
+    const made = await prisma.apiKey.create({ data, select: SHOWN });
+    return { ...(made as ApiKeyResponse), key };
+  }
+
+  /** Writes down that a key is in use; no request waits for it, and one that fails is made up for by the next. */
+  private noteUse(id: string): void {
+    if (this.noting.has(id)) return;
+    this.noting.add(id);
+    const text = `UPDATE api_keys SET last_used_at = clock_timestamp() WHERE id = $1 AND ${USE_IS_OLD}`;
+    this.database.pool
+      .query({ name: 'api-key-use', text, values: [id] })
+      .catch(() => undefined)
+      .finally(() => this.noting.delete(id));
+  }
+
+  /** @throws {Problem} 400 `validation` when the moment has passed */
+  private expiryOf(text: string | undefined): Date | null {
+    if (text === undefined) return null;
+    const moment = new Date(text);
+    if (moment > this.clock.now()) return moment;
+    throw requestFault('/expiresAt', 'must lie in the future');
+  }
 }
 
-/** SHA-256 of a key. A key is 256 random bits, so a slow hash would add nothing. */
-const hashOf = (key: string): Buffer => createHash('sha256').update(key, 'utf8').digest();
-
-/** Every key begins with this, so that secret scanners can find one that leaked. */
-const MARK = 'nb_';
-const KEY = /^nb_[A-Za-z0-9_-]{43}$/;
-
-/** Characters of a key that stay known after it was made: the mark and 36 of 256 bits. */
-const PREFIX_LENGTH = MARK.length + 6;
-
-/** A key as it is shown once, and what is kept of it. @param randomness 32 random bytes */
-export function newApiKey(randomness: Buffer): { key: string; prefix: string; hash: Buffer } {
-  const key = MARK + randomness.toString('base64url');
-  return { key, prefix: key.slice(0, PREFIX_LENGTH), hash: hashOf(key) };
+/** @throws {Problem} 403 `scope-escalation` naming the scopes that a key may not hand on, since it lacks them itself */
+function requireScopes(by: Principal, wanted: readonly Scope[]): void {
+  const scopes = wanted.filter((scope) => !by.scopes.has(scope));
+  if (scopes.length === 0) return;
+  const detail = `This key can't make one with scopes that it lacks: ${scopes.join(', ')}; use a key that has them.`;
+  throw new Problem(403, 'scope-escalation', detail, { extensions: { scopes } });
 }
 
-/** The token of an `Authorization: Bearer` header (RFC 6750 §2.1), or undefined. */
-export function bearerToken(authorization: string | undefined): string | undefined {
-  return /^bearer +([\x21-\x7e]{1,512}) *$/i.exec(authorization ?? '')?.[1];
+/** @throws {Problem} 409 for a key that is not alive, or has a successor already: more than two are never alive */
+function refuseRotation({ isAlive, rotatedTo }: RotatedKey): void {
+  if (!isAlive) throw new Problem(409, 'api-key-ended', 'This key was revoked or has expired; make a new one.');
+  if (rotatedTo === null) return;
+  const detail = 'This key has a successor already; rotate that one, or make a new key.';
+  throw new Problem(409, 'already-rotated', detail, { extensions: { rotatedTo } });
+}
+
+function unknownKey(): Problem {
+  return new Problem(404, 'unknown-api-key', 'There is no key with this id; GET /v1/api-keys lists them.');
 }

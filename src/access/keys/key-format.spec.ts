@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { bearerToken, newApiKey } from './api-keys.js';
+import { bearerToken, newApiKey } from './key-format.js';
 
 test('of a key only its hash and its first characters are kept', () => {
   const { key, prefix, hash } = newApiKey(Buffer.alloc(32, 0xab));
