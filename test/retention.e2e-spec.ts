@@ -29,8 +29,13 @@ describe('what was kept long enough', () => {
        SELECT 'a', 'createUser', 'bulk'::lane, at, at, 'w' FROM generate_series(1, 2500), (VALUES (${OLD})) AS old (at)
        UNION ALL SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w'`,
     );
+    expect((await dropOld(database, { CALLS_RETENTION_DAYS: 'off' })).calls).toBeUndefined();
+    expect((await dropOld(database, { CALLS_RETENTION_DAYS: 101 })).calls).toBe(0);
     expect((await drop()).calls).toBe(2_500);
     expect(await count('platform_calls')).toBe(1);
+    expect((await run('SELECT key_id, action, outcome FROM audit_entries')).rows).toEqual([
+      { key_id: 'system', action: 'retention.calls', outcome: '2500 removed' },
+    ]);
   });
 
   it('drops handled deliveries only, and notices', async () => {

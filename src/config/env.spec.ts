@@ -204,3 +204,17 @@ test('proxies are trusted by address or range, and none of them may be everybody
   for (const wrong of ['true', '*', '0.0.0.0/0', '::/0', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '10.0.0.1/'])
     expect(fault({ ...good, TRUSTED_PROXIES: wrong })).toMatch(/TRUSTED_PROXIES must be addresses or ranges/);
 });
+
+test('what is kept is kept for whole days, or for ever, and the audit trail for a year at least', () => {
+  expect(env()).toMatchObject({ RETENTION_DAYS: 90, NOTES_RETENTION_DAYS: 'off', AUDIT_RETENTION_DAYS: 2_192 });
+  expect(env({ NOTES_RETENTION_DAYS: '3650', FEED_RETENTION_DAYS: ' OFF ' })).toMatchObject({
+    NOTES_RETENTION_DAYS: 3_650,
+    FEED_RETENTION_DAYS: 'off',
+  });
+  for (const wrong of ['0', '1.5', 'never', '40000'])
+    expect(fault({ ...good, NOTES_RETENTION_DAYS: wrong })).toMatch(
+      /NOTES_RETENTION_DAYS must be whole days from 1 to/,
+    );
+  expect(fault({ ...good, AUDIT_RETENTION_DAYS: '364' })).toMatch(/AUDIT_RETENTION_DAYS must be whole days from 365/);
+  expect(fault({ ...good, ERASE_NOTES_OF_DELETED_CLIENTS: 'yes' })).toContain('ERASE_NOTES_OF_DELETED_CLIENTS');
+});

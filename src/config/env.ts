@@ -15,6 +15,7 @@ import {
 import {
   AreAddressRanges,
   ByteSize,
+  type Days,
   Flag,
   IsForRehearsal,
   IsHttpUrl,
@@ -22,6 +23,7 @@ import {
   IsPostgresUrl,
   IsThreshold,
   isLoopbackHost,
+  KeptDays,
   List,
   Seconds,
   Secrets,
@@ -169,8 +171,30 @@ export class Env {
   /** Rows of one import; what is stored of each is many times a short line. */
   @WholeNumber(1, 10_000_000) IMPORT_MAX_ROWS: number = 3_000_000;
 
-  /** Days for which histories and copies are kept; notes and the audit trail stay. */
+  /** Days for which histories and copies are kept, unless the setting of their kind says otherwise. */
   @WholeNumber(1, 36_500) RETENTION_DAYS: number = 90;
+
+  @IsOptional() @KeptDays() CALLS_RETENTION_DAYS?: Days;
+
+  @IsOptional() @KeptDays() DELIVERIES_RETENTION_DAYS?: Days;
+
+  @IsOptional() @KeptDays() FEED_RETENTION_DAYS?: Days;
+
+  @IsOptional() @KeptDays() IMPORT_ROWS_RETENTION_DAYS?: Days;
+
+  @IsOptional() @KeptDays() RECORDINGS_RETENTION_DAYS?: Days;
+
+  /** Of each version of notes, from its first fetch. */
+  @KeptDays() NOTES_RETENTION_DAYS: Days = 'off';
+
+  /** Of transcripts and insights, from their fetch. */
+  @KeptDays() TRANSCRIPTS_RETENTION_DAYS: Days = 'off';
+
+  /** Six years, as 45 CFR 164.316(b)(2)(i) asks of the record of actions. */
+  @KeptDays(365) AUDIT_RETENTION_DAYS: Days = 2_192;
+
+  /** What becomes of notes, transcripts and insights when the EHR deletes their client. */
+  @IsIn(['keep', 'erase']) ERASE_NOTES_OF_DELETED_CLIENTS: 'keep' | 'erase' = 'keep';
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 

@@ -20,6 +20,18 @@ export const ToNumber = Type(() => Number);
 export const WholeNumber = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsInt(), ToNumber);
 export const Seconds = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsNumber(), ToNumber);
 
+/** How long something is kept: days, or `off` for ever. */
+export type Days = number | 'off';
+
+/** @param least days */
+export function KeptDays(least = 1): PropertyDecorator {
+  const validate = (value: unknown) =>
+    value === 'off' || (Number.isInteger(value) && Number(value) >= least && Number(value) <= 36_500);
+  const defaultMessage = () => `must be whole days from ${least} to 36500, or off to keep for ever`;
+  const daysOf = (text: string) => (text.trim().toLowerCase() === 'off' ? 'off' : Number(text));
+  return applyDecorators(ValidateBy({ name: 'keptDays', validator: { validate, defaultMessage } }), fromText(daysOf));
+}
+
 /** True or false, in the usual spellings. */
 export const Flag = (): PropertyDecorator =>
   fromText((text) => ({ true: true, '1': true, false: false, '0': false })[text.trim().toLowerCase()] ?? text);

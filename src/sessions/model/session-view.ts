@@ -69,6 +69,9 @@ export class DocumentResponse {
   fetchedAt!: Date;
   /** Since when the platform lacks it */
   supersededAt!: Date | null;
+  /** Since when this revision's notes are no longer kept here, by retention or with their client */
+  removedAt!: Date | null;
+  /** Empty once they were removed */
   notes!: NoteResponse[];
 }
 
@@ -85,6 +88,9 @@ export class RevisionResponse {
   revision!: number;
   sessionDocumentId!: string;
   fetchedAt!: Date;
+  /** Since when its notes are no longer kept here */
+  removedAt!: Date | null;
+  /** Empty once they were removed */
   notes!: NoteResponse[];
 }
 

@@ -20,6 +20,7 @@ export function notesOf(lines: NoteResponse[], more: Partial<NotesResponse['docu
     revision: 1,
     fetchedAt: new Date('2026-03-01T10:00:00.000Z'),
     supersededAt: null,
+    removedAt: null,
     notes: lines,
     ...more,
   };

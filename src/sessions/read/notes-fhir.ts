@@ -13,15 +13,15 @@ const NOTE_TYPE: FhirElement = {
 
 /**
  * Renders a session's notes as a FHIR R4 Bundle of type `collection` (hl7.org/fhir/R4): for every document a
- * DocumentReference, whose attachment is the note as Markdown, and for every current one a Composition with a section for
- * each category. Superseded documents are there as DocumentReferences of status `superseded`.
+ * DocumentReference, whose attachment is the note as Markdown, and for every current one that is kept a Composition with a
+ * section for each category. Superseded documents are there as DocumentReferences of status `superseded`.
  *
  * @param now when the bundle is made
  */
 export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now: Date): FhirElement {
   const resources = notes.documents.flatMap((document) => [
     documentReference(session, document),
-    ...(document.supersededAt === null ? [composition(session, document)] : []),
+    ...(document.supersededAt === null && document.removedAt === null ? [composition(session, document)] : []),
   ]);
   return {
     resourceType: 'Bundle',

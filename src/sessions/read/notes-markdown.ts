@@ -17,7 +17,10 @@ export function documentAsMarkdown(document: DocumentResponse, level = 1): strin
   const sections = sectionsOf(document.notes).map(({ title, lines }) =>
     [`${'#'.repeat(level + 1)} ${inOneLine(title)}`, ...blocks(lines)].join('\n\n'),
   );
-  return [heading, ...sections].join('\n\n');
+  const removed = document.removedAt
+    ? [`These notes are kept no longer, since ${document.removedAt.toISOString()}.`]
+    : [];
+  return [heading, ...removed, ...sections].join('\n\n');
 }
 
 /** Paragraphs, with neighbouring list items in one block. */

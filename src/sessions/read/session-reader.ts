@@ -103,9 +103,9 @@ export class SessionReader {
     const shown = documents.flatMap(({ id: documentId, sessionDocumentId, noteTemplateId, revision, supersededAt }) => {
       const version = versions.get(documentId);
       if (!version) return [];
-      const notes = this.seal.notes.open(revisionKey(documentId, revision), version.notes);
-      const { fetchedAt } = version;
-      return [{ documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, notes }];
+      const { fetchedAt, removedAt } = version;
+      const notes = this.openNotes(version);
+      return [{ documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, removedAt, notes }];
     });
     const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
     return { session: this.view(row), notes };
@@ -128,24 +128,29 @@ export class SessionReader {
     if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
     const where = { documentId: found.id };
     const versions = await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } });
-    const items = versions.map(({ revision, sessionDocumentId, fetchedAt, notes }) => {
-      const opened = this.seal.notes.open(revisionKey(found.id, revision), notes);
-      return { revision, sessionDocumentId, fetchedAt, notes: opened };
+    const items = versions.map((version) => {
+      const { revision, sessionDocumentId, fetchedAt, removedAt } = version;
+      return { revision, sessionDocumentId, fetchedAt, removedAt, notes: this.openNotes(version) };
     });
     return { documentId: found.id, noteTemplateId: found.noteTemplateId, items };
   }
 
-  /** @throws {Problem} 404 `unknown-session`, `no-transcript` */
+  /** @throws {Problem} 404 `unknown-session`, `no-transcript`; 410 `transcript-removed` */
   async transcript(id: string): Promise<unknown> {
-    const { transcript } = await this.open(id, ['transcript']);
+    const { transcript, removedAt } = await this.open(id, ['transcript']);
     if (transcript !== null) return transcript;
+    if (removedAt !== null) {
+      const detail =
+        'The transcript is no longer kept here, as TRANSCRIPTS_RETENTION_DAYS or its client’s deletion says.';
+      throw new Problem(410, 'transcript-removed', detail, { extensions: { removedAt } });
+    }
     throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
   }
 
   /** What was gained from a session's audio; what the platform did not give is null. @throws {Problem} 404 `unknown-session` */
   async insights(id: string): Promise<object> {
-    const { topics, namedEntities, analytics } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
-    return { topics, namedEntities, analyticsSummary: analytics };
+    const { analytics, ...opened } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
+    return { ...opened, analyticsSummary: analytics };
   }
 
   /**
@@ -165,11 +170,27 @@ export class SessionReader {
     throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
   }
 
-  private async open<Part extends InsightPart>(id: string, parts: Part[]): Promise<Record<Part, unknown>> {
+  /** None once they were removed. */
+  private openNotes({
+    documentId,
+    revision,
+    notes,
+  }: {
+    documentId: string;
+    revision: number;
+    notes: Uint8Array | null;
+  }) {
+    return this.seal.notes.open(revisionKey(documentId, revision), notes) ?? [];
+  }
+
+  private async open<Part extends InsightPart>(
+    id: string,
+    parts: Part[],
+  ): Promise<Record<Part, unknown> & { removedAt: Date | null }> {
     const { id: ourSessionId } = await this.find(id);
     const sealed = await this.prisma.sessionInsights.findUnique({ where: { ourSessionId } });
     const opened = parts.map((part) => [part, this.seal.insights[part].open(ourSessionId, sealed?.[part] ?? null)]);
-    return Object.fromEntries(opened) as Record<Part, unknown>;
+    return { ...(Object.fromEntries(opened) as Record<Part, unknown>), removedAt: sealed?.removedAt ?? null };
   }
 
   private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {

@@ -57,7 +57,7 @@ export class SessionContentRepository {
     const prisma = await this.prisma.in(tx);
     const fingerprint = toBytes(this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]])));
     if (await prisma.sessionInsights.count({ where: { ourSessionId, fingerprint } })) return;
-    const data = { fingerprint, fetchedAt, ...this.sealed(ourSessionId, parts, insights) };
+    const data = { fingerprint, fetchedAt, removedAt: null, ...this.sealed(ourSessionId, parts, insights) };
     await prisma.sessionInsights.upsert({
       where: { ourSessionId },
       create: { ourSessionId, ...data },

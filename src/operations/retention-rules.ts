@@ -1,0 +1,89 @@
+import type { Env } from '../config/env.js';
+import type { Days } from '../config/setting-rules.js';
+import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
+
+/** Rows of one statement: what it removes fits the write-ahead log, and nobody waits for rows that are this old. */
+export const BATCH = 10_000;
+
+/** The physical places of rows `t` of a table that nobody holds. */
+const places = (table: string, where: string): string =>
+  `ctid = ANY (ARRAY(SELECT ctid FROM ${table} t WHERE ${where} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`;
+
+const deletion = (table: string, where: string): string => `DELETE FROM ${table} WHERE ${places(table, where)}`;
+
+/** An import `i` that ended before, or was given up as a plan that was made before. */
+const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.staged_at < $1)`;
+const OF_ONE_THAT_IS_OVER = `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`;
+
+const INSIGHTS = 'transcript, topics, named_entities, analytics';
+
+/** What is removed of one kind: rows older than $1, at most `BATCH` of them. */
+interface Rule {
+  days: Days;
+  statement: string;
+}
+
+/**
+ * What is removed, by the kind that the audit trail names. The last event of the feed that has a cursor stays, behind
+ * which the next ones are given. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
+ * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
+ * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new.
+ */
+export function retentionRules(env: Env): Record<string, Rule> {
+  const usual = env.RETENTION_DAYS;
+  const { NOTES_RETENTION_DAYS: notes, TRANSCRIPTS_RETENTION_DAYS: insights } = env;
+  const { DELIVERIES_RETENTION_DAYS: deliveries = usual, IMPORT_ROWS_RETENTION_DAYS: imports = usual } = env;
+  const rule = (days: Days | undefined, statement: string): Rule => ({ days: days ?? usual, statement });
+  return {
+    calls: rule(
+      env.CALLS_RETENTION_DAYS,
+      deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1`),
+    ),
+    deliveries: rule(
+      deliveries,
+      deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
+    ),
+    notices: rule(deliveries, deletion('processing_notices', 'received_at < $1')),
+    events: rule(
+      env.FEED_RETENTION_DAYS,
+      deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
+    ),
+    handedOut: rule(env.RECORDINGS_RETENTION_DAYS, deletion('handed_out_urls', 'handed_out_at < $1')),
+    rejections: rule(usual, deletion('webhook_rejections', `minute < greatest($1, now() - interval '14 days')`)),
+    idempotencyRecords: rule(usual, deletion('idempotency_records', 'expires_at < greatest($1, now())')),
+    plans: rule(
+      imports,
+      `UPDATE imports SET state = 'cancelled'
+       WHERE ${places('imports', `state = 'planned' AND NOT apply_wanted AND staged_at < $1`)}`,
+    ),
+    importCells: rule(imports, deletion('import_raw_rows', OF_ONE_THAT_IS_OVER)),
+    importFacts: rule(imports, deletion('import_references', OF_ONE_THAT_IS_OVER)),
+    importRows: rule(
+      imports,
+      `UPDATE import_rows SET profile = NULL, was = NULL,
+         code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
+       WHERE ${places('import_rows', `(profile IS NOT NULL OR was IS NOT NULL) AND ${OF_ONE_THAT_IS_OVER}`)}`,
+    ),
+    notes: rule(
+      notes,
+      `UPDATE document_revisions SET notes = NULL, removed_at = now()
+       WHERE ${places('document_revisions', 'notes IS NOT NULL AND fetched_at < $1')}`,
+    ),
+    transcripts: rule(
+      insights,
+      `UPDATE session_insights SET (${INSIGHTS}, removed_at) = ROW (NULL, NULL, NULL, NULL, now())
+       WHERE ${places('session_insights', `removed_at IS NULL AND num_nonnulls(${INSIGHTS}) > 0 AND fetched_at < $1`)}`,
+    ),
+    // An answer of the Processing API may hold notes and transcript alike.
+    processingAnswers: rule(
+      shorter(notes, insights),
+      `UPDATE processing_sessions SET answer = NULL
+       WHERE ${places('processing_sessions', 'answer IS NOT NULL AND updated_at < $1')}`,
+    ),
+  };
+}
+
+function shorter(one: Days, other: Days): Days {
+  if (one === 'off') return other;
+  return other === 'off' ? one : Math.min(one, other);
+}
