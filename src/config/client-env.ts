@@ -1,9 +1,18 @@
+import { withSecretFiles } from './secret-files.js';
+
+const KEYS = ['NOTEBRIDGE_KEY', 'ADMIN_API_KEY'];
+
 /** What a command line that speaks to the service reads from its environment; none of it is required. */
 export function readClientEnv(raw: Record<string, string | undefined> = process.env) {
+  const { settings, faults } = withSecretFiles(raw, KEYS);
+  const [own, administrator] = KEYS.map((name) => String(settings[name] ?? '').trim() || undefined);
+  const [fault] = own ? [] : faults;
   return {
     /** Address of the service, such as http://127.0.0.1:3000. */
     url: raw.NOTEBRIDGE_URL?.trim() || undefined,
-    key: raw.NOTEBRIDGE_KEY?.trim() || raw.ADMIN_API_KEY?.trim() || undefined,
+    key: own ?? administrator,
+    /** Why there is no key, when the file that should hold it is at fault. */
+    keyFault: fault && `${fault.name} ${fault.fault}.`,
     /** Where a demo of this clone left its address and key. */
     dataDir: raw.DATA_DIR?.trim() || '.data',
     /** Whether the service's own settings are here, too. */

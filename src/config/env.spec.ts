@@ -218,3 +218,65 @@ test('what is kept is kept for whole days, or for ever, and the audit trail for 
   expect(fault({ ...good, AUDIT_RETENTION_DAYS: '364' })).toMatch(/AUDIT_RETENTION_DAYS must be whole days from 365/);
   expect(fault({ ...good, ERASE_NOTES_OF_DELETED_CLIENTS: 'yes' })).toContain('ERASE_NOTES_OF_DELETED_CLIENTS');
 });
+
+describe('the way to other machines', () => {
+  const DATABASES = ['DATABASE_URL', 'DATABASE_OWNER_URL'];
+  const TLS = ['sslmode=verify-full', 'sslmode=verify-ca', 'sslmode=require', 'ssl=true'];
+  const NO_TLS = ['', 'sslmode=disable', 'sslmode=no-verify', 'ssl=no-verify', 'ssl=0', 'ssl=', 'host=other.example'];
+  const NO_CHECK = ['uselibpqcompat=true&sslmode=require', 'uselibpqcompat=true&sslmode=prefer', 'sslrootcert=/none'];
+
+  test.each(DATABASES)('%s asks for TLS with a checked certificate', (name) => {
+    const url = (query: string, host = 'db.example') => `postgresql://u:secret@${host}/notebridge?${query}`;
+    for (const query of TLS) expect(fault({ ...good, [name]: url(query) })).toBe('');
+    for (const query of [...NO_TLS, ...NO_CHECK]) {
+      const said = fault({ ...good, [name]: url(query) });
+      expect(said).toMatch(new RegExp(`^  ${name} must .*sslmode=verify-full.* unless PLAINTEXT_HOSTS`, 'm'));
+      expect(said).not.toMatch(/secret|db\.example/);
+    }
+  });
+
+  test.each(['127.0.0.1:5432', 'localhost', '[::1]:5432', '%2Fvar%2Frun%2Fpostgresql'])(
+    'a database at %s needs none',
+    (host) => {
+      expect(fault({ ...good, DATABASE_URL: `postgresql://u:p@${host}/notebridge` })).toBe('');
+    },
+  );
+
+  test.each(['rediss://cache.example:6380', 'redis://127.0.0.1', 'redis://[::1]:6379', 'redis://localhost:6379/1'])(
+    'Redis may be at %s',
+    (url) => {
+      expect(fault({ ...good, REDIS_URL: url })).toBe('');
+    },
+  );
+
+  test.each(['redis://cache.example', 'rediss://cache.example?tls=', 'redis://10.0.0.4:6379', 'http://localhost'])(
+    'Redis may not be at %s',
+    (url) => {
+      expect(fault({ ...good, REDIS_URL: url })).toMatch(/^ {2}REDIS_URL must begin with rediss:/m);
+    },
+  );
+
+  test('hosts that are said to be on a private network need no TLS, others do', () => {
+    const stores = { DATABASE_URL: 'postgresql://u:p@postgres/notebridge', REDIS_URL: 'redis://:p@redis:6379' };
+    expect(fault({ ...good, ...stores, PLAINTEXT_HOSTS: 'Postgres, redis' })).toBe('');
+    expect(fault({ ...good, ...stores, PLAINTEXT_HOSTS: 'postgres' })).toMatch(/^ {2}REDIS_URL must/m);
+    expect(fault({ ...good, ...stores, PLAINTEXT_HOSTS: 'redis' })).toMatch(/^ {2}DATABASE_URL must/m);
+  });
+
+  test('neither the recorder nor the service itself is reached without TLS from elsewhere', () => {
+    for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL']) {
+      expect(fault({ ...good, [name]: 'http://notes.example' })).toMatch(new RegExp(`^  ${name} must .*https://`, 'm'));
+      for (const fit of ['https://notes.example', 'http://127.0.0.1:3000'])
+        expect(fault({ ...good, [name]: fit })).toBe('');
+    }
+    expect(fault({ ...good, PUBLIC_URL: 'http://notebridge:3000', PLAINTEXT_HOSTS: 'notebridge' })).toBe('');
+    expect(fault({ ...good, PLATFORM_PARTNER_DOMAIN: 'http://page', PLAINTEXT_HOSTS: 'page' })).not.toBe('');
+  });
+
+  test('Node may not be told to take any certificate, but in a rehearsal on this machine', () => {
+    expect(fault({ ...good, NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toMatch(/NODE_TLS_REJECT_UNAUTHORIZED must not be 0/);
+    expect(fault({ ...good, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toBe('');
+    const rehearsal = { ...good, PLATFORM_BASE_URL: 'http://127.0.0.1:4010', NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    expect(fault(rehearsal)).toBe('');
+  });
+});

@@ -12,6 +12,7 @@ import {
   MinLength,
   validateSync,
 } from 'class-validator';
+import { withSecretFiles } from './secret-files.js';
 import {
   AreAddressRanges,
   ByteSize,
@@ -19,8 +20,8 @@ import {
   Flag,
   IsForRehearsal,
   IsHttpUrl,
+  IsPlatformPage,
   IsPlatformUrl,
-  IsPostgresUrl,
   IsThreshold,
   isLoopbackHost,
   KeptDays,
@@ -31,6 +32,7 @@ import {
   Trimmed,
   WholeNumber,
 } from './setting-rules.js';
+import { ChecksCertificates, IsPostgresUrl, IsPublicUrl, IsRedisUrl } from './transport-rules.js';
 
 type Role = 'api' | 'worker';
 
@@ -65,7 +67,7 @@ export class Env {
 
   @IsString() HOST: string = '127.0.0.1';
 
-  @IsOptional() @IsHttpUrl() PUBLIC_URL?: string;
+  @IsOptional() @IsPublicUrl() @IsHttpUrl() PUBLIC_URL?: string;
 
   /** Proxies whose word on where a request comes from counts (X-Forwarded-For); anybody else's is his own invention. */
   @AreAddressRanges() TRUSTED_PROXIES: string[] = [];
@@ -79,12 +81,17 @@ export class Env {
 
   @IsOptional() @IsPostgresUrl() DATABASE_OWNER_URL?: string;
 
-  @IsOptional() @Matches(/^rediss?:\/\//, { message: 'must begin with redis:// or rediss://' }) REDIS_URL?: string;
+  @IsOptional() @IsRedisUrl() REDIS_URL?: string;
+
+  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, since the network to them is private. */
+  @List() PLAINTEXT_HOSTS: string[] = [];
+
+  @IsOptional() @ChecksCertificates() NODE_TLS_REJECT_UNAUTHORIZED?: string;
 
   @Matches(/^[A-Za-z0-9_-]{1,40}$/) QUEUE_PREFIX: string = 'notebridge';
 
   @IsOptional()
-  @IsHttpUrl()
+  @IsPlatformPage()
   @Transform(({ value }) => (typeof value === 'string' && !value.includes('://') ? `https://${value}` : value))
   PLATFORM_PARTNER_DOMAIN?: string;
 
@@ -219,16 +226,21 @@ export class Env {
  * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
  */
 export function validateEnv(raw: Record<string, unknown>): Env {
+  const { settings, faults } = withSecretFiles(raw);
   const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
-  const given = Object.fromEntries(Object.entries(raw).filter(([, value]) => !isBlank(value)));
+  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isBlank(value)));
   const env = plainToInstance(Env, given, { exposeDefaultValues: true });
-  const faults = validateSync(env, { forbidUnknownValues: true });
-  if (faults.length === 0) return env;
-  const lines = faults.map(({ property, constraints = {} }) => {
-    const unset = raw[property] === undefined || raw[property] === '';
+  const ofFiles = new Set(faults.map(({ name }) => name));
+  const faulty = validateSync(env, { forbidUnknownValues: true }).filter(
+    ({ property }) => !ofFiles.has(`${property}_FILE`),
+  );
+  if (faulty.length + faults.length === 0) return env;
+  const lines = faulty.map(({ property, constraints = {} }) => {
+    const unset = settings[property] === undefined || settings[property] === '';
     const rules = Object.values(constraints).map((rule) => rule.replace(`${property} `, ''));
     return `  ${property} ${unset ? `is not set: it ${rules[0]}` : rules.join('; ')}`;
   });
+  lines.push(...faults.map(({ name, fault }) => `  ${name} ${fault}`));
   throw new Error(`The environment is not usable; mend these settings (see .env.example):\n${lines.join('\n')}`);
 }
 

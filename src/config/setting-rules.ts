@@ -55,13 +55,17 @@ export function ByteSize(least: number | string): PropertyDecorator {
 export const IsHttpUrl = (options?: ValidationOptions): PropertyDecorator =>
   url('must be a complete http:// or https:// address', ({ protocol }) => /^https?:$/.test(protocol), options);
 
+const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
+  protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
+
+/** A page of the platform's, which a browser is sent to with a token: https, or http when it is on this machine. */
+export const IsPlatformPage = (): PropertyDecorator =>
+  url('must be the https:// address of a page (http:// only for a loopback host)', isHttpsOrLoopback);
+
 /** The platform's address, on which paths are appended: https, or http when it is on this machine (the simulator). */
 export const IsPlatformUrl = (): PropertyDecorator =>
   applyDecorators(
-    url(
-      'must be the https:// address of the platform (http:// only for a loopback host)',
-      ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname)),
-    ),
+    url('must be the https:// address of the platform (http:// only for a loopback host)', isHttpsOrLoopback),
     fromText((text) => text.trim().replace(/(?<!\/)\/+$/, '')),
   );
 
@@ -103,12 +107,12 @@ function url(message: string, fits: (url: URL) => boolean, options?: ValidationO
   return ValidateBy({ name: 'isAddress', validator: { validate, defaultMessage: () => message } }, options);
 }
 
-function parseUrl(value: unknown): URL | undefined {
+export function parseUrl(value: unknown): URL | undefined {
   return typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
 }
 
 /** Another setting of the same environment. */
-function settingOf(args: ValidationArguments | undefined, name: string): unknown {
+export function settingOf(args: ValidationArguments | undefined, name: string): unknown {
   return Reflect.get(args?.object ?? {}, name);
 }
 
@@ -134,7 +138,6 @@ function jsonTexts(json: string): string[] | undefined {
   }
 }
 
-export const IsPostgresUrl = () => Matches(/^postgres(ql)?:\/\//, { message: 'must begin with postgresql://' });
 const THRESHOLD = /^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/;
 export const IsThreshold = () =>
   Matches(THRESHOLD, { message: 'must be per cent and people such as 10%,5 or the word unlimited' });

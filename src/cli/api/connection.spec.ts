@@ -15,6 +15,7 @@ afterAll(() => rmSync(dataDir, { recursive: true }));
 const env = (more: { url?: string; key?: string; dataDir?: string }) => ({
   url: undefined,
   key: undefined,
+  keyFault: undefined,
   dataDir,
   hasService: false,
   ...more,

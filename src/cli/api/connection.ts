@@ -26,6 +26,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000';
  * @throws {CliFault} when no key is to be found
  */
 export function connectionFrom(env: ClientEnv): Connection {
+  if (env.keyFault) throw new CliFault(env.keyFault);
   const demo = readDemoNote(env.dataDir);
   const url = (env.url ?? (env.key ? undefined : demo?.url) ?? DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   const key = env.key ?? (demo && url === demo.url ? demo.key : undefined);

@@ -1,10 +1,4 @@
-import {
-  type AgentOptions,
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from 'node:http';
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import {
   Agent as HttpsAgent,
   type AgentOptions as HttpsAgentOptions,
@@ -34,9 +28,12 @@ class OverKnownTcp extends HttpsAgent {
   }
 }
 
+/** Whatever the process is started with (NODE_TLS_REJECT_UNAUTHORIZED, --tls-min-v1.0): notes go over this connection. */
+export const STRICT_TLS = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
+
 /** Agents for both protocols whose connections {@link ConnectionWatch.reset} can end at once. */
-export function resettableAgents(options: AgentOptions): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
-  return { httpAgent: new HttpAgent(options), httpsAgent: new OverKnownTcp(options) };
+export function resettableAgents(options: HttpsAgentOptions): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+  return { httpAgent: new HttpAgent(options), httpsAgent: new OverKnownTcp({ ...STRICT_TLS, ...options }) };
 }
 
 /**

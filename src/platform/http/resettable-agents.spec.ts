@@ -28,10 +28,10 @@ async function givenUp(giveUp: GiveUp, server: Server, scheme: 'http' | 'https',
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const connected = once(server, scheme === 'http' ? 'connection' : 'secureConnection') as Promise<[Socket]>;
-  const agents = resettableAgents({ keepAlive: true });
+  const agents = resettableAgents({ keepAlive: true, rejectUnauthorized: false });
   const watch = new ConnectionWatch(() => undefined);
   const url = new URL(`${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const options = { method: 'POST', rejectUnauthorized: false, agent: agents[`${scheme}Agent`] };
+  const options = { method: 'POST', agent: agents[`${scheme}Agent`] };
   const request = watch.request({ ...urlToHttpOptions(url), ...options }, () => undefined);
   const failed = once(request, 'error');
   request.end(body);

@@ -9,7 +9,7 @@ import { Env } from '../../config/env.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
-import { type ConnectionWatch, sendWithin } from '../http/connections.js';
+import { type ConnectionWatch, STRICT_TLS, sendWithin } from '../http/connections.js';
 import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
@@ -70,7 +70,7 @@ export class UploadStream {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const fit = { ...urlToHttpOptions(new URL(url)), lookup: guardedLookup(this.env), agent: false };
+    const fit = { ...urlToHttpOptions(new URL(url)), ...STRICT_TLS, lookup: guardedLookup(this.env), agent: false };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
     const answer = await sendWithin('upload', bounds, (connection, stop) =>
       this.send(connection, { ...fit, signal: stop }, source, options),

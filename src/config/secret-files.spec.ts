@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readClientEnv } from './client-env.js';
+import { validateEnv } from './env.js';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-secrets-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, content: string): string {
+  const at = path.join(folder, name);
+  writeFileSync(at, content);
+  return at;
+}
+
+const key = Buffer.alloc(32, 7).toString('base64');
+const secrets = {
+  PLATFORM_API_KEY: 'platform-key',
+  PLATFORM_WEBHOOK_SECRET: 'one, two',
+  ADMIN_API_KEY: 'administrator-key-1',
+  DATA_KEYS: `k2:${key},k1:${key}`,
+  DATABASE_URL: 'postgresql://u:p@localhost/notebridge',
+  DATABASE_OWNER_URL: 'postgresql://o:p@localhost/notebridge',
+  REDIS_URL: 'redis://:p@localhost:6379',
+};
+const base = { PLATFORM_BASE_URL: 'https://platform.example' };
+const files = Object.fromEntries(
+  Object.entries(secrets).map(([name, value]) => [`${name}_FILE`, file(name, `${value}\n`)]),
+);
+
+test('every secret may stand in a file, with a line break behind it', () => {
+  expect(validateEnv({ ...base, ...files })).toMatchObject(validateEnv({ ...base, ...secrets }));
+  expect(validateEnv({ ...base, ...files }).ADMIN_API_KEY).toBe('administrator-key-1');
+});
+
+test('a blank variable beside its file is not set', () => {
+  expect(validateEnv({ ...base, ...files, ADMIN_API_KEY: ' ' }).ADMIN_API_KEY).toBe('administrator-key-1');
+});
+
+test('every file that can not be taken is listed at once with the other faults, and nothing that a file holds', () => {
+  const faulty = {
+    ...base,
+    ...files,
+    ADMIN_API_KEY: 'administrator-key-2',
+    PLATFORM_API_KEY_FILE: path.join(folder, 'none'),
+    DATA_KEYS_FILE: folder,
+    REDIS_URL_FILE: file('blank', ' \n'),
+    PLATFORM_WEBHOOK_SECRET_FILE: file('long', 'x'.repeat(70_000)),
+    DATABASE_URL_FILE: file('plain', 'postgresql://u:hunter2@db.example/notebridge'),
+    PORT: 'eighty',
+  };
+  let message = '';
+  try {
+    validateEnv(faulty);
+  } catch (error) {
+    message = (error as Error).message;
+  }
+  expect(message.split('\n').slice(1)).toEqual([
+    expect.stringMatching(/^ {2}PORT must/),
+    expect.stringMatching(/^ {2}DATABASE_URL must .*sslmode=verify-full/),
+    '  PLATFORM_API_KEY_FILE must name a file that holds the secret (ENOENT)',
+    '  PLATFORM_WEBHOOK_SECRET_FILE must name a file that holds the secret (it is too long)',
+    '  ADMIN_API_KEY_FILE must not be set beside ADMIN_API_KEY: keep one of the two',
+    '  DATA_KEYS_FILE must name a file that holds the secret (EISDIR)',
+    '  REDIS_URL_FILE must name a file that holds the secret (it is empty)',
+  ]);
+  expect(message).not.toMatch(/hunter2|administrator/);
+});
+
+test('the command line takes its key from a file too, and minds only the file that it needs', () => {
+  const none = path.join(folder, 'none');
+  const ADMIN_API_KEY_FILE = files.ADMIN_API_KEY_FILE;
+  const NOTEBRIDGE_KEY_FILE = file('own', 'nb_own\r\n');
+  expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('administrator-key-1');
+  expect(readClientEnv({ NOTEBRIDGE_KEY_FILE, ADMIN_API_KEY_FILE: none })).toMatchObject({
+    key: 'nb_own',
+    keyFault: undefined,
+  });
+  expect(readClientEnv({ NOTEBRIDGE_KEY_FILE: none }).keyFault).toMatch(/^NOTEBRIDGE_KEY_FILE must name a file/);
+});
