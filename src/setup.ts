@@ -54,7 +54,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
 asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
-\`limit\` and \`cursor\`.`;
+\`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).`;
 
 /** Describes every route from its decorators, when it is first asked for. */
 function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
@@ -66,7 +66,8 @@ function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
     .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key' })
     .addSecurityRequirements('bearer');
   if (address !== undefined) about.addServer(address);
-  return SwaggerModule.createDocument(app, about.build(), {
+  const document = SwaggerModule.createDocument(app, about.build(), {
     operationIdFactory: (controller, method) => `${controller.replace(/Controller$/, '')}.${method}`,
   });
+  return app.get(RequestGate, { strict: false }).describe(document);
 }

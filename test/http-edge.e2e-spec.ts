@@ -34,6 +34,12 @@ import { HttpModule } from '../src/http/server/metrics.js';
 import { PinoLogger, pinoOptions } from '../src/pino-logger.js';
 import { httpAdapter, setupApp } from '../src/setup.js';
 
+class Gate extends RequestGate {
+  admit({ headers }: FastifyRequest): void {
+    if (headers.authorization === 'refused') throw new Problem(403, 'forbidden-scope', 'Not with this key.');
+  }
+}
+
 /** How many signals Node follows for one that `AbortSignal.any` was given. */
 function dependantsOf(signal: AbortSignal): number {
   const member = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
@@ -158,11 +164,7 @@ const EDGE_ENV = {
   providers: [
     {
       provide: RequestGate,
-      useValue: {
-        admit: ({ headers }: FastifyRequest) => {
-          if (headers.authorization === 'refused') throw new Problem(403, 'forbidden-scope', 'Not with this key.');
-        },
-      },
+      useClass: Gate,
     },
     { provide: Env, useValue: EDGE_ENV },
   ],

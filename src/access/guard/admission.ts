@@ -1,18 +1,21 @@
 import { type CanActivate, type ExecutionContext, Injectable, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
-import { neededScopes, type Scope } from '../identity/scopes.js';
+import { endUserOf } from '../identity/end-user.js';
+import { type Needed, neededScopes, type Scope } from '../identity/scopes.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { bearerToken } from '../keys/key-format.js';
+import { describeAccess } from './openapi-access.js';
 
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
 export class Admission extends RequestGate {
-  private routes: ReadonlyMap<string, readonly Scope[] | 'public'> | undefined;
+  private routes: ReadonlyMap<string, Needed> | undefined;
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -26,17 +29,31 @@ export class Admission extends RequestGate {
 
   /** Admits a request to the controller's route that it asks for; what no controller has is not judged here. */
   async admit(request: FastifyRequest): Promise<void> {
-    this.routes ??= this.routesOfControllers();
     const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const needed = this.routes.get(`${method} ${request.routeOptions.url}`);
+    const needed = this.neededFor(method, request.routeOptions.url ?? '');
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
   }
 
-  /** Sets the request's principal. @throws {Problem} 401 `unauthenticated`, 403 `forbidden-scope` */
+  override describe(document: OpenAPIObject): OpenAPIObject {
+    return describeAccess(document, (method, pattern) => this.neededFor(method, pattern));
+  }
+
+  /** What the caller of a controller's route needs, by its method and its pattern as the router has them. */
+  private neededFor(method: string, pattern: string): Needed | undefined {
+    this.routes ??= this.routesOfControllers();
+    return this.routes.get(`${method} ${pattern}`);
+  }
+
+  /**
+   * Sets the request's principal, and for whom it calls.
+   *
+   * @throws {Problem} 401 `unauthenticated`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
+   */
   async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
     const token = bearerToken(request.headers.authorization);
     const principal = request.principal ?? (token === undefined ? undefined : await this.keys.recognise(token));
     if (!principal) throw unauthenticated(token !== undefined);
+    Object.assign(request, endUserOf(request.headers));
 
     const missing = needed.find((scope) => !principal.scopes.has(scope));
     if (missing) {
@@ -51,8 +68,8 @@ export class Admission extends RequestGate {
   }
 
   /** What each route of a controller needs, by its method and pattern as the router has them. */
-  private routesOfControllers(): Map<string, readonly Scope[] | 'public'> {
-    const routes = new Map<string, readonly Scope[] | 'public'>();
+  private routesOfControllers(): Map<string, Needed> {
+    const routes = new Map<string, Needed>();
     for (const { metatype, instance } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function' || !instance) continue;
       const prototype = Object.getPrototypeOf(instance);

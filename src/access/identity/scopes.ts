@@ -37,12 +37,11 @@ export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
 /** A handler or a controller. */
 type Decorated = Parameters<Reflector['get']>[1];
 
+/** The scopes that a caller needs, all of them; `public`: not even a key. */
+export type Needed = readonly Scope[] | 'public';
+
 /** What a caller needs for a handler; its own decorators go before those of its controller. */
-export function neededScopes(
-  reflector: Reflector,
-  handler: Decorated,
-  controller: Decorated,
-): readonly Scope[] | 'public' {
+export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): Needed {
   const places = [handler, controller];
   if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
   return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];

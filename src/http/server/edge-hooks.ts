@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import helmet from 'helmet';
 import type { Env } from '../../config/env.js';
@@ -11,6 +12,11 @@ import { Metrics } from './metrics.js';
 export abstract class RequestGate {
   /** @throws {Problem} 401, 403 or 503 when it may not */
   abstract admit(request: FastifyRequest): Promise<void> | void;
+
+  /** Adds to the description of each operation what it goes by. */
+  describe(document: OpenAPIObject): OpenAPIObject {
+    return document;
+  }
 }
 
 /** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */

@@ -1,0 +1,52 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { END_USER_HEADERS, END_USER_SCHEMA } from '../identity/end-user.js';
+import type { Needed } from '../identity/scopes.js';
+
+const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+
+/** Headers that every operation with a key takes. */
+const HEADERS = Object.fromEntries(
+  END_USER_HEADERS.map(({ name, member }) => [
+    name,
+    {
+      name,
+      in: 'header' as const,
+      required: false,
+      description: `${member === 'purpose' ? "The EHR's code of the reason for the call" : "The EHR's id of the user for whom it calls"}; kept in the audit trail`,
+      schema: END_USER_SCHEMA,
+    },
+  ]),
+);
+
+/**
+ * Says of every operation what its caller needs, in words and as `x-scopes`.
+ *
+ * @param neededFor a route, by its method and its pattern; what the guards go by, so that both say the same
+ */
+export function describeAccess(
+  document: OpenAPIObject,
+  neededFor: (method: string, pattern: string) => Needed | undefined,
+): OpenAPIObject {
+  document.components = { ...document.components, parameters: { ...document.components?.parameters, ...HEADERS } };
+  const references = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method];
+      const needed = neededFor(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'));
+      if (!operation || needed === undefined) continue;
+      operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
+      if (needed === 'public') operation.security = [];
+      else {
+        operation.parameters = [...(operation.parameters ?? []), ...references];
+        Object.assign(operation, { 'x-scopes': [...needed] });
+      }
+    }
+  }
+  return document;
+}
+
+function inWords(needed: Needed): string {
+  if (needed === 'public') return 'Open to callers without a key.';
+  if (needed.length === 0) return 'Any key will do.';
+  return `Needs a key with the scope ${needed.map((scope) => `\`${scope}\``).join(' and ')}.`;
+}
