@@ -22,6 +22,7 @@ import { AuditedRead } from '../src/access/audit/audit.interceptor.js';
 import { CreationId, Idempotent } from '../src/access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Public, Scopes } from '../src/access/identity/scopes.js';
 import { Database } from '../src/database/database.js';
+import { FeedModule } from '../src/feed/feed.module.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
 import { type Health, HealthIndicator } from '../src/http/server/health-indicator.js';
@@ -71,6 +72,16 @@ class ThingsController {
   @Get('undeclared')
   undeclared() {
     return {};
+  }
+
+  @Get('awaited')
+  @Scopes('people:read')
+  async awaited() {
+    runs.push('awaited');
+    await new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    return { name: 'Jane Roe' };
   }
 
   @Get(':externalId/notes')
@@ -132,7 +143,14 @@ describe('access', () => {
   let other: NestFastifyApplication;
 
   const start = async () =>
-    (await startApp(database.url, { ADMIN_API_KEY: ADMIN }, (env) => [...baseOf(env), SweepModule, ThingsModule])).app;
+    (
+      await startApp(database.url, { ADMIN_API_KEY: ADMIN }, (env) => [
+        ...baseOf(env),
+        SweepModule,
+        FeedModule,
+        ThingsModule,
+      ])
+    ).app;
 
   beforeAll(async () => {
     database = await freshDatabase();
@@ -296,6 +314,40 @@ describe('access', () => {
       ]);
       expect((await make('people:read', 'admin')).status).toBe(201);
       expect((await call('DELETE', `/v1/api-keys/${id}`, { key })).status).toBe(204);
+    });
+
+    test.each([
+      ['revoked', (id: string) => call('DELETE', `/v1/api-keys/${id}`)],
+      ['expired', (id: string) => sql('UPDATE api_keys SET expires_at = clock_timestamp() WHERE id = $1', [id])],
+    ])('what is open with a key that was %s gets nothing more, in any process', async (_, end) => {
+      const { id, key } = await makeKey('events:read', 'people:read');
+      const tell = (subject: string) =>
+        sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', $1, '{}')`, [subject]);
+      await tell(`clients/before-${id}`);
+      const open = async (query: string) => {
+        const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
+        const { body } = await fetch(`${await other.getUrl()}/v1/events${query}`, { headers });
+        const stream = { received: '', ended: Promise.resolve() };
+        stream.ended = (async () => {
+          for await (const chunk of body ?? []) stream.received += Buffer.from(chunk).toString();
+        })();
+        return stream;
+      };
+      const [busy, idle] = [await open(''), await open('?after=999999999')];
+      await until('the stream is open', () => busy.received.includes(`before-${id}`));
+      const [{ after }] = await sql('SELECT max(cursor) AS after FROM feed_events');
+      const headers = { prefer: 'wait=60' };
+      const polled = call('GET', `/v1/events?after=${after}`, { key, headers, on: other });
+      runs.length = 0;
+      const awaited = call('GET', '/things/awaited', { key, headers, on: other });
+      await until('the read waits', () => runs.length === 1);
+      await end(id);
+      await tell(`clients/afterwards-${id}`);
+      letGo();
+      await Promise.all([busy.ended, idle.ended]);
+      expect(busy.received).not.toContain(`afterwards-${id}`);
+      for (const late of [await polled, await awaited])
+        expect([late.status, late.problem]).toEqual([401, 'unauthenticated']);
     });
 
     test('a key that nobody made can not be revoked, and scopes that do not exist can not be given', async () => {

@@ -6,6 +6,7 @@ import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { EventStreams } from './guard/event-streams.js';
+import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
@@ -24,6 +25,7 @@ import { ApiKeys } from './keys/api-keys.js';
     Idempotency,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
   ],
   exports: [ApiKeys, Audit, EventStreams, Idempotency],
 })

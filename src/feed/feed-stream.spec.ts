@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ServerSentEvent } from '../access/guard/event-streams.js';
+import type { SentTogether } from '../access/guard/event-streams.js';
 import type { FeedEventResponse } from './feed.dto.js';
 import type { Feed } from './feed.js';
 import { FeedStream } from './feed-stream.js';
@@ -32,8 +32,8 @@ class CountedFeed {
   }
 }
 
-async function collect(events: AsyncIterable<ServerSentEvent>, ids: string[]): Promise<void> {
-  for await (const sent of events) if (sent?.id !== undefined) ids.push(sent.id);
+async function collect(events: AsyncIterable<SentTogether>, ids: string[]): Promise<void> {
+  for await (const sent of events) ids.push(...sent.flatMap(({ id }) => id ?? []));
 }
 
 describe('many readers that wait', () => {

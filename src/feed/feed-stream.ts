@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { KEEP_ALIVE_MS, type ServerSentEvent } from '../access/guard/event-streams.js';
+import { KEEP_ALIVE_MS, type SentTogether } from '../access/guard/event-streams.js';
 import type { FeedEventResponse } from './feed.dto.js';
 import { Feed } from './feed.js';
 
@@ -32,17 +32,17 @@ export class FeedStream {
   }
 
   /** Each event once, in order, with its cursor as the event's id, until the signal aborts. */
-  async *stream(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+  async *stream(after: string, signal: AbortSignal): AsyncGenerator<SentTogether> {
     let cursor = after;
-    yield undefined;
+    yield [];
     let events = await this.feed.read(cursor, BATCH);
     while (!signal.aborted) {
-      for (const event of events) yield { id: event.cursor, event: event.type, data: event };
+      if (events.length > 0) yield events.map((event) => ({ id: event.cursor, event: event.type, data: event }));
       cursor = events.at(-1)?.cursor ?? cursor;
       if (events.length === BATCH) events = await this.feed.read(cursor, BATCH);
       else {
         events = await this.next(cursor, KEEP_ALIVE_MS, signal);
-        if (events.length === 0 && !signal.aborted) yield undefined;
+        if (events.length === 0 && !signal.aborted) yield [];
       }
     }
   }

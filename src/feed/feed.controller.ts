@@ -3,6 +3,7 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { EventStreams } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { ApiKeys } from '../access/keys/api-keys.js';
 import type { Page } from '../http/request/page.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
@@ -17,6 +18,7 @@ export class FeedController {
   constructor(
     private readonly feed: FeedStream,
     private readonly streams: EventStreams,
+    private readonly keys: ApiKeys,
   ) {}
 
   /**
@@ -45,6 +47,7 @@ export class FeedController {
       return;
     }
     const items = await this.feed.await(after, query.limit, wait, signal);
+    if (wait > 0) await this.keys.requireAlive(caller);
     const page: Page<FeedEventResponse> = {
       items,
       nextCursor: items.length === query.limit ? (items.at(-1)?.cursor ?? null) : null,

@@ -8,6 +8,7 @@ import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
 import { endUserOf } from '../identity/end-user.js';
 import { type Needed, neededScopes, type Scope } from '../identity/scopes.js';
+import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { bearerToken } from '../keys/key-format.js';
 import { describeAccess } from './openapi-access.js';
@@ -94,16 +95,6 @@ function pathsOf(controller: string | string[], handler: string | string[]): str
       return `/${segments.join('/')}`;
     }),
   );
-}
-
-/** The challenge of RFC 6750 §3: without an error code for a caller who showed no key at all. */
-function unauthenticated(shown: boolean): Problem {
-  const detail = shown
-    ? 'The key is not known or was revoked; ask an administrator for another.'
-    : 'Send a key as Authorization: Bearer <key>.';
-  return new Problem(401, 'unauthenticated', detail, {
-    headers: { 'www-authenticate': `Bearer realm="notebridge"${shown ? ', error="invalid_token"' : ''}` },
-  });
 }
 
 /**

@@ -11,6 +11,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Audit } from '../audit/audit.js';
 import { type Principal, SCOPES, type Scope } from '../identity/scopes.js';
+import { unauthenticated } from '../identity/unauthenticated.js';
 import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { hashOf, newApiKey, prefixOf } from './key-format.js';
 
@@ -79,6 +80,21 @@ export class ApiKeys {
     if (!row) return undefined;
     if (row.isUseOld) this.noteUse(row.id);
     return { id: row.id, name: row.name, scopes: new Set(row.scopes) };
+  }
+
+  /** Which keys are still taken, by their ids. */
+  async aliveOf(ids: readonly string[]): Promise<Set<string>> {
+    const { rows } = await this.database.pool.query<{ id: string }>({
+      name: 'api-keys-alive',
+      text: `SELECT id FROM api_keys WHERE id = ANY ($1::uuid[]) AND ${ALIVE}`,
+      values: [ids.filter((id) => id !== this.admin.id)],
+    });
+    return new Set([this.admin.id, ...rows.map(({ id }) => id)]);
+  }
+
+  /** For an answer that comes later than its request. @throws {Problem} 401 `unauthenticated` */
+  async requireAlive({ id }: Principal): Promise<void> {
+    if (!(await this.aliveOf([id])).has(id)) throw unauthenticated(true);
   }
 
   /** Makes a key. @returns it with the key itself, which is never shown again @throws {Problem} 403 `scope-escalation` */

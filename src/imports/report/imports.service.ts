@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
-import { KEEP_ALIVE_MS, type ServerSentEvent } from '../../access/guard/event-streams.js';
+import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-streams.js';
 import type { Principal } from '../../access/identity/scopes.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -52,7 +52,7 @@ export class ImportsService {
   }
 
   /** `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
-  async progress(id: string, signal: AbortSignal): Promise<AsyncGenerator<ServerSentEvent>> {
+  async progress(id: string, signal: AbortSignal): Promise<AsyncGenerator<SentTogether>> {
     return this.progressFrom(await this.show(id), signal);
   }
 
@@ -116,7 +116,7 @@ export class ImportsService {
     });
   }
 
-  private async *progressFrom(first: ImportResponse, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+  private async *progressFrom(first: ImportResponse, signal: AbortSignal): AsyncGenerator<SentTogether> {
     let view = first;
     let tookMs = 0;
     let sent = '';
@@ -124,7 +124,7 @@ export class ImportsService {
     for (;;) {
       const shown = JSON.stringify(view);
       if (shown !== sent || performance.now() - sentAt > KEEP_ALIVE_MS) {
-        yield shown === sent ? undefined : { event: 'progress', data: view };
+        yield shown === sent ? [] : [{ event: 'progress', data: view }];
         sentAt = performance.now();
       }
       sent = shown;
