@@ -62,4 +62,15 @@ describe('notes and transcripts that were kept long enough', () => {
       { revision: 1, removedAt: expect.any(String), notes: [] },
     ]);
   });
+
+  it('are kept when their client is deleted, unless a setting says otherwise', async () => {
+    const session = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(session);
+    await read(session, 1);
+    expect((await world.service.call('DELETE', '/v1/clients/c-1')).status).toBe(202);
+    expect((await notesOf(session.sessionId)).documents).toMatchObject([{ removedAt: null }]);
+    expect((await world.show(session.sessionId)).clients).toEqual(['c-1']);
+    await refresh(session);
+    await read(session, 1);
+  });
 });

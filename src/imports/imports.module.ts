@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
+import { ImportErasure } from './import-erasure.js';
 import { ImportsRepository } from './model/imports.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
 import { ReferencesRepository } from './plan/references.repository.js';
@@ -22,6 +23,7 @@ import { UploadConnectionPool } from './upload/upload-connections.js';
   imports: [PeopleModule, PlatformModule],
   controllers: [ImportsController],
   providers: [
+    ImportErasure,
     ImportsService,
     ImportUploads,
     ImportRowsService,

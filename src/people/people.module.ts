@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
@@ -12,6 +13,7 @@ import { CallResultsRepository } from './reconcile/results.repository.js';
 import { CircuitsRepository } from './store/circuits.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
+import { Erasure } from './store/erasure.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
@@ -30,9 +32,9 @@ const shared = [
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */
 @Module({
-  imports: [PlatformModule],
+  imports: [DiscoveryModule, PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController],
-  providers: [...shared, PeopleRepository, PlatformUsersRepository, UserCreatedHandler, PeopleMonitoring],
+  providers: [...shared, Erasure, PeopleRepository, PlatformUsersRepository, UserCreatedHandler, PeopleMonitoring],
   exports: shared,
 })
 export class PeopleModule {}

@@ -14,6 +14,7 @@ import { SessionContentRepository } from './refresh/session-content.repository.j
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 import { SessionMerge } from './refresh/session-merge.repository.js';
 import { WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
+import { SessionErasure } from './session-erasure.js';
 import { SessionEventsHandler } from './session-events.handler.js';
 import { SessionsController } from './sessions.controller.js';
 import { SessionRequestsProcessor, SessionsProcessor } from './sessions.processor.js';
@@ -36,6 +37,7 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionMerge,
     SessionRequestsRepository,
     SessionRequests,
+    SessionErasure,
     SessionUpdates,
     SessionsHealth,
   ],

@@ -261,7 +261,7 @@ export class StagingRepository {
     return [referenceNo, type, of(clientKey), of(providerKey), ends, null, rank, position, form, at?.toISOString()];
   }
 
-  private sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
+  sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
     return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
   }
 }

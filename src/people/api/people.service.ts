@@ -75,14 +75,15 @@ export class PeopleService {
   /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
-      const { id } = await this.mustLock(tx, key);
+      const row = await this.mustLock(tx, key);
+      const { id } = row;
       const { clientProvider } = await this.prisma.in(tx);
       const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
         throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
       }
-      await this.people.wantAbsence(tx, id);
+      await this.people.wantAbsence(tx, row);
       return { row: await this.mustFind(tx, id) };
     });
   }

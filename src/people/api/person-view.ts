@@ -25,11 +25,11 @@ export class SyncResponse {
 export class PersonResponse {
   externalId!: string;
   kind!: PersonKind;
-  /** Null where there is none, and once the person is deleted */
+  /** Null where there is none, and once the deletion is asked for */
   email!: string | null;
-  /** Empty once the person is deleted */
+  /** Empty once the deletion is asked for */
   firstName!: string;
-  /** Empty once the person is deleted */
+  /** Empty once the deletion is asked for */
   lastName!: string;
   /** Clients only; the first is the primary */
   providers?: string[];
@@ -87,7 +87,10 @@ export function platformCopy(
   given: Profile | null,
 ): Record<'notPushable' | 'unknownThere', FixedField[]> {
   if (row.person.platformUserId === null) return { notPushable: [], unknownThere: [] };
-  const known = PROFILE_FIELDS.filter((field) => given && (row.origin !== 'linked' || field === 'email'));
+  // Of a profile that was sent before a deletion only the email may be left.
+  const known = PROFILE_FIELDS.filter(
+    (field) => given && given[field] !== '' && (row.origin !== 'linked' || field === 'email'),
+  );
   const copy: ReturnType<typeof platformCopy> = {
     notPushable: known.filter((field) => wanted[field] !== given?.[field]),
     unknownThere: PROFILE_FIELDS.filter((field) => !known.includes(field)),

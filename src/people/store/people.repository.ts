@@ -11,6 +11,7 @@ import { becameListable, type Person, type PersonState } from '../model/person.j
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { CircuitsRepository } from './circuits.repository.js';
 import { DependentsRepository } from './dependents.repository.js';
+import { Erasure } from './erasure.js';
 import { type Origin, type PersonRow, type Surroundings, storedState, toColumns, toPersonRow } from './person-row.js';
 
 /** The states that the feed announces. */
@@ -43,6 +44,12 @@ const SURROUNDINGS = `
         AND c.state IN ('pending', 'waiting')) AS "stillListed"
   FROM people p WHERE p.id = ANY($1::uuid[])`;
 
+/** A profile without names and email. */
+const NOBODY = { email: null, firstName: '', lastName: '' };
+
+/** Copies of names and email beside the profile, and what may hold them. */
+const ERASED = { appliedProfile: null, appliedHash: null, inviteUrl: null } as const;
+
 /** More columns that are stored with a decision. */
 export type MoreColumns = Prisma.PersonUncheckedUpdateInput;
 
@@ -69,6 +76,7 @@ export class PeopleRepository {
     private readonly prisma: PrismaService,
     private readonly circuits: CircuitsRepository,
     private readonly dependents: DependentsRepository,
+    private readonly erasure: Erasure,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
   ) {}
@@ -127,9 +135,24 @@ export class PeopleRepository {
     return (rows as [{ id: string }])[0].id;
   }
 
-  async wantAbsence(tx: PoolClient, id: string): Promise<void> {
-    const assignments = `${ASKED_ANEW}, wanted = false, review = NULL, checked_absent_at = NULL`;
-    await tx.query(`UPDATE people SET ${assignments} WHERE id = $1`, [id]);
+  /** Wants a person to be gone. Names and email go at once, with every copy: the platform is asked by its own ids. */
+  async wantAbsence(tx: PoolClient, row: PersonRow): Promise<void> {
+    const { profile, profileHash } = this.nobody(row);
+    await tx.query(
+      `UPDATE people SET ${ASKED_ANEW}, wanted = false, review = NULL, checked_absent_at = NULL, profile = $2,
+         profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL, applied_hash = NULL, attempt_profile = $4,
+         invite_url = NULL, error_text = NULL
+       WHERE id = $1`,
+      [row.id, profile, profileHash, this.lookedUpBy(row)],
+    );
+    await this.erasure.erase(tx, row, { names: !this.isErased(row) });
+  }
+
+  /** What remains of the profile that an open create sent: the email by which its user is looked up. */
+  private lookedUpBy(row: PersonRow): Buffer | null {
+    if (!row.attemptProfile || row.person.attempt?.email == null) return null;
+    const { email } = this.seal.open(row, row.attemptProfile);
+    return this.seal.seal(row, { ...NOBODY, email });
   }
 
   /** Replaces a client's wanted list. @param providerIds in their order, the primary first */
@@ -188,6 +211,7 @@ export class PeopleRepository {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.noteClientsOf(tx, id);
+    if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: !this.isErased(row) });
     if (isMoved) await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
     return { step, code: row.errorCode ?? (await this.circuits.stopCode(tx, step.operation)) };
@@ -225,19 +249,21 @@ export class PeopleRepository {
       ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk' }),
       ...(['synced', 'waiting', 'deleted'].includes(step.state) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
-      ...(step.state === 'deleted' && this.withoutProfile(row)),
+      ...(step.state === 'deleted' && { ...this.nobody(row), emailFingerprint: null, attemptProfile: null }),
+      ...((step.state === 'deleted' || this.isErased(row)) && ERASED),
     };
     const { leaseNo } = await prisma.person.update({ where: { id: row.id }, data, select: { leaseNo: true } });
     return leaseNo;
   }
 
-  /** Names and email go with the deletion; the external id stays, and with it the way to sessions. */
-  private withoutProfile(row: PersonRow): MoreColumns {
-    const empty = { email: null, firstName: '', lastName: '' };
-    return {
-      ...{ profile: toBytes(this.seal.seal(row, empty)), profileHash: toBytes(this.seal.hash(empty)) },
-      ...{ emailFingerprint: null, appliedProfile: null, appliedHash: null, attemptProfile: null, inviteUrl: null },
-    };
+  /** The external id stays, and with it the way to sessions. */
+  private nobody(row: PersonRow) {
+    return { profile: toBytes(this.seal.seal(row, NOBODY)), profileHash: toBytes(this.seal.hash(NOBODY)) };
+  }
+
+  /** Whether names and email went already: an answer that is still to come must not bring them back. */
+  private isErased({ person, profileHash }: PersonRow): boolean {
+    return !person.wanted && this.seal.hash(NOBODY).equals(profileHash);
   }
 
   private async announce(tx: PoolClient, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {

@@ -215,14 +215,18 @@ export class SessionRequestsRepository {
 
   /** Ends a request manually. @returns false when it is on its way, or has ended */
   async abandon(session: string): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
-      const isOpen = await lockWhere(tx, session, `(state = 'Unknown' OR state = 'Requested' AND lease_owner IS NULL)`);
-      if (!isOpen) return false;
-      await this.close(tx, session, 'Abandoned');
-      const message = 'A person said that nothing more is to be done.';
-      await this.show(tx, session, 'Rejected', { code: 'abandoned', message });
-      return true;
-    });
+    return this.database.transaction((tx) =>
+      this.giveUp(tx, session, 'A person said that nothing more is to be done.'),
+    );
+  }
+
+  /** Ends a request. @param message why @returns false when it is on its way, or has ended */
+  async giveUp(tx: PoolClient, session: string, message: string): Promise<boolean> {
+    const isOpen = await lockWhere(tx, session, `(state = 'Unknown' OR state = 'Requested' AND lease_owner IS NULL)`);
+    if (!isOpen) return false;
+    await this.close(tx, session, 'Abandoned');
+    await this.show(tx, session, 'Rejected', { code: 'abandoned', message });
+    return true;
   }
 
   /** The only session that events named may be an earlier attempt's, if one of those may have made one, too. */

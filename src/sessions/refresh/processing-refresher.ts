@@ -52,12 +52,19 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     ): Promise<Outcome> => {
       const id = sessionId === undefined ? null : await events.recordMention(tx, sessionId);
       if (id !== null && session) await refreshes.storeAnswer(tx, id, { ticket, session });
+      const isKept = id === null || !(await refreshes.isErased(tx, id));
       const fault = id === null ? 'names-no-session' : null;
       return {
         set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
           refused_at = NULL, updated_at = clock_timestamp(),
           due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
-        values: [id, seal.processingAnswer.seal(processing_id, raw), wanted_generation, fault, DEBOUNCE_MS],
+        values: [
+          id,
+          isKept ? seal.processingAnswer.seal(processing_id, raw) : null,
+          wanted_generation,
+          fault,
+          DEBOUNCE_MS,
+        ],
         afterCommit: () => parts.notifier.notify('sessions', 'due', DEBOUNCE_MS),
       };
     };

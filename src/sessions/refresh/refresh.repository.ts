@@ -75,6 +75,15 @@ export class RefreshRepository {
     return stored?.isPending ?? false;
   }
 
+  /** Whether nothing that the platform says of a session is kept. @param id ours */
+  async isErased(tx: PoolClient, id: string): Promise<boolean> {
+    const { rows } = await tx.query<{ clients: string[] }>(
+      'SELECT client_user_ids AS clients FROM sessions WHERE id = $1',
+      [id],
+    );
+    return this.content.isErased(tx, rows[0]?.clients ?? []);
+  }
+
   /** @returns undefined when another answer stands, which was stored meanwhile */
   private async store(
     tx: PoolClient,
@@ -84,12 +93,14 @@ export class RefreshRepository {
     const fresh = applyFetch(row, ticket);
     if (!fresh) return undefined;
     const { id, now } = row;
-    const notes = fetchedNotes(session);
+    const isErased = await this.content.isErased(tx, session.clientUserIds);
+    const notes = isErased ? undefined : fetchedNotes(session);
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, now) : false;
-    await this.content.storeInsights(tx, id, fetchedInsights(session), now);
+    if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const facts = factsAfter(session, row);
     const error = errorAfter(session);
-    const message = error === undefined ? row.error_message : this.seal.errorMessage.sealNullable(id, error?.message);
+    const said = isErased ? null : error?.message;
+    const message = error === undefined ? row.error_message : this.seal.errorMessage.sealNullable(id, said);
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)

@@ -1,10 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Env } from '../../config/env.js';
 import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
 import { INSIGHT_PARTS, type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
+
+/** Statements that remove what is stored of the sessions $1. */
+const REMOVALS = [
+  `UPDATE document_revisions SET notes = NULL, removed_at = now()
+   WHERE notes IS NOT NULL AND document IN (SELECT id FROM session_documents WHERE session = ANY ($1::uuid[]))`,
+  `UPDATE session_insights SET transcript = NULL, topics = NULL, named_entities = NULL, analytics = NULL,
+     removed_at = now() WHERE removed_at IS NULL AND session = ANY ($1::uuid[])`,
+  'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
+  'UPDATE sessions SET error_message = NULL WHERE error_message IS NOT NULL AND id = ANY ($1::uuid[])',
+  // What a repeated request for the session would be answered with; it has the session's id.
+  'UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL AND id = ANY ($1::uuid[])',
+];
+
+/** SQL that is true when all of these users of the platform are clients whom the EHR had deleted. @param users an array */
+export const areDeleted = (users: string): string => `NOT EXISTS (
+  SELECT FROM unnest(${users}) AS taking_part (user_id) WHERE NOT EXISTS (
+    SELECT FROM people p WHERE p.kind = 'client' AND NOT p.wanted AND (p.platform_user_id = user_id
+      OR p.id = (SELECT person_id FROM platform_users WHERE platform_user_id = user_id))))`;
 
 /** Stores what sessions hold, sealed. The session's row must be locked; it is named by our id. */
 @Injectable()
@@ -12,6 +31,7 @@ export class SessionContentRepository {
   constructor(
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
+    private readonly env: Env,
   ) {}
 
   /**
@@ -75,6 +95,27 @@ export class SessionContentRepository {
     await prisma.sessionInsights.delete({ where: { ourSessionId: from } });
     if (await prisma.sessionInsights.count({ where: { ourSessionId: to } })) return;
     await prisma.sessionInsights.create({ data });
+  }
+
+  /**
+   * Removes what is stored of sessions; fingerprints stay, by which a later fetch finds that nothing is new.
+   *
+   * @param ids ours
+   * @returns how many versions of notes, transcripts and answers went
+   */
+  async remove(tx: PoolClient, ids: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (const statement of REMOVALS) removed += (await tx.query(statement, [ids])).rowCount ?? 0;
+    return removed;
+  }
+
+  /** Whether content that belongs to these users of the platform is not to be kept: every one of them was deleted. */
+  async isErased(tx: PoolClient, clientUserIds: readonly string[]): Promise<boolean> {
+    if (this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep' || clientUserIds.length === 0) return false;
+    const { rows } = await tx.query<{ erased: boolean }>(`SELECT ${areDeleted('$1::text[]')} AS erased`, [
+      clientUserIds,
+    ]);
+    return rows[0]?.erased ?? false;
   }
 
   private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {

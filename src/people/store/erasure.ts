@@ -1,0 +1,69 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
+import type { PersonKey } from '../model/profile.js';
+import type { PersonRow } from './person-row.js';
+
+/** A person that was deleted, whose own row holds no names and no email any more. */
+export interface ErasedPerson extends PersonKey {
+  /** All users of the platform that the person is or was. */
+  platformUserIds: string[];
+}
+
+/** Removes copies in the transaction of the deletion, again where it runs again. @returns how many rows it changed */
+type EraseCopies = (tx: PoolClient, person: ErasedPerson) => Promise<number>;
+
+/** Marks a method `EraseCopies` of a feature that keeps copies, by the name that the audit trail gives them. */
+export const ErasesCopies = Reflector.createDecorator<string>();
+
+const USERS_OF = `
+  SELECT platform_user_id AS "user" FROM people WHERE id = $1 AND platform_user_id IS NOT NULL
+  UNION SELECT platform_user_id FROM platform_users WHERE person_id = $1`;
+
+/** Has every feature that declared `@ErasesCopies()` remove what it keeps of a deleted person. */
+@Injectable()
+export class Erasure implements OnApplicationBootstrap {
+  private copies: { name: string; erase: EraseCopies }[] = [];
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+    private readonly audit: Audit,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.copies = this.discovery.getProviders().flatMap(({ instance }) => this.copiesOf(instance));
+  }
+
+  /**
+   * Removes the copies of a locked person, and records what went.
+   *
+   * @param names whether names and email of its own row go with it
+   */
+  async erase(tx: PoolClient, { id, kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
+    const { rows } = await tx.query<{ user: string }>(USERS_OF, [id]);
+    const person = { kind, externalId, platformUserIds: rows.map(({ user }) => user) };
+    const erased = names ? ['names and email'] : [];
+    for (const { name, erase } of this.copies) {
+      const changed = await erase(tx, person);
+      if (changed > 0) erased.push(`${changed} ${name}`);
+    }
+    if (erased.length === 0) return;
+    const by = { id: 'system', name: 'system' };
+    const entry = { by, action: 'erasure', subjects: { [kind]: externalId }, outcome: erased.join(', ') };
+    await this.audit.record(entry, tx);
+  }
+
+  private copiesOf(instance: unknown): typeof this.copies {
+    const prototype: unknown = typeof instance === 'object' && instance !== null && Object.getPrototypeOf(instance);
+    if (!prototype) return [];
+    const methods = instance as Record<string, EraseCopies>;
+    return this.scanner.getAllMethodNames(prototype).flatMap((method) => {
+      const erase = methods[method] as EraseCopies;
+      const name = this.reflector.get(ErasesCopies, erase) as string | undefined;
+      return name ? [{ name, erase: erase.bind(instance) }] : [];
+    });
+  }
+}
