@@ -3,17 +3,18 @@ import pg from 'pg';
 import { CliFault } from '../src/cli/api/cli-fault.js';
 import type { DemoNote } from '../src/cli/api/connection.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { prepareStores } from '../src/prepare.js';
 import { DEMO_DATA, noteFile } from './settings.js';
 
 /**
  * The demo's PostgreSQL with an empty database: the simulated platform forgets everybody when it stops, so whatever an
  * earlier run had mirrored would be wrong.
  *
- * @returns its address, and what stops it
+ * @returns its address for a role that owns nothing, and what stops it
  * @throws {CliFault} when another demo of this clone runs
  */
 export async function freshDatabase(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const { url, release } = await startEmbeddedPostgres({ dataRoot: DEMO_DATA }).catch((error: unknown) => {
+  const { url, servingUrl, release } = await startEmbeddedPostgres({ dataRoot: DEMO_DATA }).catch((error: unknown) => {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
     throw new CliFault(`A demo of this clone runs already${runningAt()}: use that one, or stop it with Ctrl-C first.`);
   });
@@ -23,7 +24,8 @@ export async function freshDatabase(): Promise<{ url: string; stop: () => Promis
   await session.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   await session.query(`CREATE DATABASE ${name}`);
   await session.end();
-  return { url, stop: release };
+  await prepareStores({ DATABASE_URL: servingUrl, QUEUE_PREFIX: 'notebridge' }, servingUrl, url);
+  return { url: servingUrl, stop: release };
 }
 
 function runningAt(): string {

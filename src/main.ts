@@ -13,10 +13,12 @@ import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 
 async function main(): Promise<void> {
-  const { env, notes, release } = await prepare(readEnv());
-  if (process.argv[2] === 'migrate') return release();
+  const task = process.argv[2] === 'migrate' ? 'migrate' : 'serve';
+  const { env, notes, warnings, release } = await prepare(readEnv(), task);
+  if (task === 'migrate') return release();
   const logger = pino(pinoOptions(env.LOG_LEVEL));
   for (const note of notes) logger.info(note);
+  for (const warning of warnings) logger.warn(warning);
   try {
     const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
       logger: new PinoLogger(logger),

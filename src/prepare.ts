@@ -4,47 +4,93 @@ import { Random } from './config/random.js';
 import { explained } from './database/connect-fault.js';
 import { withClient } from './database/database.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
-import { applyMigrations } from './database/migrations.js';
-import { checkRuntimeRights, commitFault, grantRuntimeRights } from './database/runtime-role.js';
+import { applyMigrations, missingMigrations } from './database/migrations.js';
+import {
+  checkRuntimeRights,
+  commitFault,
+  grantRuntimeRights,
+  makeRuntimeRole,
+  mayChangeTrail,
+  mayMigrate,
+  OPEN_TRAIL,
+} from './database/runtime-role.js';
 import { prepareQueueStore } from './queue/backend/backend.js';
 import { keptDataKeys } from './vault/data-keys.js';
+
+/** What a process needs, its environment completed, before Nest starts. */
+interface Prepared {
+  env: Env;
+  /** Sentences for the log. */
+  notes: string[];
+  /** Those that somebody should act on. */
+  warnings: string[];
+  /** Lets go of what was started. */
+  release(): Promise<void>;
+}
 
 /**
  * Settles what a process needs before Nest starts: the database (the embedded one when no DATABASE_URL is set), its
  * migrations, the queue's store and the data keys. What is settled is written into the environment.
  *
- * @returns that, sentences for the log, and how the process lets go of it
+ * @param task what the process is for
  * @throws {Error} naming the setting to mend
  */
-export async function prepare(env: Env) {
+export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
   const notes: string[] = [];
+  const warnings: string[] = [];
   let release = async () => {};
+  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL)
+    throw new Error(
+      'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.',
+    );
   if (!env.DATABASE_URL) {
     const embedded = await startEmbeddedPostgres({ dataRoot: path.resolve(env.DATA_DIR) });
-    env.DATABASE_URL = embedded.url;
+    env.DATABASE_URL = embedded.servingUrl;
+    env.DATABASE_OWNER_URL = embedded.url;
     release = () => embedded.release();
     notes.push('PostgreSQL is the embedded one; set DATABASE_URL for production');
     env.DATA_KEYS ??= await keptDataKeys(path.resolve(env.DATA_DIR), new Random());
-  }
+  } else if (env.DATABASE_OWNER_URL && task === 'serve') warnings.push(OWNER_AT_HAND);
   if (!env.DATA_KEYS)
     throw new Error(
       'DATA_KEYS is not set; with a database of your own give one as id:base64 (openssl rand -base64 32).',
     );
-  notes.push(...(await prepareStores(env, env.DATABASE_URL)));
-  return { env, notes, release };
+  const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl } = env;
+  env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
+  notes.push(...(await prepareStores(env, url, ownerUrl)));
+  if (await withClient(url, mayChangeTrail)) warnings.push(OPEN_TRAIL);
+  return { env, notes, warnings, release };
 }
 
+const OWNER_AT_HAND =
+  'DATABASE_OWNER_URL is set for a process that serves, so whoever takes it over may change the audit trail: let migrate ' +
+  'alone have it.';
+
+/** What the queues' store is known by. */
+type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
+
 /** Tables, queues and, where the runtime role doesn't own them, its rights. @returns sentences for the log */
-async function prepareStores(env: Env, url: string): Promise<string[]> {
-  const ownerUrl = env.DATABASE_OWNER_URL ?? url;
+export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string | undefined): Promise<string[]> {
+  if (ownerUrl) await explained('DATABASE_OWNER_URL', () => makeRuntimeRole(ownerUrl, url));
   const fault = await explained('DATABASE_URL', () => withClient(url, commitFault));
   if (fault) throw new Error(fault);
-  const notes = await explained(env.DATABASE_OWNER_URL ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
-    const applied = await applyMigrations(ownerUrl);
-    const warning = await prepareQueueStore(env, ownerUrl);
-    if (env.DATABASE_OWNER_URL) await grantRuntimeRights(ownerUrl, url);
+  const migrator = ownerUrl ?? ((await mayMigrate(url)) ? url : undefined);
+  const notes = await explained(ownerUrl ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
+    const applied = migrator === undefined ? await checkMigrated(url) : await applyMigrations(migrator);
+    const warning = await prepareQueueStore(env, migrator);
+    if (ownerUrl) await grantRuntimeRights(ownerUrl, url);
     return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : '', warning ?? ''];
   });
-  if (env.DATABASE_OWNER_URL) await checkRuntimeRights(url);
+  if (migrator !== url) await checkRuntimeRights(url);
   return notes.filter((note) => note !== '');
+}
+
+/** @throws {Error} naming the migrations that a role which owns nothing can't apply */
+async function checkMigrated(url: string): Promise<string[]> {
+  const missing = await withClient(url, missingMigrations);
+  if (missing.length === 0) return [];
+  throw new Error(
+    `The database lacks the migrations ${missing.join(', ')}, and the role of DATABASE_URL does not own its tables: ` +
+      'run migrate first (npm start migrate), with DATABASE_OWNER_URL naming the role that does.',
+  );
 }

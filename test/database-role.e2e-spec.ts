@@ -31,16 +31,32 @@ describe('a service whose role owns nothing', () => {
   let mirror: Mirror;
   let service: Service;
 
+  let env: Record<string, string | undefined>;
+  /** What a start says that ends with it. */
+  const refusal = async (more: Record<string, string | undefined> = {}) => {
+    const refused = await mirror.start({ ...env, ...more }).catch((error: Error) => error.message);
+    return String(refused);
+  };
+
   beforeAll(async () => {
     mirror = await newMirror();
     const { url } = mirror.database;
-    await sql(url, `CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
-    const env = { DATABASE_URL: as(url, role, PASSWORD), DATABASE_OWNER_URL: url };
+    await sql(url, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+    env = { DATABASE_URL: as(url, role, PASSWORD) };
+    await mirror.migrate({ ...env, DATABASE_OWNER_URL: url });
     [service] = await Promise.all([mirror.start(env), mirror.start({ ...env, ROLES: 'worker' })]);
   });
 
   // Its rights went with the database.
   afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
+
+  it('is made by migrate with the rights that it needs, and says that the trail is safe from it', async () => {
+    const { body: health } = await service.call<{ checks: Record<string, unknown> }>('GET', '/health/ready');
+    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: true } });
+    expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL/);
+    const owned = 'SELECT FROM pg_class WHERE relowner = $1::regrole';
+    expect(await mirror.sql(owned, [role])).toEqual([]);
+  });
 
   it('mirrors people on queues in PostgreSQL', async () => {
     const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
@@ -62,8 +78,43 @@ describe('a service whose role owns nothing', () => {
     'TRUNCATE people',
     'DELETE FROM _prisma_migrations',
     'CREATE TABLE other (id int)',
+    'ALTER TABLE audit_entries DISABLE TRIGGER ALL',
+    `SET session_replication_role = 'replica'`,
   ])('may not: %s', async (statement) => {
     await expect(sql(as(mirror.database.url, role, PASSWORD), statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('renews the statistics of imports, which others than the owner may do since PostgreSQL 17', async () => {
+    const client = new pg.Client({ connectionString: env.DATABASE_URL });
+    const notices: (string | undefined)[] = [];
+    client.on('notice', ({ message }) => notices.push(message));
+    await client.connect();
+    await client.query('ANALYZE import_rows; ANALYZE import_references; ANALYZE people; ANALYZE client_providers');
+    const { rows } = await client.query(`SELECT current_setting('server_version_num')::int >= 170000 AS may`);
+    await client.end();
+    if (rows[0].may) expect(notices).toEqual([]);
+  });
+
+  it('does not start before the migrations of its version, which it may not apply', async () => {
+    const last = 'SELECT max(migration_name) AS name FROM _prisma_migrations';
+    const [{ name = '' } = {}] = await mirror.sql<{ name: string }>(last);
+    const finish = (at: string) => `UPDATE _prisma_migrations SET finished_at = ${at} WHERE migration_name = '${name}'`;
+    await mirror.sql(finish('NULL'));
+    expect(await refusal()).toMatch(new RegExp(`lacks the migrations ${name}, and .* run migrate first`));
+    await mirror.sql(finish('now()'));
+  });
+
+  it('is told to an operator when it may change the trail, by itself or with an address that it needs not', async () => {
+    const { url } = mirror.database;
+    const one = await mirror.start({ DATABASE_OWNER_URL: url });
+    const { body: health } = await one.call<{ checks: Record<string, unknown> }>('GET', '/health/ready');
+    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: false } });
+    expect(one.output()).toMatch(/"warn".*The audit trail is not protected from the service itself/);
+    expect(one.output()).toMatch(/"warn".*DATABASE_OWNER_URL is set for a process that serves/);
+    await one.kill();
+    expect(await refusal({ DATABASE_URL: undefined, DATABASE_OWNER_URL: url })).toMatch(
+      /DATABASE_OWNER_URL is set and DATABASE_URL is not/,
+    );
   });
 
   it('is down while the database takes no writes from its role', async () => {

@@ -26,8 +26,8 @@ const compose = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as R
 };
 const service = (name: string): Service => compose.services[name] ?? {};
 
-/** Compose's own: it becomes part of DATABASE_URL. */
-const NOT_OURS = ['POSTGRES_PASSWORD'];
+/** Compose's own: they become part of addresses. */
+const NOT_OURS = ['POSTGRES_PASSWORD', 'SERVICE_PASSWORD'];
 
 const examples = new Map(
   [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
@@ -53,7 +53,9 @@ describe('the production set', () => {
 
   it('sets in docker-compose.yml only what the service knows', () => {
     for (const name of ['api', 'worker', 'migrate']) {
-      const unknown = Object.keys(service(name).environment ?? {}).filter((setting) => !known.includes(setting));
+      const unknown = Object.keys(service(name).environment ?? {}).filter(
+        (setting) => !known.includes(setting) && !NOT_OURS.includes(setting),
+      );
       expect(unknown).toEqual([]);
     }
   });
@@ -65,6 +67,17 @@ describe('the production set', () => {
       expect(service(name).environment?.ROLES).toBe(name);
     }
     expect(service('redis').command).toEqual(expect.arrayContaining(['--appendonly', 'yes', 'noeviction']));
+  });
+
+  it.each(['api', 'worker'])('keeps the owner of the tables from the %s, which has a role of its own', (name) => {
+    const { environment = {} } = service(name);
+    const role = (setting: string, of = environment) =>
+      new URL(String(of[setting]).replace(/\$\{[^}]*\}/g, 'x')).username;
+    expect(role('DATABASE_URL')).toBe('notebridge_service');
+    for (const setting of ['DATABASE_OWNER_URL', ...NOT_OURS]) expect(environment[setting]).toBe('');
+    const { environment: ofMigrate = {} } = service('migrate');
+    expect(role('DATABASE_OWNER_URL', ofMigrate)).toBe(String(service('postgres').environment?.POSTGRES_USER));
+    expect(ofMigrate.DATABASE_URL).toBe(environment.DATABASE_URL);
   });
 
   it.each(['api', 'worker'])('gives the %s as long to stop as the longest call that can be set takes', (name) => {

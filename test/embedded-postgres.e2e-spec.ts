@@ -16,6 +16,7 @@ import pg from 'pg';
 import { dataOf, killPostmaster, postmasterOf } from '../harness/postmaster.js';
 import { processIdentity } from '../harness/process-identity.js';
 import type { Program } from '../harness/program.js';
+import { READY } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { usePrograms } from './support/programs.js';
 
@@ -249,6 +250,36 @@ describe('the embedded PostgreSQL', () => {
     expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
     clearInterval(beating);
     await until('the server is back', () => query(owner.url, KEPT).catch(() => null));
+    await release(owner);
+  });
+
+  it('gives the service a role that owns nothing, also where an owner alone has been', async () => {
+    const service = await run({
+      file: 'dist/src/main.js',
+      env: {
+        PLATFORM_BASE_URL: 'http://127.0.0.1:1',
+        PLATFORM_API_KEY: 'key',
+        PLATFORM_WEBHOOK_SECRET: 'secret',
+        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        DATA_DIR: dataRoot,
+        PORT: '0',
+      },
+    });
+    const [, address] = await service.printed(READY);
+    const health = (await (await fetch(`${address}/health/ready`)).json()) as { checks: Record<string, unknown> };
+    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: true } });
+    expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL|denied/);
+    await service.kill('SIGTERM');
+
+    const owner = await own(dataRoot);
+    const role = `FROM pg_roles WHERE rolname = 'notebridge_service'`;
+    expect(await query(owner.url, `SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls ${role}`)).toEqual([
+      [false, false, false, false],
+    ]);
+    expect(await query(owner.url, `SELECT count(*)::int FROM pg_class WHERE relowner = (SELECT oid ${role})`)).toEqual([
+      [0],
+    ]);
+    expect(await query(owner.url, KEPT)).toEqual([[42]]);
     await release(owner);
   });
 

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -11,8 +12,10 @@ import type { HostOrder } from './embedded-postgres-host.js';
 import { migrationsFolder } from './migrations.js';
 
 export interface EmbeddedPostgres {
-  /** Connection string of the service's database, password included: never to be logged. */
+  /** Connection string of the service's database for the role that owns all, password included: never to be logged. */
   readonly url: string;
+  /** The same for a role that owns nothing, which `makeRuntimeRole` makes. */
+  readonly servingUrl: string;
   /** The folder that holds everything of this server. */
   readonly home: string;
   /** Stops the server. */
@@ -73,7 +76,15 @@ export async function startEmbeddedPostgres(options: {
     await release();
     throw error;
   }
-  return { url, home, release };
+  return { url, servingUrl: servingUrlOf(url), home, release };
+}
+
+/** Its password follows from the owner's, and does not lead back to it. */
+function servingUrlOf(ownerUrl: string): string {
+  const url = new URL(ownerUrl);
+  url.username = 'notebridge_service';
+  url.password = createHmac('sha256', url.password).update(url.username).digest('base64url');
+  return url.toString();
 }
 
 async function ensureDatabase(client: pg.Client): Promise<void> {

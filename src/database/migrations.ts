@@ -62,6 +62,20 @@ export async function migrationNames(folder = migrationsFolder()): Promise<strin
   return entries.flatMap((entry) => (entry.isDirectory() ? entry.name : [])).sort();
 }
 
+/** The migrations that a database has not had yet, as any role that may read their history sees it. */
+export async function missingMigrations(client: pg.Client): Promise<string[]> {
+  const names = await migrationNames();
+  const { rows: tables } = await client.query<{ isThere: boolean }>(
+    `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS "isThere"`,
+  );
+  if (!tables[0]?.isThere) return names;
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+  );
+  const applied = new Set(rows.map((row) => row.name));
+  return names.filter((name) => !applied.has(name));
+}
+
 async function applyOne(client: pg.Client, name: string, sql: string, checksum: string): Promise<void> {
   await client.query('BEGIN');
   try {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { mayChangeTrail } from '../database/runtime-role.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
@@ -47,7 +48,8 @@ export class PartHealth {
       const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
         `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
       );
-      return rows[0]?.readOnly ? { status: 'down', reason: READ_ONLY } : { status: 'ok' };
+      if (rows[0]?.readOnly) return { status: 'down', reason: READ_ONLY };
+      return { status: 'ok', facts: { auditTrailProtected: !(await mayChangeTrail(this.database.pool)) } };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return { status: 'down', reason: AWAY };

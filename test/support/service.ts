@@ -30,6 +30,8 @@ export interface Mirror {
   arrivals(operation?: string): number;
   /** Starts one more process. @param env beside the usual settings; undefined takes one away */
   start(env?: Record<string, string | undefined>): Promise<Service>;
+  /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` */
+  migrate(env?: Record<string, string | undefined>): Promise<void>;
 }
 
 export interface MirrorOptions {
@@ -74,12 +76,21 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       const program = await startProgram({ file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY });
       return serviceOf(program, ADMIN_KEY);
     };
+    const migrate = async (more = {}) => {
+      const program = await startProgram({
+        file: 'dist/src/main.js',
+        args: ['migrate'],
+        env: { ...settings, ...more },
+      });
+      if ((await program.ended()) !== 0) throw new Error(program.output());
+    };
     const { state } = simulator;
     const trouble: Mirror['trouble'] = (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]);
     return {
       simulator,
       database,
       start,
+      migrate,
       trouble,
       hold: (rule) => trouble({ kind: 'slow', ms: FOREVER_MS, ...rule }),
       release: () => {

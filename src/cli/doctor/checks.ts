@@ -7,8 +7,8 @@ import { Random } from '../../config/random.js';
 import { checkDataFolder } from '../../database/data-folder.js';
 import { withClient } from '../../database/database.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
-import { migrationNames } from '../../database/migrations.js';
-import { commitFault } from '../../database/runtime-role.js';
+import { missingMigrations } from '../../database/migrations.js';
+import { commitFault, mayChangeTrail, OPEN_TRAIL } from '../../database/runtime-role.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import { readContract } from '../../platform/contract/contract.js';
@@ -113,22 +113,24 @@ async function embeddedFinding(env: Env): Promise<Finding> {
   });
   if (!embedded) return unknown('not judged: the embedded PostgreSQL is in use by the service');
   try {
-    const finding = await databaseFinding(embedded.url);
+    const finding = await databaseFinding(embedded.url, false);
     return { ...finding, what: `${finding.what}; the embedded one, in ${embedded.home}` };
   } finally {
     await embedded.release();
   }
 }
 
-async function databaseFinding(url: string): Promise<Finding> {
+/** @param isServing whether this is the role with which the service runs */
+async function databaseFinding(url: string, isServing = true): Promise<Finding> {
   try {
     return await withClient(url, async (client) => {
       const fault = await commitFault(client);
       if (fault) return faulty(fault);
       const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
       const missing = await missingMigrations(client);
-      const what = `PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`;
-      return missing.length > 0 ? ok(what, 'They are applied when the service starts.') : ok(what);
+      const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
+      if (isServing && (await mayChangeTrail(client))) advice.push(OPEN_TRAIL);
+      return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
     });
   } catch (error) {
     const advice = 'Check DATABASE_URL, and that the server takes connections from here.';
@@ -139,15 +141,6 @@ async function databaseFinding(url: string): Promise<Finding> {
 async function hasTable(client: pg.Client, name: string): Promise<boolean> {
   const text = 'SELECT to_regclass($1) IS NOT NULL AS "isThere"';
   return (await client.query<{ isThere: boolean }>(text, [name])).rows[0]?.isThere === true;
-}
-
-async function missingMigrations(client: pg.Client): Promise<string[]> {
-  const names = await migrationNames();
-  if (!(await hasTable(client, '_prisma_migrations'))) return names;
-  const text = 'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL';
-  const { rows } = await client.query<{ name: string }>(text);
-  const applied = new Set(rows.map((row) => row.name));
-  return names.filter((name) => !applied.has(name));
 }
 
 /**

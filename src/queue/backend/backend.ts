@@ -92,11 +92,22 @@ export function producerOptions(env: BackendEnv): QueueOptions {
 /**
  * Prepares the store of the queues at start: BullMQ's tables on PostgreSQL, or a look at Redis' eviction policy.
  *
+ * @param ownerUrl of a role that may make tables, if there is one at hand
  * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its poller
- * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production)
+ * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production); when there are no
+ *   tables, and nobody to make them
  */
-export async function prepareQueueStore(env: BackendEnv, ownerUrl: string): Promise<string | undefined> {
-  return env.REDIS_URL ? checkRedis(env.REDIS_URL) : createQueueTables(ownerUrl);
+export async function prepareQueueStore(env: BackendEnv, ownerUrl: string | undefined): Promise<string | undefined> {
+  if (env.REDIS_URL) return checkRedis(env.REDIS_URL);
+  return ownerUrl === undefined ? checkQueueTables(env.DATABASE_URL ?? '') : createQueueTables(ownerUrl);
+}
+
+async function checkQueueTables(url: string): Promise<undefined> {
+  const { rows } = await withClient(url, (client) =>
+    client.query<{ isThere: boolean }>(`SELECT to_regnamespace('bullmq') IS NOT NULL AS "isThere"`),
+  );
+  if (!rows[0]?.isThere)
+    throw new Error('The database has no tables for the queues: run migrate without REDIS_URL, or set REDIS_URL here.');
 }
 
 async function createQueueTables(ownerUrl: string): Promise<undefined> {
