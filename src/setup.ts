@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -27,6 +28,7 @@ export function httpAdapter({ TRUSTED_PROXIES: proxies }: Pick<Env, 'TRUSTED_PRO
   return new FastifyAdapter({
     trustProxy: proxies.length > 0 && proxies,
     forceCloseConnections: 'idle',
+    genReqId: () => randomUUID(),
     clientErrorHandler: answerClientError,
     bodyLimit: JSON_LIMIT,
     routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },

@@ -18,13 +18,15 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { IsString } from 'class-validator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { until } from '../harness/until.js';
-import { AuditedRead } from '../src/access/audit/audit.interceptor.js';
+import { Unaudited } from '../src/access/audit/audit.interceptor.js';
+import { Audit } from '../src/access/audit/audit.js';
 import { CreationId, Idempotent } from '../src/access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Public, Scopes } from '../src/access/identity/scopes.js';
 import { Database } from '../src/database/database.js';
 import { FeedModule } from '../src/feed/feed.module.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
+import { UUID } from '../src/http/request/uuid-param.js';
 import { type Health, HealthIndicator } from '../src/http/server/health-indicator.js';
 import { OperationsModule } from '../src/operations/operations.module.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
@@ -33,6 +35,8 @@ import { baseOf, startApp } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
 const ADMIN = 'the-first-administrator-key';
+
+const FINGERPRINT = expect.stringMatching(/^[0-9a-f]{64}$/);
 
 class ThingBody {
   @IsString()
@@ -57,6 +61,8 @@ class Part {
 
 @Controller('things')
 class ThingsController {
+  constructor(private readonly audit: Audit) {}
+
   @Get('open')
   @Public()
   open() {
@@ -65,6 +71,7 @@ class ThingsController {
 
   @Get('mine')
   @Scopes('people:read')
+  @Unaudited()
   mine(@Caller() caller: Principal) {
     return { id: caller.id, name: caller.name };
   }
@@ -86,14 +93,15 @@ class ThingsController {
 
   @Get(':externalId/notes')
   @Scopes('people:read')
-  @AuditedRead()
-  notes() {
+  notes(@Param('externalId') id: string) {
+    this.audit.about('client', id);
     return { text: 'Jane Roe slept well' };
   }
 
   @Put(':externalId')
   @Scopes('people:write')
-  put(@Body() body: ThingBody) {
+  put(@Param('externalId') id: string, @Body() body: ThingBody) {
+    this.audit.about('client', id);
     if (body.mood === 'refused') throw new Problem(409, 'not-now', 'Not now.');
     return { name: body.name };
   }
@@ -111,6 +119,7 @@ class ThingsController {
       });
     }
     reply.code(202).header('location', `/things/${id}`);
+    this.audit.about('session', id);
     return { id, name: body.name, run: runs.length };
   }
 
@@ -237,8 +246,11 @@ describe('access', () => {
       expect((await call('DELETE', `/v1/api-keys/${id}`)).status).toBe(204);
       expect((await call('GET', '/things/mine', { key })).status).toBe(401);
       expect((await call('GET', '/things/mine', { key, on: other })).status).toBe(401);
-      const { json } = await call('GET', `/v1/audit?action=api-key.revoked&subject=${id}`);
-      expect(json.items[0]).toMatchObject({ keyId: 'admin', subjects: { apiKey: id }, outcome: 'ok' });
+      const { json } = await call(
+        'GET',
+        `/v1/audit?action=${encodeURIComponent('DELETE /v1/api-keys/:id')}&subject=${id}`,
+      );
+      expect(json.items[0]).toMatchObject({ keyId: 'admin', subjects: { 'api-key': [id] }, outcome: 'ok' });
     });
 
     test('a key is taken until it expires, and its last use is known', async () => {
@@ -384,13 +396,14 @@ describe('access', () => {
       await call('GET', '/things/undeclared', { key });
       const { items } = (await call('GET', `/v1/audit?keyId=${keyId}`)).json;
       expect(items.reverse()).toMatchObject([
-        { action: 'PUT /things/:externalId', subjects: { externalId: 'mrn-1' }, outcome: '200', keyName: 'a key' },
-        { action: 'PUT /things/:externalId', subjects: { externalId: 'mrn-2' }, outcome: '409' },
-        { action: 'PUT /things/:externalId', subjects: { externalId: 'mrn-3' }, outcome: '400' },
-        { action: 'POST /things', subjects: { id: runs.at(-1) }, outcome: '202' },
-        { action: 'GET /things/:externalId/notes', subjects: { externalId: 'mrn-4' }, outcome: '200' },
+        { action: 'PUT /things/:externalId', subjects: { client: ['mrn-1'] }, outcome: 'ok', keyName: 'a key' },
+        { action: 'PUT /things/:externalId', subjects: { client: ['mrn-2'] }, outcome: 'not-now' },
+        { action: 'PUT /things/:externalId', subjects: { path: [FINGERPRINT] }, outcome: 'validation' },
+        { action: 'POST /things', subjects: { session: [runs.at(-1)] }, outcome: 'ok' },
+        { action: 'GET /things/:externalId/notes', subjects: { client: ['mrn-4'] }, outcome: 'ok' },
         { action: 'GET /things/undeclared', subjects: {}, outcome: 'forbidden-scope' },
       ]);
+      expect(items[0]).toMatchObject({ requestId: expect.stringMatching(UUID), source: '127.0.0.1', onBehalfOf: null });
       expect(JSON.stringify(await sql('SELECT * FROM audit_entries'))).not.toMatch(/jane/i);
     });
 
@@ -580,6 +593,7 @@ describe('access', () => {
         {
           status: 'ok',
           checks: {
+            audit: { status: 'ok' },
             database: { status: 'ok' },
             part: { status: 'ok' },
             platform: { status: 'ok' },

@@ -98,7 +98,7 @@ describe('a value that the database can not take is the fault of whoever sent it
   test('the trail keeps such requests', async () => {
     await ask('GET', '/v1/sessions/a%00b/notes');
     expect(await audited('GET /v1/sessions/:id/notes')).toContainEqual(
-      expect.objectContaining({ outcome: '400', subjects: { id: 'ab' } }),
+      expect.objectContaining({ outcome: 'bad-value', subjects: { path: [expect.stringMatching(/^[0-9a-f]{64}$/)] } }),
     );
   });
 });
@@ -182,11 +182,11 @@ test('whoever read names and addresses is on record', async () => {
   await service.call('GET', '/v1/clients/noor@mail.example');
   await rejectedCsv(id);
   const reads = [
-    ['GET /v1/providers/:externalId', '200', { externalId: 'p-1' }],
-    ['GET /v1/providers', '200', {}],
-    ['GET /v1/clients', '200', {}],
-    ['GET /v1/clients/:externalId', '404', {}],
-    ['GET /v1/imports/:id/rejected.csv', '200', { id }],
+    ['GET /v1/providers/:externalId', 'ok', { provider: ['p-1'] }],
+    ['GET /v1/providers', 'ok', { provider: ['p-1'] }],
+    ['GET /v1/clients', 'ok', {}],
+    ['GET /v1/clients/:externalId', 'client-not-found', { path: [expect.stringMatching(/^[0-9a-f]{64}$/)] }],
+    ['GET /v1/imports/:id/rejected.csv', 'ok', { import: [id] }],
   ] as const;
   for (const [action, outcome, subjects] of reads) {
     expect(await until(`${action} is on record`, async () => (await audited(action))[0])).toMatchObject({

@@ -191,12 +191,12 @@ describe('a snapshot', () => {
     for (const id of clients) expect([id, mirror.usersOf(id).length]).toEqual([id, half.includes(id) ? 1 : 0]);
     expect(mirror.simulator.state.users.list()).toHaveLength(50);
 
-    const audit = await service.call<{ items: { action: string; subjects: { id: string }; keyId: string }[] }>(
-      'GET',
-      `/v1/audit?action=import.override`,
-    );
-    const ofPlan = audit.body.items.filter(({ subjects }) => subjects.id === plan.id);
-    expect(ofPlan).toMatchObject([{ keyId: 'admin', subjects: { id: plan.id, guards: 'deletes' } }]);
+    const action = encodeURIComponent('POST /v1/imports/:id/apply');
+    const audit = await service.call<{ items: object[] }>('GET', `/v1/audit?subject=${plan.id}&action=${action}`);
+    expect(audit.body.items.slice(0, 2)).toMatchObject([
+      { keyId: 'admin', subjects: { import: [plan.id] }, outcome: 'override deletes' },
+      { keyId: 'admin', subjects: { import: [plan.id] }, outcome: 'threshold-exceeded' },
+    ]);
   });
 
   test('changes provider lists before it deletes providers, and never deletes one that is still named', async () => {

@@ -162,7 +162,7 @@ test('a provider who is deleted between two batches takes nobody along: whoever 
   await people().put({ kind: 'provider', externalId: 'p-1' }, { ...profile, email: 'p-1@example.org' });
   await app.steps.prepareAll();
   await people().remove({ kind: 'provider', externalId: 'p-1' });
-  await app.imports.apply(id, ['creates'], { id: 'admin', name: 'admin', scopes: [] } as never);
+  await app.imports.apply(id, ['creates']);
   await app.steps.prepareAll();
   const rows = await query<{ id: string; code: string | null }>(
     home,

@@ -95,7 +95,7 @@ test('attempts to apply are bounded, too: what was wanted of it is taken back', 
     providersCsv(people.map((one) => providerLine(one))),
   ]);
   await app.steps.prepareAll();
-  await app.imports.apply(id, ['creates'], { id: 'admin', name: 'admin', scopes: [] } as never);
+  await app.imports.apply(id, ['creates']);
   for (let attempt = 0; attempt <= MOST_ATTEMPTS; attempt++) {
     await app.steps.prepareAll();
     await later();

@@ -9,8 +9,9 @@ import { resolveProviders, upsertedProviders } from '../src/imports/parse/resolv
 import type { LinkReference, ResourceReference } from '../src/imports/parse/row/import-row.js';
 import { HASHES_AT_ONCE, ReferencesRepository } from '../src/imports/plan/references.repository.js';
 import { Vault } from '../src/vault/vault.js';
+import { testVault } from './support/audit.js';
 import { NEW_IMPORT } from './support/bulk.js';
-import { importRepositories, testVault } from './support/import-repositories.js';
+import { importRepositories } from './support/import-repositories.js';
 
 const SEED = Number(process.env.SEED);
 const RUNS = 100;

@@ -157,10 +157,10 @@ it('the token stands in the answer and nowhere else, and each launch is in the a
   const [one, two] = [await launch(usual), await recover({ provider: 'p-1' })];
   const tokens = [one, two].map(({ body }) => new URL(body.url).searchParams.get('sessionToken') ?? '');
   const trail = await service.call<{ items: { action: string; subjects: object }[] }>('GET', '/v1/audit?limit=200');
-  const issued = trail.body.items.filter(({ action }) => action.startsWith('recorder.'));
+  const issued = trail.body.items.filter(({ action }) => action.includes('/recorder/'));
   expect(issued.slice(0, 2).map(({ action, subjects }) => ({ action, subjects }))).toEqual([
-    { action: 'recorder.recovery', subjects: { provider: 'p-1' } },
-    { action: 'recorder.launch', subjects: { provider: 'p-1', client: 'c-1', variant: 'in-person' } },
+    { action: 'POST /v1/recorder/recoveries', subjects: { provider: ['p-1'] } },
+    { action: 'POST /v1/recorder/launches', subjects: { provider: ['p-1'], client: ['c-1'] } },
   ]);
   const kept = `${await dumpOf(mirror.database.url)}\n${service.output()}\n${JSON.stringify(trail.body)}`;
   for (const token of tokens) {

@@ -101,8 +101,11 @@ describe('a recording', () => {
     await until('half of it is at the store', () => (uploads()[count]?.bytes ?? 0) > 0);
     sending.destroy();
     await until('the trail has it as broken off', async () => {
-      const trail = await service.call<{ items: { outcome: string }[] }>('GET', '/v1/audit?limit=1');
-      return trail.body.items[0]?.outcome === '499';
+      const trail = await service.call<{ items: { outcome: string }[] }>(
+        'GET',
+        '/v1/audit?action=POST%20/v1/recordings&limit=1',
+      );
+      return trail.body.items[0]?.outcome === 'upload-broken-off';
     });
     expect(uploads()[count]?.sha256).toBeNull();
     expect((await send('sound')).status).toBe(201);

@@ -4,6 +4,8 @@ import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditController } from './audit/audit.controller.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
+import { AuditRepository } from './audit/audit.repository.js';
+import { AuditSearches } from './audit/audit-searches.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { EventStreams } from './guard/event-streams.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
@@ -21,6 +23,8 @@ import { ApiKeys } from './keys/api-keys.js';
     { provide: RequestGate, useExisting: Admission },
     ApiKeys,
     Audit,
+    AuditRepository,
+    AuditSearches,
     EventStreams,
     Idempotency,
     { provide: APP_GUARD, useClass: AccessGuard },

@@ -8,7 +8,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { Audit } from '../access/audit/audit.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
@@ -92,7 +92,6 @@ export class ComplianceController {
 
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
-  @AuditedRead()
   async show(
     @Param('id') id: string,
     @PreferWait() wait: number,
@@ -135,13 +134,17 @@ export class ComplianceController {
 @Controller('v1/smart-edit/jobs')
 @Scopes('sessions:read')
 export class SmartEditController {
-  constructor(private readonly prisma: PrismaService) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly audit: Audit,
+  ) {}
 
   /** How a smart edit job ended, as the platform reported */
   @Get(':jobId')
   async show(@Param('jobId') jobId: string): Promise<SmartEditJobResponse> {
     const job = await this.prisma.smartEditJob.findUnique({ where: { jobId } });
     if (!job) throw new Problem(404, 'unknown-job', 'No event reported the end of a smart edit job with this id.');
+    this.audit.about('smart-edit-job', jobId);
     return { jobId, state: job.state as JobEnd, updatedAt: job.updatedAt };
   }
 }

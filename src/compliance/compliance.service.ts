@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
+import { Audit } from '../access/audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { within } from '../config/within.js';
@@ -66,6 +67,7 @@ export class ComplianceService {
     private readonly seal: ComplianceSeal,
     private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
+    private readonly audit: Audit,
   ) {}
 
   /** @throws {Problem} 501 `not-configured` naming the settings */
@@ -76,6 +78,7 @@ export class ComplianceService {
   /** Hands out an address for one PDF. @param size bytes; 0 when it is not known */
   async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadResponse> {
     this.require('compliance-upload');
+    await this.audit.commit();
     const { fileUrl: url, ...target } = await this.target(size, signal);
     await this.handedOut.remember('compliance', url);
     return { ...target, url };
@@ -232,6 +235,7 @@ export class ComplianceService {
   private async find(id: string): Promise<JobRow> {
     const row = await this.jobs.find(id);
     if (!row) throw new Problem(404, 'unknown-job', 'No compliance job with this id is known here.');
+    this.audit.about('compliance-job', row.id);
     return row;
   }
 
@@ -241,6 +245,7 @@ export class ComplianceService {
 
   private listed(row: ShownJob): ListedJobResponse {
     const { id, job_id: jobId, state, request, fault, created_at: createdAt, updated_at: updatedAt } = row;
+    this.audit.about('compliance-job', id);
     const code = state === 'Unknown' ? 'submission-unknown' : state === 'Abandoned' ? 'abandoned' : fault;
     const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
     const files = request ? this.seal.request.open(id, request).files.map((file) => file.id) : [];

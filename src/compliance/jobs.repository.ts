@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../access/audit/audit.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
@@ -23,6 +24,7 @@ export class JobsRepository {
   constructor(
     private readonly database: Database,
     private readonly env: Env,
+    private readonly audit: Audit,
     worker: WorkerProcess,
   ) {
     const effectMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + ATTEMPT_MARGIN_MS;
@@ -60,29 +62,33 @@ export class JobsRepository {
    */
   async begin(id: string, request: Buffer): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    const { rows } = await this.database.pool.query<{ no: number }>(
-      `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
+    return this.manually(id, async (tx) => {
+      const { rows } = await tx.query<{ no: number }>(
+        `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
        VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
        ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
          submitted_at = excluded.submitted_at, lease_owner = excluded.lease_owner, lease_no = known.lease_no + 1,
          lease_safe_at = excluded.lease_safe_at, updated_at = clock_timestamp()
        WHERE known.state = 'Rejected' OR known.state = 'Requested' AND known.request = excluded.request
        RETURNING lease_no AS no`,
-      [id, request, owner, table.effectMs],
-    );
-    return rows[0] && this.outbox.begun(id, rows[0].no);
+        [id, request, owner, table.effectMs],
+      );
+      return rows[0] && this.outbox.begun(id, rows[0].no);
+    });
   }
 
   /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
   async beginAgain(id: string): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    const { rows } = await this.database.pool.query<{ no: number }>(
-      `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
+    return this.manually(id, async (tx) => {
+      const { rows } = await tx.query<{ no: number }>(
+        `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
          job_id = NULL, ended_at = NULL, pending_events_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
        WHERE id = $1 AND request IS NOT NULL AND ${UNSETTLED} RETURNING lease_no AS no`,
-      [id, owner, table.effectMs],
-    );
-    return rows[0] && this.outbox.begun(id, rows[0].no);
+        [id, owner, table.effectMs],
+      );
+      return rows[0] && this.outbox.begun(id, rows[0].no);
+    });
   }
 
   /**
@@ -118,14 +124,16 @@ export class JobsRepository {
 
   /** @returns false when the job's outcome is not unknown */
   async abandon(id: string): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(
-      `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
+    return this.manually(id, async (tx) => {
+      const { rowCount } = await tx.query(
+        `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
          job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
          updated_at = clock_timestamp()
        WHERE id = $1 AND ${UNSETTLED}`,
-      [id],
-    );
-    return rowCount !== 0;
+        [id],
+      );
+      return rowCount !== 0;
+    });
   }
 
   /**
@@ -173,6 +181,18 @@ export class JobsRepository {
         this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000,
       ],
     );
+    this.audit.about('compliance-job', id);
+    if (attempt === null) await this.audit.store(tx);
     return 'linked';
+  }
+
+  /** A change that somebody asked for, with its entry in the audit trail. */
+  private manually<T>(id: string, change: (tx: PoolClient) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (tx) => {
+      const changed = await change(tx);
+      this.audit.about('compliance-job', id);
+      await this.audit.store(tx);
+      return changed;
+    });
   }
 }

@@ -1,6 +1,7 @@
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { Audit } from '../access/audit/audit.js';
 import { EventStreams } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { ApiKeys } from '../access/keys/api-keys.js';
@@ -9,6 +10,7 @@ import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
 import { FeedStream } from './feed-stream.js';
+import { subjectOf } from './feed-subject.js';
 
 /** The change feed. */
 @ApiTags('events')
@@ -19,6 +21,7 @@ export class FeedController {
     private readonly feed: FeedStream,
     private readonly streams: EventStreams,
     private readonly keys: ApiKeys,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -43,11 +46,17 @@ export class FeedController {
   ): Promise<void> {
     const after = startOf(lastEventId, query.after, query.cursor);
     if (accept?.includes('text/event-stream')) {
-      await this.streams.send(reply, caller, () => this.feed.stream(after, signal));
+      await this.streams.send(reply, caller, async () => {
+        await this.audit.commit();
+        return this.feed.stream(after, signal);
+      });
       return;
     }
     const items = await this.feed.await(after, query.limit, wait, signal);
     if (wait > 0) await this.keys.requireAlive(caller);
+    for (const { subject } of items) this.audit.about(...subjectOf(subject));
+    if (items.length === 0) this.audit.forget();
+    await this.audit.commit();
     const page: Page<FeedEventResponse> = {
       items,
       nextCursor: items.length === query.limit ? (items.at(-1)?.cursor ?? null) : null,

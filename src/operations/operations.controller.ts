@@ -1,6 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { Unaudited } from '../access/audit/audit.interceptor.js';
 import { Public, Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { RouteOptions } from '../http/request/route-options.js';
@@ -25,6 +26,7 @@ export class OperationsController {
   /** What the service can do with its settings, and what the rest lacks */
   @Get('v1/capabilities')
   @Scopes()
+  @Unaudited()
   capabilities(): CapabilityPageResponse {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
   }
@@ -32,6 +34,7 @@ export class OperationsController {
   /** All metrics in the text format of Prometheus */
   @Get('metrics')
   @Scopes('operations')
+  @Unaudited()
   @RouteOptions({ hot: true })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' } })

@@ -55,9 +55,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
   private dropBatch(kind: string, statement: string, moment: Date): Promise<number> {
     return this.database.transaction(async (tx) => {
       const rows = (await tx.query(statement, [moment])).rowCount ?? 0;
-      const by = { id: 'system', name: 'system' };
-      const entry = { by, action: `retention.${kind}`, subjects: {}, outcome: `${rows} removed` };
-      if (rows > 0) await this.audit.record(entry, tx);
+      if (rows > 0) await this.audit.system(`retention.${kind}`, {}, `${rows} removed`, tx);
       return rows;
     }, 'bulk');
   }

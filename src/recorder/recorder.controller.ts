@@ -1,6 +1,6 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
-import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { Scopes } from '../access/identity/scopes.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
 import { LaunchRequest, RecorderResponse, RecoveryRequest } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
@@ -15,12 +15,8 @@ export class RecorderController {
   /** Opens the recorder for a provider's session with a client it treats */
   @Post('launches')
   @HttpCode(201)
-  async launch(
-    @Body() request: LaunchRequest,
-    @Caller() caller: Principal,
-    @ClientDisconnect() signal: AbortSignal,
-  ): Promise<RecorderResponse> {
-    return { url: await this.recorder.launch(request, caller, signal) };
+  async launch(@Body() request: LaunchRequest, @ClientDisconnect() signal: AbortSignal): Promise<RecorderResponse> {
+    return { url: await this.recorder.launch(request, signal) };
   }
 
   /**
@@ -33,9 +29,8 @@ export class RecorderController {
   @ApiCreatedResponse({ type: RecorderResponse })
   async recover(
     @Body() { provider }: RecoveryRequest,
-    @Caller() caller: Principal,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<RecorderResponse> {
-    return { url: await this.recorder.recover(provider, caller, signal) };
+    return { url: await this.recorder.recover(provider, signal) };
   }
 }

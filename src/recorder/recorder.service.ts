@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
-import type { Principal } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';
@@ -27,7 +26,7 @@ export class RecorderService {
    *
    * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `parties` says; 503; 504
    */
-  async launch(request: LaunchRequest, by: Principal, signal: AbortSignal): Promise<string> {
+  async launch(request: LaunchRequest, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
     const { provider, client, variant } = request;
     const redirectUrl = request.redirectUrl ?? undefined;
@@ -35,18 +34,17 @@ export class RecorderService {
     if (fault !== undefined)
       throw new Problem(422, 'redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });
     const people = await this.people.require({ provider, client });
-    const token = await this.token(people.provider.platformUserId, signal);
-    await this.record('recorder.launch', by, { provider, client, variant });
+    this.audit.about('client', client);
+    const token = await this.token(provider, people.provider.platformUserId, signal);
     const contractId = people.client?.platformUserId ?? '';
     return recorderUrl(domain, { variant, contractId, sessionToken: token, redirectUrl });
   }
 
   /** The address where a provider finishes interrupted uploads. @throws {Problem} as {@link launch} */
-  async recover(provider: string, by: Principal, signal: AbortSignal): Promise<string> {
+  async recover(provider: string, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
     const people = await this.people.require({ provider });
-    const token = await this.token(people.provider.platformUserId, signal);
-    await this.record('recorder.recovery', by, { provider });
+    const token = await this.token(provider, people.provider.platformUserId, signal);
     return recoveryUrl(domain, token);
   }
 
@@ -55,14 +53,12 @@ export class RecorderService {
     return this.env.PLATFORM_PARTNER_DOMAIN ?? '';
   }
 
-  private token(providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
+  /** Without its entry in the trail there is no launch. */
+  private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
+    this.audit.about('provider', provider);
+    await this.audit.commit();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
       throw platformProblem(error, 'this provider');
     });
-  }
-
-  /** Before the address is handed out: without its entry in the trail there is no launch. */
-  private record(action: string, by: Principal, subjects: Record<string, string>): Promise<void> {
-    return this.audit.record({ by, action, subjects, outcome: 'issued' });
   }
 }

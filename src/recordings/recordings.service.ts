@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
+import { Audit } from '../access/audit/audit.js';
 import { Env } from '../config/env.js';
 import { dropRest, sourceOf } from '../http/request/request-source.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
@@ -20,6 +21,7 @@ export class RecordingsService {
     private readonly platform: PlatformClient,
     private readonly uploads: UploadStream,
     private readonly handedOut: HandedOutUrls,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -35,6 +37,7 @@ export class RecordingsService {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), mediaType, length);
     try {
+      await this.audit.commit();
       const { uploadUrl, fileUrl, method, headers } = await this.platform.uploadTarget('recordingUploadUrl', file, {
         signal,
       });
@@ -52,6 +55,7 @@ export class RecordingsService {
   async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);
+    await this.audit.commit();
     const { fileUrl: url, ...target } = await this.platform
       .uploadTarget('recordingUploadUrl', file, { signal })
       .catch((error: unknown) => {

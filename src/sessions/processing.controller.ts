@@ -1,6 +1,6 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { Audit } from '../access/audit/audit.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Problem } from '../http/problem/problem.js';
@@ -15,11 +15,11 @@ export class ProcessingController {
   constructor(
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
+    private readonly audit: Audit,
   ) {}
 
   /** What the platform answered about a processing id, and its session */
   @Get('processing-sessions/:processingId')
-  @AuditedRead()
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
@@ -30,6 +30,8 @@ export class ProcessingController {
       throw new Problem(404, 'unknown-processing-session', detail);
     }
     const { ourSessionId, session, answer, fault, updatedAt } = found;
+    this.audit.about('processing-session', processingId);
+    this.audit.about('session', ourSessionId);
     return {
       processingId,
       session: ourSessionId,
@@ -42,7 +44,6 @@ export class ProcessingController {
 
   /** An event whose content the specification does not show, as it came */
   @Get('processing-notices/:deliveryId')
-  @AuditedRead()
   async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeResponse> {
     const found = await this.prisma.processingNotice.findUnique({ where: { deliveryId } });
     if (!found) {
@@ -50,6 +51,7 @@ export class ProcessingController {
       throw new Problem(404, 'unknown-processing-notice', detail);
     }
     const { payload, ...notice } = found;
+    this.audit.about('delivery', deliveryId);
     return { ...notice, body: this.seal.notice.open(deliveryId, payload) };
   }
 }

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Header, Headers, HttpCode, Param, Patch, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { AuditedRead } from '../access/audit/audit.interceptor.js';
+import { Unaudited } from '../access/audit/audit.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
@@ -84,6 +84,7 @@ export class SessionsController {
 
   /** How many sessions still wait to be fetched */
   @Get('refreshes')
+  @Unaudited()
   @Scopes('sessions:read')
   async pending(): Promise<PendingRefreshes> {
     return this.wanted.countWanted();
@@ -147,7 +148,6 @@ export class SessionsController {
   /** The notes of a session: JSON, Markdown or FHIR */
   @Get(':id/notes')
   @Scopes('notes:read')
-  @AuditedRead()
   @Header('Vary', 'Accept')
   @ApiProduces(...NOTE_FORMATS)
   @ApiOkResponse({ type: NotesResponse })
@@ -167,7 +167,6 @@ export class SessionsController {
   /** Every version of one document that was fetched, the newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
-  @AuditedRead()
   async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsResponse> {
     return this.reader.revisions(id, documentId);
   }
@@ -179,7 +178,6 @@ export class SessionsController {
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
-  @AuditedRead()
   async transcript(@Param('id') id: string): Promise<unknown> {
     return this.reader.transcript(id);
   }
@@ -187,7 +185,6 @@ export class SessionsController {
   /** Topics, named entities and analytics as the platform gave them */
   @Get(':id/insights')
   @Scopes('notes:read')
-  @AuditedRead()
   async insights(@Param('id') id: string): Promise<object> {
     return this.reader.insights(id);
   }
@@ -199,7 +196,6 @@ export class SessionsController {
    */
   @Get(':id/recording-url')
   @Scopes('notes:read')
-  @AuditedRead()
   async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {
     return { url: await this.reader.recordingUrl(id, signal) };
   }

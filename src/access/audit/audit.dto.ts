@@ -1,8 +1,44 @@
-import { IsOptional, IsString, MaxLength } from 'class-validator';
+import { applyDecorators } from '@nestjs/common';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
+import { IsMoment, isMoment } from '../../http/request/moment.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
+
+/** Ids of entries fit PostgreSQL's bigint. */
+const ENTRY_ID = /^\d{1,18}$/;
+
+/** The id of an entry, or a moment. */
+function IsPlace(): PropertyDecorator {
+  const validate = (value: unknown) => isMoment(value) || (typeof value === 'string' && ENTRY_ID.test(value));
+  const defaultMessage = () => 'must be the id of an entry, or a date such as 2026-01-31T08:00:00Z';
+  return ValidateBy({ name: 'isPlace', validator: { validate, defaultMessage } });
+}
+
+/** An id of a subject. */
+const IsSubject = (): PropertyDecorator => applyDecorators(IsString(), MaxLength(512));
 
 /** All that is given must hold. */
 export class AuditQuery extends PageQuery {
+  /** Only what was done to, or seen of, the client with this external id */
+  @IsOptional()
+  @IsSubject()
+  client?: string;
+
+  /** Likewise a provider */
+  @IsOptional()
+  @IsSubject()
+  provider?: string;
+
+  /** Likewise a session, by our id or the platform's */
+  @IsOptional()
+  @IsSubject()
+  session?: string;
+
+  /** Likewise anything with this id */
+  @IsOptional()
+  @IsSubject()
+  subject?: string;
+
   /** Only what this key did */
   @IsOptional()
   @IsString()
@@ -15,11 +51,16 @@ export class AuditQuery extends PageQuery {
   @MaxLength(200)
   action?: string;
 
-  /** Only what was done to the subject with this id */
+  /** Only what came after the entry with this id, or since this moment */
   @IsOptional()
-  @IsString()
-  @MaxLength(200)
-  subject?: string;
+  @IsPlace()
+  after?: string;
+
+  /** Only what came before this moment */
+  @ApiPropertyOptional({ format: 'date-time' })
+  @IsOptional()
+  @IsMoment()
+  before?: string;
 }
 
 export class AuditResponse {
@@ -28,12 +69,24 @@ export class AuditResponse {
   /** Id of the key, `admin` or `system` */
   keyId!: string;
   keyName!: string;
+  /** The EHR's end user, as the EHR named him */
+  onBehalfOf!: string | null;
+  purpose!: string | null;
   /** @example "PUT /v1/providers/:externalId" */
   action!: string;
-  /** Ids by what they are ids of */
-  subjects!: Record<string, string>;
-  /** HTTP status, or a word */
+  /**
+   * Ids by what they are ids of
+   *
+   * @example { "session": ["7d0f…"], "client": ["C-1"], "provider": ["P-1"] }
+   */
+  subjects!: Record<string, string[]>;
+  /** How many of a kind, where there were too many to keep each */
+  counts!: Record<string, number> | null;
+  /** `ok`, or the type of the problem that was answered */
   outcome!: string;
+  requestId!: string | null;
+  /** The caller's IP address */
+  source!: string | null;
 }
 
 export class AuditPageResponse extends PageResponse {

@@ -1,20 +1,20 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
 import { problemOf } from '../../http/problem/fault.js';
-import type { Principal } from '../identity/scopes.js';
-import { Audit, routeOf, subjectsOf } from './audit.js';
+import { Audit, AuditUnavailable } from './audit.js';
+import { recordOf } from './audit-record.js';
 
-const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** No id: what stood in the path may be anything that was taken for one, such as an email. */
-const NOT_FOUND = 404;
-const AUDITED_READ = Symbol('notebridge:audited-read');
+const UNAUDITED = Symbol('notebridge:unaudited');
 
-/** Records reads of this route too: who saw what they show is worth knowing. */
-export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
+/** Leaves no entries: the route shows settings or numbers, and touches nobody. */
+export const Unaudited = (): MethodDecorator => SetMetadata(UNAUDITED, true);
 
-/** Records every request of a known caller that may change something, whatever its outcome, before it is answered. */
+/**
+ * Leaves one entry for each request of a known caller, whatever its outcome, before it is answered. A change stores it
+ * with its own transaction, and what is streamed before its first byte.
+ */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
   constructor(
@@ -23,27 +23,27 @@ export class AuditInterceptor implements NestInterceptor {
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const http = context.switchToHttp();
-    const request = http.getRequest<FastifyRequest>();
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
     const by = request.principal;
-    const isRead = READS.has(request.method) && !this.reflector.get<boolean>(AUDITED_READ, context.getHandler());
-    if (!by || isRead) return next.handle();
+    if (!by || this.reflector.get<boolean>(UNAUDITED, context.getHandler())) return next.handle();
 
-    const reply = http.getResponse<FastifyReply>();
-    return next.handle().pipe(
+    const record = recordOf(by, request);
+    // Nest binds the handler to the asynchronous context in which it is asked for.
+    const answer = this.audit.run(record, () => next.handle());
+    return answer.pipe(
       mergeMap(async (result: unknown) => {
-        await this.record(by, request, reply.statusCode, result);
+        await this.audit.commitRecord(record);
         return result;
       }),
       catchError(async (error: unknown) => {
-        await this.record(by, request, problemOf(error)?.status ?? 500, undefined);
+        if (error instanceof AuditUnavailable) throw error;
+        const problem = problemOf(error);
+        const stored = this.audit.commitRecord(this.audit.failed(record, request, problem?.type ?? 'internal-error'));
+        await stored.catch((unavailable: unknown) => {
+          throw problem?.status === 503 ? error : unavailable;
+        });
         throw error;
       }),
     );
-  }
-
-  private record(by: Principal, request: FastifyRequest, status: number, result: unknown): Promise<void> {
-    const subjects = status === NOT_FOUND ? {} : subjectsOf(request.params, result);
-    return this.audit.tryRecord({ by, action: routeOf(request), subjects, outcome: String(status) });
   }
 }

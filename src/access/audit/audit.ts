@@ -1,82 +1,162 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
+import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
+import { GroupCommit } from '../../database/group-commit.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
-import { decodeCursor, pageOf } from '../../http/request/page.js';
-import type { AuditPageResponse, AuditQuery, AuditResponse } from './audit.dto.js';
+import { isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { Problem } from '../../http/problem/problem.js';
+import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { Vault } from '../../vault/vault.js';
+import { AuditRepository } from './audit.repository.js';
+import { type Actor, type AuditRecord, AuditSubjects, recordOf, type SubjectKind, SYSTEM } from './audit-record.js';
 
-/** One thing that was done. Ids only: never a name, an address or a text. */
-interface AuditEntry {
-  by: { id: string; name: string };
-  /** A route pattern with its method, or a word such as `import.override`. */
-  action: string;
-  /** Ids by what they are ids of. */
-  subjects: Record<string, string>;
-  /** An HTTP status or a word. */
-  outcome: string;
+/** Of entries that are stored outside a transaction: what arrives during a commit goes together in the next. */
+const TOGETHER = {
+  inFlight: 2,
+  batch: { rows: 200, bytes: 1024 ** 2 },
+  waiting: { rows: 5_000, bytes: 16 * 1024 ** 2 },
+  deadlineMs: 5_000,
+};
+
+/** Bytes of an entry, about; and of one of its subjects. */
+const ENTRY_BYTES = 500;
+const SUBJECT_BYTES = 100;
+
+const RETRY_SECONDS = 5;
+const FAILED =
+  'The audit trail takes no entries, so nothing is read or changed through the API: look at the log, and at the rights and the room of the database.';
+
+/** Nothing is read or changed that the trail can't tell of. */
+export class AuditUnavailable extends Problem {
+  constructor() {
+    const detail = 'The audit trail could not be written, so nothing was read or changed; send the request again.';
+    super(503, 'audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
+  }
 }
 
-/** The trail of who did what; nothing in it is ever changed or removed. */
+/**
+ * The trail of who did and who saw what; nothing in it is ever changed. The entry of a request is begun with it, and what
+ * opens a row says so (`about`), wherever it stands: the request under way is known from its asynchronous context.
+ */
 @Injectable()
 export class Audit {
   private readonly log = new Logger(Audit.name);
+  private readonly current = new AsyncLocalStorage<AuditRecord>();
+  private readonly together: GroupCommit<AuditRecord>;
+  private isFailing = false;
 
-  constructor(private readonly database: Database) {}
-
-  /** Adds an entry. @param tx makes the entry stand or fall with what it records */
-  async record({ by, action, subjects, outcome }: AuditEntry, tx?: pg.PoolClient): Promise<void> {
-    await (tx ?? this.database.pool).query({
-      name: 'audit-append',
-      text: 'INSERT INTO audit_entries (key_id, key_name, action, subjects, outcome) VALUES ($1, $2, $3, $4, $5)',
-      values: [by.id, by.name, action, JSON.stringify(subjects), outcome],
+  constructor(
+    private readonly database: Database,
+    private readonly entries: AuditRepository,
+    private readonly vault: Vault,
+    clock: Clock,
+  ) {
+    this.together = new GroupCommit<AuditRecord>(TOGETHER, {
+      commit: (records) => this.append(this.database.pool, records),
+      isUnavailable: isDatabaseUnavailable,
+      now: () => clock.monotonicMs(),
     });
   }
 
-  /** Adds an entry about something that can't be undone any more; when the database is away, the log gets it. */
-  async tryRecord(entry: AuditEntry): Promise<void> {
+  /** Says whom the request under way is about, once that is known to exist. */
+  about(kind: SubjectKind, ...ids: readonly (string | null | undefined)[]): void {
+    this.current.getStore()?.subjects.add(kind, ...ids);
+  }
+
+  /**
+   * Stores the entry of the request under way in the transaction of its change: both stand, or neither does. Nothing
+   * happens where no request is under way.
+   *
+   * @param outcome a word, where `ok` does not say all
+   * @throws {AuditUnavailable}
+   */
+  async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {
+    const record = this.current.getStore();
+    if (!record) return;
+    record.outcome = outcome;
+    await this.append(tx, [record]);
+    record.isStored = true;
+  }
+
+  /** Commits the entry of the request under way now: before what can't be taken back. @throws {AuditUnavailable} */
+  async commit(): Promise<void> {
+    const record = this.current.getStore();
+    if (record) await this.commitRecord(record);
+  }
+
+  /** The request under way shows nothing about anybody, so it leaves no entry. */
+  forget(): void {
+    const record = this.current.getStore();
+    if (record) record.isStored = true;
+  }
+
+  /**
+   * Records what the service does by itself.
+   *
+   * @param action a word such as `retention.deliveries`
+   * @param about subjects by their kinds
+   * @param tx makes the entry stand or fall with what it records
+   */
+  async system(
+    action: string,
+    about: Partial<Record<SubjectKind, readonly string[]>>,
+    outcome = 'ok',
+    tx?: pg.PoolClient,
+  ): Promise<void> {
+    const subjects = new AuditSubjects();
+    for (const [kind, ids] of Object.entries(about)) subjects.add(kind as SubjectKind, ...ids);
+    const record = { by: SYSTEM, action, subjects, outcome, isStored: false };
+    if (tx) await this.append(tx, [record]);
+    else await this.commitRecord(record);
+  }
+
+  /** Records that a caller was refused before anything was looked up. @param outcome a problem's type */
+  async deny(by: Actor, request: FastifyRequest, outcome: string): Promise<void> {
+    const record = recordOf(by, request);
+    await this.commitRecord(this.failed(record, request, outcome));
+  }
+
+  /** Runs the work of a request whose entry it is. */
+  run<T>(record: AuditRecord, work: () => T): T {
+    return this.current.run(record, work);
+  }
+
+  /** Commits the entry of a request that ended well, unless it is stored. @throws {AuditUnavailable} */
+  async commitRecord(record: AuditRecord): Promise<void> {
+    if (record.isStored) return;
+    const { pairs } = record.subjects.kept();
+    await this.together.add(record, ENTRY_BYTES + pairs.length * SUBJECT_BYTES).catch(() => {
+      throw new AuditUnavailable();
+    });
+    record.isStored = true;
+  }
+
+  /** A request that failed, whatever of it may have been stored. Its path leaves a trace where it led to nothing. */
+  failed(record: AuditRecord, request: FastifyRequest, outcome: string): AuditRecord {
+    if (record.subjects.isEmpty && Object.keys(request.params as object).length > 0) {
+      const [path = ''] = request.originalUrl.split('?', 1);
+      record.subjects.add('path', this.vault.fingerprint('audit-path', path).toString('hex'));
+    }
+    return Object.assign(record, { outcome, isStored: false });
+  }
+
+  @HealthIndicator('audit')
+  health(): Health {
+    return this.isFailing ? { status: 'down', reason: FAILED } : { status: 'ok' };
+  }
+
+  private async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
     try {
-      await this.record(entry);
+      await this.entries.append(sql, records);
+      this.isFailing = false;
     } catch (error) {
-      const lost = { ...entry, by: entry.by.id };
-      this.log.error({ msg: 'an audit entry could not be stored', entry: lost, ...errorTrace(error) });
+      if (isDatabaseUnavailable(error)) throw error;
+      this.isFailing = true;
+      this.log.error({ msg: 'an audit entry could not be stored', ...errorTrace(error) });
+      throw new AuditUnavailable();
     }
   }
-
-  /** The trail, the newest entry first. */
-  async list({ limit, cursor, keyId, action, subject }: AuditQuery): Promise<AuditPageResponse> {
-    const [before] = decodeCursor<[string]>(cursor, 'bigint') ?? [];
-    const { rows } = await this.database.pool.query<AuditResponse>(
-      `SELECT id::text, at, key_id AS "keyId", key_name AS "keyName", action, subjects, outcome
-       FROM audit_entries
-       WHERE ($2::bigint IS NULL OR id < $2)
-         AND ($3::text IS NULL OR key_id = $3)
-         AND ($4::text IS NULL OR action = $4)
-         AND ($5::text IS NULL OR EXISTS (SELECT FROM jsonb_each_text(subjects) AS named WHERE named.value = $5))
-       ORDER BY audit_entries.id DESC LIMIT $1`,
-      [limit + 1, before ?? null, keyId ?? null, action ?? null, subject ?? null],
-    );
-    return pageOf(rows, limit, ({ id }) => [id]);
-  }
-}
-
-/** Characters of an id that the trail keeps. */
-const LONGEST_ID = 200;
-
-/** Subjects of one entry at most. */
-const MOST_SUBJECTS = 10;
-
-/** A request as the trail names it: its method and its route pattern. */
-export function routeOf(request: Pick<FastifyRequest, 'method' | 'routeOptions'>): string {
-  return `${request.method} ${request.routeOptions.url ?? 'unmatched'}`;
-}
-
-/** The ids that a request was about: its path parameters, and the id of what its handler answered with. */
-export function subjectsOf(params: unknown, result: unknown): Record<string, string> {
-  const made = result instanceof Object && 'id' in result ? { id: result.id } : {};
-  const named = Object.entries({ ...made, ...(params as object | undefined) });
-  const ids = named.filter((pair): pair is [string, string] => typeof pair[1] === 'string' && pair[1] !== '');
-  // The database keeps neither a NUL nor the half of a character at a cut.
-  const keepable = (id: string) => id.slice(0, LONGEST_ID).replace(/[\0\p{Cs}]/gu, '');
-  return Object.fromEntries(ids.slice(0, MOST_SUBJECTS).map(([name, id]) => [name, keepable(id)]));
 }

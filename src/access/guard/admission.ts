@@ -5,7 +5,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
-import { Audit, routeOf, subjectsOf } from '../audit/audit.js';
+import { Audit } from '../audit/audit.js';
 import { endUserOf } from '../identity/end-user.js';
 import { type Needed, neededScopes, type Scope } from '../identity/scopes.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
@@ -58,8 +58,7 @@ export class Admission extends RequestGate {
 
     const missing = needed.find((scope) => !principal.scopes.has(scope));
     if (missing) {
-      const call = { action: routeOf(request), subjects: subjectsOf(request.params, undefined) };
-      await this.audit.tryRecord({ by: principal, ...call, outcome: 'forbidden-scope' });
+      await this.audit.deny(principal, request, 'forbidden-scope');
       throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}; use one that has it.`, {
         extensions: { scope: missing },
         headers: { 'www-authenticate': `Bearer realm="notebridge", error="insufficient_scope", scope="${missing}"` },

@@ -13,7 +13,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Problem } from '../../http/problem/problem.js';
-import { routeOf } from '../audit/audit.js';
+import { routeOf } from '../audit/audit-record.js';
 import { Idempotency, type KeyedRequest } from './idempotency.js';
 
 declare module 'fastify' {

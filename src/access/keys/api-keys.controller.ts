@@ -45,7 +45,7 @@ export class ApiKeysController {
    */
   @Delete(':id')
   @HttpCode(204)
-  revoke(@UuidParam() id: string, @Caller() caller: Principal): Promise<void> {
-    return this.keys.revoke(id, caller);
+  revoke(@UuidParam() id: string): Promise<void> {
+    return this.keys.revoke(id);
   }
 }

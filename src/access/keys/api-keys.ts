@@ -103,7 +103,8 @@ export class ApiKeys {
     const expiry = this.expiryOf(expiresAt);
     return this.database.transaction(async (tx) => {
       const made = await this.make(tx, { name, scopes, expiresAt: expiry }, by);
-      await this.audit.record({ by, action: 'api-key.created', subjects: { apiKey: made.id }, outcome: 'ok' }, tx);
+      this.audit.about('api-key', made.id);
+      await this.audit.store(tx);
       return made;
     });
   }
@@ -132,19 +133,20 @@ export class ApiKeys {
            expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3)) WHERE id = $1`,
         [id, made.id, overlapSeconds],
       );
-      const subjects = { apiKey: id, successor: made.id };
-      await this.audit.record({ by, action: 'api-key.rotated', subjects, outcome: 'ok' }, tx);
+      this.audit.about('api-key', id, made.id);
+      await this.audit.store(tx);
       return made;
     });
   }
 
   /** Revokes a key: at once, in every process. @throws {Problem} 404 `unknown-api-key` */
-  async revoke(id: string, by: Principal): Promise<void> {
+  async revoke(id: string): Promise<void> {
     await this.database.transaction(async (tx) => {
       const prisma = await this.prisma.in(tx);
       await prisma.apiKey.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: this.clock.now() } });
       if ((await prisma.apiKey.count({ where: { id } })) === 0) throw unknownKey();
-      await this.audit.record({ by, action: 'api-key.revoked', subjects: { apiKey: id }, outcome: 'ok' }, tx);
+      this.audit.about('api-key', id);
+      await this.audit.store(tx);
     });
   }
 
@@ -158,7 +160,9 @@ export class ApiKeys {
       take: limit + 1,
       select: SHOWN,
     });
-    return pageOf(rows as ApiKeyResponse[], limit, (row) => [row.createdAt.toISOString(), row.id]);
+    const page = pageOf(rows as ApiKeyResponse[], limit, (row) => [row.createdAt.toISOString(), row.id]);
+    this.audit.about('api-key', ...page.items.map((key) => key.id));
+    return page;
   }
 
   private async make(

@@ -85,11 +85,11 @@ function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
   const log = new Logger('Access');
   const labels = ['method', 'route', 'status'] as const;
   const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
-  fastify.addHook('onResponse', ({ method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
+  fastify.addHook('onResponse', ({ id, method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
     const { url: route = 'unmatched', config } = routeOptions;
     seconds.observe({ method, route, status }, elapsedTime / 1000);
     if (!config.edge?.hot || status >= 500) {
-      log.log({ msg: 'request', method, route, status, ms: Math.round(elapsedTime) });
+      log.log({ msg: 'request', requestId: id, method, route, status, ms: Math.round(elapsedTime) });
     }
     done();
   });
@@ -145,6 +145,7 @@ function installBrowserHeaders(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config?.edge?.hot) return done();
     reply.header('cache-control', 'no-store');
+    reply.header('request-id', request.id);
     addHeaders(request.raw, reply.raw, (error) => done(error as Error | undefined));
   });
 }

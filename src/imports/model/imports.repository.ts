@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
@@ -62,6 +63,7 @@ export class ImportsRepository {
     private readonly prisma: PrismaService,
     private readonly vault: Vault,
     private readonly feed: Feed,
+    private readonly audit: Audit,
   ) {}
 
   async find(id: string, sql: Pool | PoolClient = this.database.pool): Promise<ImportRecord | undefined> {
@@ -86,14 +88,18 @@ export class ImportsRepository {
   /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
   async begin(id: string, request: ImportRequest): Promise<boolean> {
     const { kind, mode, dryRun, defaultProvider, idSystems, createdBy, encounterSince } = request;
-    const { rowCount } = await this.database.pool.query(
-      `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
+    return this.database.transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
        VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7, $8)
        ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
          alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
-      [id, kind, mode, dryRun, defaultProvider ?? null, idSystems, createdBy, encounterSince ?? null],
-    );
-    return rowCount === 1;
+        [id, kind, mode, dryRun, defaultProvider ?? null, idSystems, createdBy, encounterSince ?? null],
+      );
+      this.audit.about('import', id);
+      await this.audit.store(tx);
+      return rowCount === 1;
+    });
   }
 
   /** Records that its reader is at work. @returns false when the import ended meanwhile */

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
+import { Audit } from '../../access/audit/audit.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
 import type { ImportFile } from '../model/import.js';
@@ -23,6 +24,7 @@ export class ImportRowsService {
     private readonly imports: ImportsService,
     private readonly outcomes: OutcomesRepository,
     private readonly staging: StagingRepository,
+    private readonly audit: Audit,
   ) {}
 
   /** One page of rows in the order of the files. @throws {Problem} 404 */
@@ -34,7 +36,10 @@ export class ImportRowsService {
       rows,
       query.limit,
       (row) => [row.rowNo],
-      (row) => showRow(row, files),
+      (row) => {
+        if (row.kind) this.audit.about(row.kind, row.externalId);
+        return showRow(row, files);
+      },
     );
   }
 

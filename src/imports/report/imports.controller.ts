@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AuditedRead } from '../../access/audit/audit.interceptor.js';
+import { Audit } from '../../access/audit/audit.js';
 import { EventStreams } from '../../access/guard/event-streams.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
@@ -29,6 +29,7 @@ export class ImportsController {
     private readonly rows: ImportRowsService,
     private readonly streams: EventStreams,
     private readonly env: Env,
+    private readonly audit: Audit,
   ) {}
 
   @Post()
@@ -91,9 +92,9 @@ export class ImportsController {
 
   /** The rejected rows as CSV, to be corrected and imported again */
   @Get(':id/rejected.csv')
-  @AuditedRead()
   async rejected(@UuidParam() id: string, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
+    await this.audit.commit();
     await reply
       .header('content-type', 'text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="rejected.csv"')
@@ -114,12 +115,8 @@ export class ImportsController {
   /** Applies exactly the plan, over thresholds that are named */
   @Post(':id/apply')
   @HttpCode(202)
-  async apply(
-    @UuidParam() id: string,
-    @Body() dto: ApplyRequest,
-    @Caller() caller: Principal,
-  ): Promise<ImportResponse> {
-    return this.imports.apply(id, dto.override ?? [], caller);
+  async apply(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
+    return this.imports.apply(id, dto.override ?? []);
   }
 
   /** Pauses an import; calls under way finish */
@@ -146,11 +143,7 @@ export class ImportsController {
   /** Takes up again what failed, is in review or was skipped */
   @Post(':id/retry')
   @HttpCode(200)
-  async retry(
-    @UuidParam() id: string,
-    @Body() dto: ApplyRequest,
-    @Caller() caller: Principal,
-  ): Promise<ImportResponse> {
-    return this.imports.retry(id, dto?.override ?? [], caller);
+  async retry(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
+    return this.imports.retry(id, dto?.override ?? []);
   }
 }

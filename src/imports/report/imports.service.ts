@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-streams.js';
-import type { Principal } from '../../access/identity/scopes.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { pollUntil } from '../../http/request/waiting.js';
@@ -39,12 +38,12 @@ export class ImportsService {
 
   /** @throws {Problem} 404 */
   async show(id: string): Promise<ImportResponse> {
-    return this.view(known(await this.imports.find(id)));
+    return this.view(this.known(await this.imports.find(id)));
   }
 
   /** Shows an import once it has ended, or waits for a decision. @param seconds to wait at most @throws {Problem} 404 */
   async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
-    const find = async () => known(await this.imports.find(id));
+    const find = async () => this.known(await this.imports.find(id));
     const isAtRest = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
     // Counting many rows again and again would slow down the work that is waited for.
     if (seconds > 0) await pollUntil(seconds, find, isAtRest, signal);
@@ -53,7 +52,9 @@ export class ImportsService {
 
   /** `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
   async progress(id: string, signal: AbortSignal): Promise<AsyncGenerator<SentTogether>> {
-    return this.progressFrom(await this.show(id), signal);
+    const first = await this.show(id);
+    await this.audit.commit();
+    return this.progressFrom(first, signal);
   }
 
   async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportResponse[]> {
@@ -63,33 +64,34 @@ export class ImportsService {
 
   /** What the files of an import are called, in their order. @throws {Problem} 404 */
   async files(id: string): Promise<ImportFile[]> {
-    return this.imports.filesOf(known(await this.imports.find(id)));
+    return this.imports.filesOf(this.known(await this.imports.find(id)));
   }
 
   /**
    * Applies exactly the plan.
    *
    * @param overrides the guards that may be exceeded, by name
-   * @param by for the audit trail
    * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing sent
    */
-  async apply(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
+  async apply(id: string, overrides: string[]): Promise<ImportResponse> {
     return this.steer(id, ['planned'], async (tx, record) => {
-      await this.passGuards(tx, id, record.guards ?? [], overrides, by);
+      const outcome = passGuards(record.guards ?? [], overrides);
       await this.imports.wantApply(tx, id, overrides);
+      return outcome;
     });
   }
 
   /** Takes up again what failed, is in review, or was skipped because it was changed after the plan. See `apply`. */
-  async retry(id: string, overrides: string[], by: Principal): Promise<ImportResponse> {
+  async retry(id: string, overrides: string[]): Promise<ImportResponse> {
     return this.steer(
       id,
       ['running', 'completed'],
       async (tx, record) => {
         const guards = await this.outcomes.retry(tx, record);
-        if (!guards) return;
-        await this.passGuards(tx, id, guards, overrides, by);
+        if (!guards) return undefined;
+        const outcome = passGuards(guards, overrides);
         await this.imports.enter(tx, id, 'running', true);
+        return outcome;
       },
       (tx) => this.imports.lock(tx),
     );
@@ -136,50 +138,41 @@ export class ImportsService {
     }
   }
 
-  /** Lets overridden guards pass, which the audit trail records. @throws {Problem} 409 `threshold-exceeded` */
-  private async passGuards(
-    tx: PoolClient,
-    id: string,
-    guards: Guard[],
-    overrides: string[],
-    by: Principal,
-  ): Promise<void> {
-    const stopping = exceeded(guards, overrides);
-    const names = (some: Guard[]) => some.map(({ name }) => name);
-    if (stopping.length > 0) {
-      const nameless = stopping.some((guard) => guard.nameless);
-      const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
-      const detail = `The plan exceeds the threshold for ${names(stopping).join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names(stopping))}.${why}`;
-      throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: stopping } });
-    }
-    const used = names(exceeded(guards, [])).join(',');
-    if (used === '') return;
-    const subjects = { id, guards: used };
-    await this.audit.record({ by, action: 'import.override', subjects, outcome: 'accepted' }, tx);
-  }
-
-  /** @param before what the transaction waits for before it locks the import */
+  /**
+   * @param work may say what the audit trail is told instead of `ok`
+   * @param before what the transaction waits for before it locks the import
+   */
   private async steer(
     id: string,
     from: ImportState[],
-    work: (tx: PoolClient, record: ImportRecord) => Promise<void>,
+    work: (tx: PoolClient, record: ImportRecord) => Promise<unknown>,
     before?: (tx: PoolClient) => Promise<void>,
   ): Promise<ImportResponse> {
     await this.database.transaction(async (tx) => {
       await before?.(tx);
-      const record = known(await this.imports.lockWhere(tx, id));
+      const record = this.known(await this.imports.lockWhere(tx, id));
       if (!from.includes(record.state)) {
         const detail = `The import is ${record.state}; this needs one that is ${from.join(' or ')}.`;
         throw new Problem(409, 'wrong-state', detail, { extensions: { state: record.state } });
       }
-      await work(tx, record);
+      const said = await work(tx, record);
+      await this.audit.store(tx, typeof said === 'string' ? said : 'ok');
     }, 'bulk');
     this.notifier.notify(IMPORT_QUEUE, 'import-staged');
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-steered');
     return this.show(id);
   }
 
+  /** @throws {Problem} 404 */
+  private known(record: ImportRecord | undefined): ImportRecord {
+    if (!record)
+      throw new Problem(404, 'import-not-found', 'No import with this id is known; GET /v1/imports lists them.');
+    this.audit.about('import', record.id);
+    return record;
+  }
+
   private async view(record: ImportRecord): Promise<ImportResponse> {
+    this.audit.about('import', record.id);
     const totals = await this.outcomes.totals(record);
     const etaUnknown = await this.etaUnknown(record);
     const hasEta = (record.state === 'planned' || record.state === 'running') && etaUnknown === null;
@@ -207,7 +200,21 @@ export class ImportsService {
   }
 }
 
-function known(record: ImportRecord | undefined): ImportRecord {
-  if (record) return record;
-  throw new Problem(404, 'import-not-found', 'No import with this id is known; GET /v1/imports lists them.');
+/**
+ * Lets guards pass that are overridden.
+ *
+ * @returns which were, for the audit trail
+ * @throws {Problem} 409 `threshold-exceeded`
+ */
+function passGuards(guards: Guard[], overrides: string[]): string | undefined {
+  const stopping = exceeded(guards, overrides);
+  const names = (some: Guard[]) => some.map(({ name }) => name);
+  if (stopping.length > 0) {
+    const nameless = stopping.some((guard) => guard.nameless);
+    const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
+    const detail = `The plan exceeds the threshold for ${names(stopping).join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names(stopping))}.${why}`;
+    throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: stopping } });
+  }
+  const used = names(exceeded(guards, []));
+  return used.length === 0 ? undefined : `override ${used.join(',')}`;
 }

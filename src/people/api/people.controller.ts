@@ -19,7 +19,7 @@ import {
 import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
-import { AuditedRead } from '../../access/audit/audit.interceptor.js';
+import { Audit } from '../../access/audit/audit.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
@@ -101,7 +101,6 @@ export abstract class PersonController {
   @Get(':externalId')
   @ApiOperation({ summary: 'One of them, and where the mirroring stands' })
   @Scopes('people:read')
-  @AuditedRead()
   @ApiOkResponse({ type: PersonResponse })
   async get(
     @ExternalIdParam() externalId: string,
@@ -114,11 +113,15 @@ export abstract class PersonController {
   @Get()
   @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
   @Scopes('people:read')
-  @AuditedRead()
   async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
-    const views = await this.people.list(this.kind, state, limit + 1, after);
-    return pageOf(views, limit, (view) => [view.externalId]);
+    const rows = await this.people.list(this.kind, state, limit + 1, after);
+    return pageOf(
+      rows,
+      limit,
+      (row) => [row.externalId],
+      (row) => this.people.view(row),
+    );
   }
 
   @Delete(':externalId')
@@ -199,6 +202,7 @@ export class PeopleController {
     private readonly people: PeopleService,
     private readonly users: PlatformUsersRepository,
     private readonly monitoring: PeopleMonitoring,
+    private readonly audit: Audit,
   ) {}
 
   /** People who have been in one state for too long, the oldest first */
@@ -210,7 +214,10 @@ export class PeopleController {
       people,
       limit,
       (person) => [person.since, person.id],
-      ({ id: _, ...person }) => person,
+      ({ id: _, ...person }) => {
+        this.audit.about(person.kind, person.externalId);
+        return person;
+      },
     );
   }
 
@@ -218,7 +225,9 @@ export class PeopleController {
   @Get('unknown-to-ehr')
   async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<Page<UnknownPlatformUser>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
-    return pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
+    const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
+    this.audit.about('platform-user', ...page.items.map((user) => user.platformUserId));
+    return page;
   }
 
   /** Finds people by email or external id */

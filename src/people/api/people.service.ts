@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -43,6 +44,7 @@ export class PeopleService {
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -131,11 +133,10 @@ export class PeopleService {
   }
 
   /** One page of people in the order of their external ids. Deleted ones are left out unless asked for. */
-  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonResponse[]> {
+  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonRow[]> {
     const ofState = state ? storedState(state) : { not: 'deleted' as const };
     const where = { kind, externalId: { gt: after }, state: ofState };
-    const people = await this.people.list({ where, orderBy: { externalId: 'asc' }, take: limit });
-    return people.map((row) => this.view(row));
+    return this.people.list({ where, orderBy: { externalId: 'asc' }, take: limit });
   }
 
   /** Finds people of both kinds by email or external id. */
@@ -164,16 +165,18 @@ export class PeopleService {
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
-    const view = await this.database.transaction(async (tx) => {
+    const changed = await this.database.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, columns } = await work(tx);
       await this.people.update(tx, row, person, columns);
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameListable(before?.person, person)) await this.dependents.noteClientsOf(tx, row.id);
-      return this.view(await this.mustFind(tx, row.id));
+      const view = this.view(await this.mustFind(tx, row.id));
+      await this.audit.store(tx);
+      return view;
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
-    return view;
+    return changed;
   }
 
   private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
@@ -188,11 +191,11 @@ export class PeopleService {
   }
 
   private async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
-    return (await this.people.find({ kind, externalId })) ?? notFound(kind);
+    return this.found(kind, await this.people.find({ kind, externalId }));
   }
 
   private async mustLock(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
-    return (await this.people.lock(tx, key)) ?? notFound(key.kind);
+    return this.found(key.kind, await this.people.lock(tx, key));
   }
 
   private async mustFind(tx: PoolClient, id: string): Promise<PersonRow> {
@@ -201,7 +204,15 @@ export class PeopleService {
     return row;
   }
 
-  private view(row: PersonRow): PersonResponse {
+  private found(kind: PersonKind, row: PersonRow | undefined): PersonRow {
+    if (!row) notFound(kind);
+    this.audit.about(kind, row.externalId);
+    return row;
+  }
+
+  /** Opens what the EHR is shown of a person. */
+  view(row: PersonRow): PersonResponse {
+    this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, this.platform.isConfigured);
   }
 }

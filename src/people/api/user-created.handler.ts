@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Feed } from '../../feed/feed.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -29,6 +30,7 @@ export class UserCreatedHandler implements EventHandler {
     private readonly users: PlatformUsersRepository,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
+    private readonly audit: Audit,
   ) {}
 
   async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
@@ -50,6 +52,8 @@ export class UserCreatedHandler implements EventHandler {
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
     if (!isOpen) return this.users.save(tx, user);
     await this.people.update(tx, row, applyLink(row.person, platformUserId), linkedColumns(row, 'event'));
+    const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
+    await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
   }
 
   private async announce(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {

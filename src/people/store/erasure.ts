@@ -51,9 +51,7 @@ export class Erasure implements OnApplicationBootstrap {
       if (changed > 0) erased.push(`${changed} ${name}`);
     }
     if (erased.length === 0) return;
-    const by = { id: 'system', name: 'system' };
-    const entry = { by, action: 'erasure', subjects: { [kind]: externalId }, outcome: erased.join(', ') };
-    await this.audit.record(entry, tx);
+    await this.audit.system('erasure', { [kind]: [externalId] }, erased.join(', '), tx);
   }
 
   private copiesOf(instance: unknown): typeof this.copies {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import type { Columns } from '../../database/columns.js';
 import { Database } from '../../database/database.js';
@@ -64,6 +65,7 @@ export class SessionRequestsRepository {
     private readonly merge: SessionMerge,
     private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
+    private readonly audit: Audit,
     worker: WorkerProcess,
     env: Env,
   ) {
@@ -197,8 +199,10 @@ export class SessionRequestsRepository {
          WHERE session = $1 AND state = 'Unknown'`,
         [session],
       );
-      if (rowCount !== 0) await this.show(tx, session, 'Requested');
-      return rowCount !== 0;
+      if (rowCount === 0) return false;
+      await this.show(tx, session, 'Requested');
+      await this.audit.store(tx);
+      return true;
     });
   }
 
@@ -209,15 +213,18 @@ export class SessionRequestsRepository {
       if (!(await lockWhere(tx, session, `state = 'Unknown'`))) return 'wrong-state';
       if (row?.requested) return 'taken';
       await this.settle(tx, session, sessionId);
+      await this.audit.store(tx);
       return 'linked';
     });
   }
 
   /** Ends a request manually. @returns false when it is on its way, or has ended */
   async abandon(session: string): Promise<boolean> {
-    return this.database.transaction((tx) =>
-      this.giveUp(tx, session, 'A person said that nothing more is to be done.'),
-    );
+    return this.database.transaction(async (tx) => {
+      const isEnded = await this.giveUp(tx, session, 'A person said that nothing more is to be done.');
+      if (isEnded) await this.audit.store(tx);
+      return isEnded;
+    });
   }
 
   /** Ends a request. @param message why @returns false when it is on its way, or has ended */
@@ -243,6 +250,8 @@ export class SessionRequestsRepository {
     const row = await this.merge.lock(tx, sessionId);
     if (row?.requested) return false;
     await this.settle(tx, session, sessionId);
+    const subjects = { session: [session], 'platform-session': [sessionId] };
+    await this.audit.system('session.linked-by-evidence', subjects, 'ok', tx);
     return true;
   }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { confirmed } from '../../database/retries.js';
@@ -40,6 +41,7 @@ export class SessionRequests {
     private readonly feedEvents: SessionFeedEvents,
     private readonly notifier: QueueNotifier,
     private readonly handedOut: HandedOutUrls,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -71,7 +73,9 @@ export class SessionRequests {
         const inTheWay = await this.requests.keep(tx, id, createRequest(dto, people, id), inputKind(dto.input));
         if (inTheWay) return { inTheWay };
       }
-      return this.reader.show(id, tx);
+      const session = await this.reader.show(id, tx);
+      await this.audit.store(tx);
+      return session;
     });
   }
 

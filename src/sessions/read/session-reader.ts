@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -44,6 +45,7 @@ export class SessionReader {
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
+    private readonly audit: Audit,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -54,7 +56,10 @@ export class SessionReader {
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
       [UUID.test(id) ? id : null, id],
     );
-    if (rows[0]) return rows[0];
+    if (rows[0]) {
+      this.auditOf(rows[0]);
+      return rows[0];
+    }
     throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
   }
 
@@ -198,7 +203,15 @@ export class SessionReader {
     return rows.map(({ user }) => user);
   }
 
+  private auditOf({ id, session_id: sessionId, provider, clients }: ReadSession): void {
+    this.audit.about('session', id);
+    this.audit.about('platform-session', sessionId);
+    this.audit.about('provider', provider);
+    this.audit.about('client', ...clients);
+  }
+
   private view(row: ReadSession): SessionResponse {
+    this.auditOf(row);
     const message = this.seal.errorMessage.open(row.id, row.error_message) ?? '';
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     return {

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
@@ -39,6 +40,7 @@ export class SessionUpdates {
     private readonly reader: SessionReader,
     private readonly notifier: QueueNotifier,
     private readonly feedEvents: SessionFeedEvents,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -52,10 +54,9 @@ export class SessionUpdates {
       throw new Problem(400, 'validation', 'Name either since or session.', { pointer: '' });
     }
     requireCapability('session-read', this.contract, this.env);
-    const sessions =
-      session === undefined
-        ? await this.wanted.wantSince(new Date(since ?? 0))
-        : await this.wanted.wantOne((await this.reader.find(session)).id);
+    const one = session === undefined ? undefined : await this.reader.find(session);
+    await this.audit.commit();
+    const sessions = one ? await this.wanted.wantOne(one.id) : await this.wanted.wantSince(new Date(since ?? 0));
     this.notifier.notify('sessions', 'due');
     return sessions;
   }
@@ -94,6 +95,7 @@ export class SessionUpdates {
       const detail = 'The platform has no such session yet; look at its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
+    await this.audit.commit();
     const update = await this.wanted.beginUpdate(id);
     // Another row has absorbed it between the two looks; its id is an alias now.
     if (update === undefined) return this.change(idOrAlias, call);

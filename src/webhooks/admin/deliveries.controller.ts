@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Unaudited } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { PageQuery } from '../../http/request/page.js';
 import {
@@ -64,6 +65,7 @@ export class DeliveriesController {
 
   /** How many requests the receiver refused, by minute and cause */
   @Get('webhook-rejections')
+  @Unaudited()
   rejections(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
     return this.deliveries.rejections(limit, cursor);
   }

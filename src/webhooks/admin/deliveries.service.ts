@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -42,6 +44,7 @@ export class DeliveriesService {
     private readonly database: Database,
     private readonly prisma: PrismaService,
     private readonly notifier: QueueNotifier,
+    private readonly audit: Audit,
   ) {}
 
   /** The newest first. What is received or failed has a due date: saying so lets the index of those be used. */
@@ -54,7 +57,12 @@ export class DeliveriesService {
        ORDER BY webhook_deliveries.id DESC LIMIT $3`,
       [state ?? null, before ?? null, limit + 1],
     );
-    return pageOf(rows, limit, ({ id }) => [id], shown);
+    return pageOf(
+      rows,
+      limit,
+      ({ id }) => [id],
+      (row) => this.shown(row),
+    );
   }
 
   /** @throws {Problem} 404 `unknown-delivery` */
@@ -64,7 +72,11 @@ export class DeliveriesService {
 
   /** Has a delivery processed again, whatever became of it. @throws {Problem} 404 `unknown-delivery` */
   async replay(id: string): Promise<DeliveryResponse> {
-    const reopened = await this.one(id, `${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`);
+    const reopened = await this.database.transaction(async (tx) => {
+      const delivery = await this.one(id, `${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`, tx);
+      await this.audit.store(tx);
+      return delivery;
+    });
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
     return reopened;
   }
@@ -72,7 +84,13 @@ export class DeliveriesService {
   /** Ends the wait of one that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
   async dismiss(id: string): Promise<DeliveryResponse> {
     const where = { id: isDeliveryId(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
-    await this.prisma.webhookDelivery.updateMany({ where, data: { state: 'ignored' } });
+    await this.database.transaction(async (tx) => {
+      const { webhookDelivery } = await this.prisma.in(tx);
+      const { count } = await webhookDelivery.updateMany({ where, data: { state: 'ignored' } });
+      if (count === 0) return;
+      this.audit.about('delivery', id);
+      await this.audit.store(tx);
+    });
     const delivery = await this.find(id);
     if (delivery.state === 'ignored') return delivery;
     throw new Problem(409, 'not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
@@ -96,7 +114,7 @@ export class DeliveriesService {
     }
     await this.database.transaction(async (tx) => {
       const { rowCount: count } = await tx.query(`${REOPEN} WHERE ${SELECTED} AND id <= $5`, [...values, plan.upToId]);
-      if (count === plan.count) return;
+      if (count === plan.count) return this.audit.store(tx);
       const detail = 'The selection changed since it was counted; count it again with dryRun.';
       throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count } });
     });
@@ -146,21 +164,22 @@ export class DeliveriesService {
   }
 
   /** What can't be an id of the inbox is not found. */
-  private async one(id: string, statement: string): Promise<DeliveryResponse> {
-    const [row] = isDeliveryId(id) ? await this.rows(statement, [id]) : [];
-    if (row) return shown(row);
+  private async one(id: string, statement: string, tx?: PoolClient): Promise<DeliveryResponse> {
+    const [row] = isDeliveryId(id) ? await this.rows(statement, [id], tx) : [];
+    if (row) return this.shown(row);
     const detail = 'There is no webhook delivery of this id; GET /v1/webhook-deliveries lists them.';
     throw new Problem(404, 'unknown-delivery', detail);
   }
 
-  private async rows(statement: string, values: unknown[]): Promise<DeliveryRow[]> {
-    return (await this.database.pool.query<DeliveryRow>(statement, values)).rows;
+  private async rows(statement: string, values: unknown[], tx?: PoolClient): Promise<DeliveryRow[]> {
+    return (await (tx ?? this.database.pool).query<DeliveryRow>(statement, values)).rows;
   }
-}
 
-function shown({ reason, sentAt, ...row }: DeliveryRow): DeliveryResponse {
-  const error = reason === null ? null : { code: reason.split(' ', 1)[0] ?? '', message: reasonMessage(reason) };
-  return { ...row, sentAt: new Date(sentAt), error };
+  private shown({ reason, sentAt, ...row }: DeliveryRow): DeliveryResponse {
+    this.audit.about('delivery', row.id);
+    const error = reason === null ? null : { code: reason.split(' ', 1)[0] ?? '', message: reasonMessage(reason) };
+    return { ...row, sentAt: new Date(sentAt), error };
+  }
 }
 
 const MESSAGES: Record<string, string> = {
