@@ -297,7 +297,10 @@ describe('access', () => {
       expect((await rotate(successor.id, { overlapSeconds: 31 * 86_400 })).json.pointer).toBe('/overlapSeconds');
       expect((await rotate(successor.id, { overlapSeconds: 0 })).status).toBe(201);
       expect(await statuses()).toEqual([401, 401]);
-      const { json } = await call('GET', `/v1/audit?action=api-key.rotated&subject=${successor.id}`);
+      const { json } = await call(
+        'GET',
+        `/v1/audit?action=${encodeURIComponent('POST /v1/api-keys/:id/rotate')}&subject=${successor.id}`,
+      );
       expect(json.items).toHaveLength(2);
     });
 
@@ -594,7 +597,7 @@ describe('access', () => {
           status: 'ok',
           checks: {
             audit: { status: 'ok' },
-            database: { status: 'ok' },
+            database: { status: 'ok', facts: { auditTrailProtected: false } },
             part: { status: 'ok' },
             platform: { status: 'ok' },
             vault: { status: 'ok' },

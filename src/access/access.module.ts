@@ -8,6 +8,8 @@ import { AuditRepository } from './audit/audit.repository.js';
 import { AuditSearches } from './audit/audit-searches.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { EventStreams } from './guard/event-streams.js';
+import { FailedAttempts } from './guard/failed-attempts.js';
+import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
@@ -26,6 +28,8 @@ import { ApiKeys } from './keys/api-keys.js';
     AuditRepository,
     AuditSearches,
     EventStreams,
+    FailedAttempts,
+    FailedAttemptsRepository,
     Idempotency,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },

@@ -7,10 +7,11 @@ import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit } from '../audit/audit.js';
 import { endUserOf } from '../identity/end-user.js';
-import { type Needed, neededScopes, type Scope } from '../identity/scopes.js';
+import { type Needed, neededScopes, type Principal, type Scope } from '../identity/scopes.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
-import { bearerToken } from '../keys/key-format.js';
+import { bearerToken, prefixOf } from '../keys/key-format.js';
+import { FailedAttempts } from './failed-attempts.js';
 import { describeAccess } from './openapi-access.js';
 
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
@@ -23,6 +24,7 @@ export class Admission extends RequestGate {
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
     private readonly keys: ApiKeys,
+    private readonly attempts: FailedAttempts,
     private readonly audit: Audit,
   ) {
     super();
@@ -48,12 +50,10 @@ export class Admission extends RequestGate {
   /**
    * Sets the request's principal, and for whom it calls.
    *
-   * @throws {Problem} 401 `unauthenticated`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
+   * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
    */
   async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
-    const token = bearerToken(request.headers.authorization);
-    const principal = request.principal ?? (token === undefined ? undefined : await this.keys.recognise(token));
-    if (!principal) throw unauthenticated(token !== undefined);
+    const principal = request.principal ?? (await this.identify(request));
     Object.assign(request, endUserOf(request.headers));
 
     const missing = needed.find((scope) => !principal.scopes.has(scope));
@@ -65,6 +65,19 @@ export class Admission extends RequestGate {
       });
     }
     request.principal = principal;
+  }
+
+  private async identify({ headers, ip }: FastifyRequest): Promise<Principal> {
+    const token = bearerToken(headers.authorization);
+    if (token === undefined) throw unauthenticated(false);
+    const principal = await this.attempts.lookUp(
+      ip,
+      () => this.keys.wasTaken(token),
+      () => this.keys.recognise(token),
+    );
+    if (principal) return principal;
+    await this.attempts.note(ip, prefixOf(token));
+    throw unauthenticated(true);
   }
 
   /** What each route of a controller needs, by its method and pattern as the router has them. */

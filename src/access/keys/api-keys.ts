@@ -24,6 +24,9 @@ const SHOWN = {
 /** By the database's clock, which is one for all processes. */
 const ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
+/** Keys that are remembered as good ones. */
+const MOST_REMEMBERED = 1_000;
+
 /** What is known of a key's use is older than is worth a write. */
 const USE_IS_OLD = `(last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`;
 
@@ -52,6 +55,8 @@ interface RotatedKey {
 export class ApiKeys {
   private readonly admin: Principal = { id: 'admin', name: 'admin', scopes: new Set(SCOPES) };
   private readonly adminHash: Buffer;
+  /** Hashes of the keys that were taken last. */
+  private readonly taken = new Set<string>();
   /** Keys whose use is being written down. */
   private readonly noting = new Set<string>();
 
@@ -66,6 +71,12 @@ export class ApiKeys {
     this.adminHash = hashOf(env.ADMIN_API_KEY);
   }
 
+  /** Whether a key was taken when it was last looked up here: never whether it still is. */
+  wasTaken(key: string): boolean {
+    const hash = hashOf(key);
+    return timingSafeEqual(hash, this.adminHash) || this.taken.has(hash.toString('base64'));
+  }
+
   /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
@@ -77,6 +88,7 @@ export class ApiKeys {
       values: [hash],
     });
     const [row] = rows;
+    this.remember(hash, row !== undefined);
     if (!row) return undefined;
     if (row.isUseOld) this.noteUse(row.id);
     return { id: row.id, name: row.name, scopes: new Set(row.scopes) };
@@ -175,6 +187,14 @@ export class ApiKeys {
     const data = { id: randomUUID(), name, scopes, expiresAt, prefix, hash: toBytes(hash), createdBy: by.id };
     const made = await prisma.apiKey.create({ data, select: SHOWN });
     return { ...(made as ApiKeyResponse), key };
+  }
+
+  private remember(hash: Buffer, isTaken: boolean): void {
+    const name = hash.toString('base64');
+    this.taken.delete(name);
+    if (isTaken) this.taken.add(name);
+    const [oldest] = this.taken;
+    if (this.taken.size > MOST_REMEMBERED && oldest !== undefined) this.taken.delete(oldest);
   }
 
   /** Writes down that a key is in use; no request waits for it, and one that fails is made up for by the next. */
