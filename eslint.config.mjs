@@ -31,6 +31,7 @@ const order = {
   },
   recorder: {},
   compliance: {},
+  'client-records': {},
   operations: {},
   cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
 };

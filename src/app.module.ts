@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AccessModule } from './access/access.module.js';
+import { ClientRecordsModule } from './client-records/client-records.module.js';
 import { ComplianceModule, ComplianceWorkerModule } from './compliance/compliance.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Env } from './config/env.js';
@@ -33,6 +34,7 @@ const MODULES = [
   ImportsModule,
   RecorderModule,
   ComplianceModule,
+  ClientRecordsModule,
   OperationsModule,
 ];
 

@@ -5,6 +5,7 @@ import { readClientEnv } from '../config/client-env.js';
 import { Api } from './api/api.js';
 import { CliFault } from './api/cli-fault.js';
 import { connectionFrom } from './api/connection.js';
+import { addClientCommands } from './commands/client.command.js';
 import { addPeopleCommands } from './commands/people.command.js';
 import { addRequestCommands } from './commands/requests.command.js';
 import { addServiceCommands } from './commands/service.command.js';
@@ -34,7 +35,8 @@ async function main(): Promise<void> {
     .version(version())
     .executableDir(__dirname)
     .showHelpAfterError('(see --help)');
-  for (const add of [addImportCommands, addPeopleCommands, addRequestCommands, addServiceCommands]) add(program, api);
+  for (const add of [addImportCommands, addPeopleCommands, addClientCommands, addRequestCommands, addServiceCommands])
+    add(program, api);
   program.command('doctor', 'check the settings and everything that the service needs', {
     executableFile: 'doctor/doctor.js',
   });

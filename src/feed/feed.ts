@@ -73,6 +73,20 @@ export class Feed {
     return rows;
   }
 
+  /** The events about certain subjects, in the order in which they were written. @param after id of the last one seen */
+  async about(
+    subjects: readonly string[],
+    after: string,
+    limit: number,
+  ): Promise<(FeedEventResponse & { id: string })[]> {
+    const { rows } = await this.database.bulkPool.query<FeedEventResponse & { id: string }>(
+      `SELECT id, cursor, type, at, subject, data FROM feed_events
+       WHERE id > $1 AND subject = ANY ($2) ORDER BY id LIMIT $3`,
+      [after, subjects, limit],
+    );
+    return rows;
+  }
+
   /**
    * Whether there are committed events without a cursor. The order names the index that holds just those: after a time
    * without a reader the planner believes that every event is one.

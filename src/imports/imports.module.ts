@@ -6,6 +6,7 @@ import { ImportsRepository } from './model/imports.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
 import { ReferencesRepository } from './plan/references.repository.js';
 import { SnapshotDeletesRepository } from './plan/snapshot-deletes.repository.js';
+import { ImportMentions } from './report/import-mentions.js';
 import { ImportRowsService } from './report/import-rows.service.js';
 import { ImportsController } from './report/imports.controller.js';
 import { ImportsService } from './report/imports.service.js';
@@ -24,6 +25,7 @@ import { UploadConnectionPool } from './upload/upload-connections.js';
   controllers: [ImportsController],
   providers: [
     ImportErasure,
+    ImportMentions,
     ImportsService,
     ImportUploads,
     ImportRowsService,
@@ -38,7 +40,7 @@ import { UploadConnectionPool } from './upload/upload-connections.js';
     OutcomesRepository,
     RollBackRepository,
   ],
-  exports: [ImportRunner],
+  exports: [ImportMentions, ImportRunner],
 })
 export class ImportsModule {}
 

@@ -8,6 +8,7 @@ import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
 import { SessionReader } from './read/session-reader.js';
+import { SessionRecords } from './read/session-records.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { RefreshRepository, SessionRefresher } from './refresh/refresh.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
@@ -34,6 +35,7 @@ import { SessionUpdates } from './update/session-updates.js';
     WantedRefreshes,
     SessionEventsHandler,
     SessionReader,
+    SessionRecords,
     SessionMerge,
     SessionRequestsRepository,
     SessionRequests,
@@ -41,7 +43,14 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionUpdates,
     SessionsHealth,
   ],
-  exports: [SessionSeal, SessionFeedEvents, SessionEventsRepository, RefreshRepository, SessionRequestsRepository],
+  exports: [
+    SessionSeal,
+    SessionRecords,
+    SessionFeedEvents,
+    SessionEventsRepository,
+    RefreshRepository,
+    SessionRequestsRepository,
+  ],
 })
 export class SessionsModule {}
 

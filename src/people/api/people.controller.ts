@@ -54,7 +54,7 @@ const externalIdPipe: PipeTransform<unknown, string> = {
 };
 
 /** The `{externalId}` of the path, checked. */
-const ExternalIdParam = (): ParameterDecorator => Param('externalId', externalIdPipe);
+export const ExternalIdParam = (): ParameterDecorator => Param('externalId', externalIdPipe);
 
 /** The state that a change asks for, by its method: 200 when the person has reached it, else 202. */
 const ASKED: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };

@@ -32,6 +32,17 @@ interface Change {
   columns?: MoreColumns;
 }
 
+/** A person with what the platform was given of it. */
+export interface PersonRecord extends PersonResponse {
+  createdAt: Date;
+  wantedAt: Date;
+  givenToPlatform: Profile | null;
+  /** By a creation whose outcome is not known. */
+  sentWithoutAnswer: Profile | null;
+  formerPlatformUserIds: string[];
+  trace: Omit<Trace, 'history'>;
+}
+
 /** The desired state of people, and what the EHR is shown of them. */
 @Injectable()
 export class PeopleService {
@@ -161,6 +172,23 @@ export class PeopleService {
       take: 100,
     });
     return traceOf(row, history);
+  }
+
+  /** All that is kept of a person itself. @throws {Problem} 404 */
+  async everythingOf(key: PersonKey): Promise<PersonRecord> {
+    const row = await this.read(key);
+    const former = await this.prisma.platformUser.findMany({ where: { personId: row.id } });
+    const opened = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
+    const { history: _, ...trace } = traceOf(row, []);
+    return {
+      ...this.view(row),
+      createdAt: row.createdAt,
+      wantedAt: row.wantedAt,
+      givenToPlatform: opened(row.appliedProfile),
+      sentWithoutAnswer: opened(row.attemptProfile),
+      formerPlatformUserIds: former.map(({ platformUserId }) => platformUserId),
+      trace,
+    };
   }
 
   /** Changes what is wanted or known of one person, decides anew, and notifies. */

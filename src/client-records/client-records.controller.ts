@@ -1,0 +1,64 @@
+import { Readable } from 'node:stream';
+import { Controller, Get, Headers, Query, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Audit } from '../access/audit/audit.js';
+import { recordOf } from '../access/audit/audit-record.js';
+import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { PageQuery } from '../http/request/page.js';
+import { ExternalIdParam } from '../people/api/people.controller.js';
+import { ClientExport } from './client-export.js';
+import { DisclosurePageResponse } from './client-records.dto.js';
+import { Disclosures } from './disclosures.js';
+import { asJson, asLines } from './export-text.js';
+
+const LINES = 'application/x-ndjson';
+
+/** What is held of one client, and to whom it was disclosed. */
+@ApiTags('people')
+@Controller('v1/clients/:externalId')
+export class ClientRecordsController {
+  constructor(
+    private readonly exports: ClientExport,
+    private readonly disclosures: Disclosures,
+    private readonly audit: Audit,
+  ) {}
+
+  /**
+   * Everything that is held about a client
+   *
+   * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, sent as it is read. One that is
+   * whole ends with `complete`.
+   */
+  @Get('export')
+  @Scopes('people:read', 'sessions:read', 'notes:read')
+  @ApiProduces('application/json', LINES)
+  @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })
+  async export(
+    @ExternalIdParam() externalId: string,
+    @Headers('accept') accept: string | undefined,
+    @Caller() caller: Principal,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const sections = await this.exports.sectionsOf(externalId, () => recordOf(caller, request));
+    await this.audit.commit();
+    const inLines = accept?.includes(LINES) ?? false;
+    const text = inLines ? asLines(sections) : asJson(sections);
+    await reply
+      .header('content-type', inLines ? LINES : 'application/json; charset=utf-8')
+      .send(Readable.from(text, { objectMode: false }));
+  }
+
+  /**
+   * What of a client went to the platform, and what keys did with it or were shown of it
+   *
+   * @remarks For an accounting of disclosures (45 CFR 164.528), the newest first. A request that showed more than fifty
+   * clients at once left their number alone.
+   */
+  @Get('disclosures')
+  @Scopes('admin')
+  async list(@ExternalIdParam() externalId: string, @Query() query: PageQuery): Promise<DisclosurePageResponse> {
+    return this.disclosures.list(externalId, query);
+  }
+}

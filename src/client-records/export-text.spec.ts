@@ -1,0 +1,51 @@
+import { asJson, asLines, type Section } from './export-text.js';
+
+async function* each(...items: object[]): AsyncGenerator<object> {
+  yield* items;
+}
+
+const sections = (): Section[] => [
+  { name: 'client', items: each({ externalId: 'c-1' }) },
+  { name: 'calls', item: 'call', items: each({ id: '1' }, { id: '2' }) },
+  { name: 'events', item: 'event', items: each() },
+];
+
+async function textOf(parts: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const part of parts) text += part;
+  return text;
+}
+
+test('the parts are one JSON object, empty lists among them, which says that it is whole', async () => {
+  expect(JSON.parse(await textOf(asJson(sections())))).toEqual({
+    client: { externalId: 'c-1' },
+    calls: [{ id: '1' }, { id: '2' }],
+    events: [],
+    complete: true,
+  });
+});
+
+test('or lines of JSON, each of a kind', async () => {
+  const lines = (await textOf(asLines(sections()))).trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { kind: 'client', externalId: 'c-1' },
+    { kind: 'call', id: '1' },
+    { kind: 'call', id: '2' },
+    { kind: 'complete' },
+  ]);
+});
+
+test('what fails in the middle leaves no whole document', async () => {
+  const broken = { name: 'events', item: 'event', items: failing() };
+  const read: string[] = [];
+  const reading = (async () => {
+    for await (const part of asJson([...sections(), broken])) read.push(part);
+  })();
+  await expect(reading).rejects.toThrow('away');
+  expect(() => JSON.parse(read.join(''))).toThrow(SyntaxError);
+});
+
+async function* failing(): AsyncGenerator<object> {
+  yield { id: '1' };
+  throw new Error('away');
+}

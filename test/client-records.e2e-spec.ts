@@ -1,0 +1,167 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import type { DisclosureResponse } from '../src/client-records/client-records.dto.js';
+import type { Page } from '../src/http/request/page.js';
+import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
+import { ADMIN_KEY } from './support/app.js';
+import { usePrograms } from './support/programs.js';
+import { type Mirror, useMirrors } from './support/service.js';
+
+const SOAP = '11111111-1111-4111-8111-111111111111';
+
+const OURS = [
+  'Auskunfta',
+  'Voriga',
+  'Doppelta',
+  'auskunft@example.org',
+  'voriga@example.org',
+  'Auskunftstext',
+  'Auskunftsplan',
+];
+const ANOTHERS = ['Fremda', 'fremda@example.org', 'Fremdtext', 'Fremdplan'];
+
+interface Export {
+  client: { externalId: string; givenToPlatform: { firstName: string } };
+  calls: { operation: string }[];
+  sessions: { id: string; notes: { items: { revision: number }[] }[]; transcript: unknown; request: object }[];
+  importRows: { file: string; line: number; outcome: string; read: string[] | null }[];
+  events: { type: string }[];
+  complete: boolean;
+}
+
+const newMirror = useMirrors();
+const startProgram = usePrograms();
+let mirror: Mirror;
+let service: Service;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-client-'));
+  mirror = await newMirror({ platform: { stepMs: 1 } });
+  const { state } = mirror.simulator;
+  service = await mirror.start({ PLATFORM_WEBHOOK_SECRET: state.settings.webhookSecret });
+  state.settings = { ...state.settings, webhookUrl: `${service.url}/webhooks/platform` };
+  await service.call('PUT', '/v1/providers/p-1', {
+    body: { email: 'p@example.org', firstName: 'Pia', lastName: 'R' },
+    wait: 60,
+  });
+  await put('c/1', 'Voriga', 'voriga@example.org');
+  await put('c/1', 'Auskunfta', 'auskunft@example.org');
+  await put('c-2', 'Fremda', 'fremda@example.org');
+  const content = 'externalId,firstName,lastName,providers\nc/1,Doppelta,Adler,nobody\nc-3,Cy,Ng,p-1';
+  const { id } = await service.startImport('kind=clients', [{ name: 'clients.csv', type: 'text/csv', content }]);
+  await service.importEnded(id);
+  await newSession('c/1', 'Auskunftstext', 'Auskunftsplan');
+  await newSession('c-2', 'Fremdtext', 'Fremdplan');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const put = (id: string, firstName: string, email: string) =>
+  service.call('PUT', `/v1/clients/${encodeURIComponent(id)}`, {
+    body: { firstName, lastName: 'Adler', email, providers: ['p-1'] },
+    wait: 60,
+  });
+
+async function newSession(client: string, text: string, plan: string): Promise<void> {
+  const body = {
+    provider: 'p-1',
+    client,
+    noteTemplateIds: [SOAP],
+    input: { text: { text } },
+    externalTreatmentPlan: plan,
+  };
+  const made = await service.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 60 });
+  const notes = async () =>
+    (await service.call<NotesResponse>('GET', `/v1/sessions/${made.body.id}/notes`)).body.documents;
+  await until('its notes are there', async () => (await notes()).length > 0);
+}
+
+/** Runs a command to its end. */
+async function notebridge(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const env = { NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
+  const program = await startProgram({ file: 'dist/src/cli/main.js', args, env });
+  return { code: await program.ended(), output: program.output() };
+}
+
+const PATH = '/v1/clients/c%2F1';
+const found = (text: string, words: string[]) => words.filter((word) => text.includes(word));
+const makeKey = async (...scopes: string[]) =>
+  (await service.call<{ id: string; key: string }>('POST', '/v1/api-keys', { body: { name: scopes.join(), scopes } }))
+    .body;
+
+test('an export holds everything of its client and nothing of another, and is on record with each session', async () => {
+  const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
+  const { body } = await service.call<Export>('GET', `${PATH}/export`, { key });
+  const text = JSON.stringify(body);
+  expect(found(text, OURS)).toEqual(OURS);
+  expect(found(text, ANOTHERS)).toEqual([]);
+  expect(body).toMatchObject({
+    client: { externalId: 'c/1', email: 'auskunft@example.org', givenToPlatform: { firstName: 'Voriga' } },
+    sessions: [{ clients: ['c/1'], notes: [{ items: [{ revision: 1 }] }], request: { state: 'Settled' } }],
+    importRows: [{ file: 'clients.csv', line: 2, outcome: 'rejected', read: ['c/1', 'Doppelta', 'Adler', 'nobody'] }],
+    complete: true,
+  });
+  expect(body.calls.map(({ operation }) => operation)).toEqual(expect.arrayContaining(['checkUser', 'createClient']));
+  expect(body.events.map(({ type }) => type)).toEqual(expect.arrayContaining(['person.synced', 'session.notes-ready']));
+
+  const audited = await service.call<Page<object>>('GET', `/v1/audit?keyId=${id}`);
+  const subjects = JSON.stringify(audited.body.items);
+  expect(subjects).toContain('"c/1"');
+  expect(subjects).toContain(body.sessions[0]?.id);
+
+  const lines = await fetch(`${service.url}${PATH}/export`, {
+    headers: { authorization: `Bearer ${key}`, accept: 'application/x-ndjson' },
+  });
+  const kinds = (await lines.text())
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { kind: string }).kind);
+  expect([kinds[0], kinds.at(-1)]).toEqual(['client', 'complete']);
+  expect((await service.call('GET', '/v1/clients/nobody/export', { key })).status).toBe(404);
+});
+
+test('an accounting lists what went to the platform and who was shown what, the newest first, in pages', async () => {
+  const { id, key } = await makeKey('people:read');
+  await service.call('GET', PATH, { key });
+  const all: DisclosureResponse[] = [];
+  let cursor = '';
+  do {
+    const page = await service.call<Page<DisclosureResponse>>('GET', `${PATH}/disclosures?limit=2${cursor}`);
+    all.push(...page.body.items);
+    cursor = page.body.nextCursor === null ? '' : `&cursor=${page.body.nextCursor}`;
+  } while (cursor !== '');
+  expect(all.map(({ at }) => at)).toEqual(
+    all
+      .map(({ at }) => at)
+      .sort()
+      .reverse(),
+  );
+  const toPlatform = all.filter(({ recipient }) => recipient === 'platform').map(({ action }) => action);
+  expect(toPlatform.sort()).toEqual(['checkUser', 'createClient', 'createSession']);
+  expect(all).toContainEqual(
+    expect.objectContaining({ recipient: 'ehr', action: 'GET /v1/clients/:externalId', keyId: id }),
+  );
+  expect(found(JSON.stringify(all), [...OURS, ...ANOTHERS])).toEqual([]);
+});
+
+test('the command line writes an export to a file of its own, and prints an accounting', async () => {
+  const file = path.join(folder, 'export.json');
+  expect(await notebridge('client', 'export', 'c/1', '--output', file)).toMatchObject({ code: 0 });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const written = readFileSync(file, 'utf8');
+  expect((JSON.parse(written) as Export).complete).toBe(true);
+  expect(found(written, OURS)).toEqual(OURS);
+  expect((await notebridge('client', 'export', 'c/1', '--output', file)).code).toBe(1);
+  expect(readFileSync(file, 'utf8')).toBe(written);
+  const printed = await notebridge('client', 'export', 'c/1');
+  expect((JSON.parse(printed.output) as Export).client.externalId).toBe('c/1');
+  expect(await notebridge('client', 'export', 'nobody')).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('external id'),
+  });
+  const { code, output } = await notebridge('client', 'accounting', 'c/1');
+  expect([code, output]).toEqual([0, expect.stringMatching(/platform +– +createClient +created/)]);
+});
