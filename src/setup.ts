@@ -19,16 +19,22 @@ const PATH_SEGMENT_LIMIT = 1024;
 /** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
 
+/** Milliseconds between two looks for connections whose headers are late. */
+const CHECK_MS = 1_000;
+
 /**
  * The HTTP server of the service and of its tests. It has no logger of its own: Fastify's would make one for every
  * request, and write errors with messages that may quote the request. The access log and the problem filter log.
  */
-export function httpAdapter({ TRUSTED_PROXIES: proxies }: Pick<Env, 'TRUSTED_PROXIES'>): FastifyAdapter {
+export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS'>): FastifyAdapter {
+  const { TRUSTED_PROXIES: proxies, HEADERS_TIMEOUT_SECONDS: headersSeconds } = env;
   const filter = new ProblemFilter();
   return new FastifyAdapter({
     trustProxy: proxies.length > 0 && proxies,
     forceCloseConnections: 'idle',
     genReqId: () => randomUUID(),
+    // No deadline for a whole request: a file may take hours. Bodies have theirs, and silence has one.
+    http: { headersTimeout: headersSeconds * 1_000, requestTimeout: 0, connectionsCheckingInterval: CHECK_MS },
     clientErrorHandler: answerClientError,
     bodyLimit: JSON_LIMIT,
     routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },
@@ -45,13 +51,17 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter());
+  if (app.get(Env).API_DOCS) await serveDocumentation(app);
+  return app;
+}
+
+async function serveDocumentation(app: NestFastifyApplication): Promise<void> {
   await SwaggerModule.loadPluginMetadata(openApiMetadata);
   SwaggerModule.setup('docs', app, () => openApiDocument(app), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'notebridge API',
   });
-  return app;
 }
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an

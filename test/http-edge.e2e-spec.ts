@@ -152,6 +152,9 @@ class EdgeController {
 const EDGE_ENV = {
   MAX_CONNECTIONS: 1_000,
   TRUSTED_PROXIES: [] as string[],
+  HEADERS_TIMEOUT_SECONDS: 3_600,
+  SILENCE_TIMEOUT_SECONDS: 3_600,
+  API_DOCS: true,
   BODY_TIMEOUT_SECONDS: 3_600,
   ARRIVING_BODIES_LIMIT: 64 * 1024 ** 2,
   PUBLIC_URL: 'https://notes.example',
@@ -543,17 +546,80 @@ describe('the HTTP edge', () => {
     await behind.close();
   });
 
-  test('answers carry the headers that browsers need, save on hot routes', async () => {
-    const answer = await call('/edge/page');
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-    expect(answer.headers.get('content-security-policy')).toContain("default-src 'self'");
-    expect((await post('/edge/hot', null)).headers.get('content-security-policy')).toBeNull();
+  test('every answer carries the headers that browsers heed, and no cache keeps one', async () => {
+    const raw = async (request: string) => {
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1');
+      socket.write(request);
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      const lines = answer.split('\r\n\r\n', 1)[0]?.split('\r\n').slice(1) ?? [];
+      return new Map(lines.map((line) => line.split(': ') as [string, string]));
+    };
+    const answers: Record<string, { get(name: string): string | null | undefined }> = {
+      usual: (await call('/edge/page')).headers,
+      hot: (await post('/edge/hot', null)).headers,
+      'no such route': (await call('/edge/no-such-route')).headers,
+      'wrong method': (await call('/edge/json', { method: 'DELETE' })).headers,
+      'bad address': (await call('/edge/%zz')).headers,
+      'refused by the gate': (await call('/edge/page', { headers: { authorization: 'refused' } })).headers,
+      unexpected: (await call('/edge/fault/any')).headers,
+      documentation: (await fetch(`${base}/docs`)).headers,
+      'its style': (await fetch(`${base}/docs/swagger-ui.css`)).headers,
+      'no HTTP': await raw('nonsense\r\n\r\n'),
+      'headers too large': await raw(`GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`),
+    };
+    const shown = Object.entries(answers).map(([name, headers]) => [
+      name,
+      headers.get('cache-control'),
+      headers.get('x-content-type-options'),
+      headers.get('content-security-policy')?.includes("default-src 'self'"),
+    ]);
+    expect(shown).toEqual(Object.keys(answers).map((name) => [name, 'no-store', 'nosniff', true]));
   });
 
-  test('no cache keeps an answer, which may hold personal data, be it a problem or not', async () => {
-    for (const path of ['/edge/page', '/edge/no-such-route']) {
-      expect((await call(path)).headers.get('cache-control')).toBe('no-store');
-    }
+  describe('connections', () => {
+    const apps: NestFastifyApplication[] = [];
+    const startWith = async (more: Partial<typeof EDGE_ENV>) => {
+      const usual = { ...EDGE_ENV };
+      Object.assign(EDGE_ENV, more);
+      const made = await start();
+      Object.assign(EDGE_ENV, usual);
+      apps.push(made);
+      return made;
+    };
+    afterAll(() => Promise.all(apps.map((made) => made.close())));
+
+    /** What a connection is told, on which this is sent and nothing more. */
+    const told = async (by: NestFastifyApplication, sent: string) => {
+      const { port } = by.getHttpServer().address() as AddressInfo;
+      const socket = createConnection(port, '127.0.0.1').on('error', () => undefined);
+      socket.write(sent);
+      let answer = '';
+      for await (const chunk of socket) answer += chunk;
+      return answer;
+    };
+
+    test('one that says nothing, or stops within its headers, is answered 408 and closed', async () => {
+      const hasty = await startWith({ HEADERS_TIMEOUT_SECONDS: 0.2 });
+      for (const sent of ['', 'GET /edge/page HTTP/1.1\r\nHost: x\r\n'])
+        expect(await told(hasty, sent)).toMatch(/^HTTP\/1.1 408 [\s\S]*"urn:notebridge:problem:request-timeout"/);
+    });
+
+    test('one that stops in the middle of a file is closed, and one whose answer takes its time is not', async () => {
+      const impatient = await startWith({ SILENCE_TIMEOUT_SECONDS: 0.2 });
+      const file = 'POST /edge/stream HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234';
+      expect(await told(impatient, file)).toBe('');
+      const slow = 'GET /edge/wait HTTP/1.1\r\nHost: x\r\nPrefer: wait=1\r\nConnection: close\r\n\r\n';
+      expect(await told(impatient, slow)).toMatch(/^HTTP\/1.1 200 /);
+    });
+
+    test('the API is not described where that is switched off', async () => {
+      const silent = await startWith({ API_DOCS: false });
+      const url = (await silent.getUrl()).replace('[::1]', '127.0.0.1');
+      for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui.css'])
+        expect((await fetch(url + path)).status).toBe(404);
+    });
   });
 
   test('the API describes itself, readable with assets of its own', async () => {

@@ -101,12 +101,24 @@ describe('senders who take up room at the receiver', () => {
     expect((await deliver(service, signed(JSON.stringify(large)))).status).toBe(204);
   });
 
-  test('no more connections are open at once than are allowed', async () => {
+  test('of too many connections the longest idle gives way, and none that carries a request', async () => {
     const service = await start({ MAX_CONNECTIONS: '3' });
-    const open = [connect(service), connect(service), connect(service)];
-    await Promise.all(open.map((socket) => once(socket, 'connect')));
-    expect(await answerOf(half(service, {}, 2, 2))).toBe('');
-    open[0]?.destroy();
+    const idle = [connect(service), connect(service)];
+    const closed = idle.map((socket) => once(socket, 'close'));
+    await Promise.all(idle.map((socket) => once(socket, 'connect')));
+    expect(await answerOf(half(service, {}, 2, 2))).toMatch(/^HTTP\/1.1 401 /);
+    await closed[0];
+
+    const busy: Socket[] = [];
+    while (busy.length < 3) {
+      const begun = once(service.app.getHttpServer(), 'request');
+      busy.push(half(service, FORGED, 1_000, 1));
+      await begun;
+    }
+    await closed[1];
+    await until('a fourth finds no place', async () => (await answerOf(half(service, {}, 2, 2))) === '');
+    expect(busy.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+    busy[0]?.destroy();
     await until('a connection is taken again', () => answerOf(half(service, {}, 2, 2)));
   });
 });

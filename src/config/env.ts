@@ -123,8 +123,14 @@ export class Env {
   /** Seconds between two such look-ups at first; they become rarer as a job gets old. */
   @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
 
-  /** Connections that one process takes at once; what is beyond is closed without an answer. */
+  /** Connections that one process takes at once; beyond them the one that was idle the longest is closed. */
   @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 2_000;
+
+  /** Seconds in which the headers of a request have to arrive, from the connection or the first of their bytes on. */
+  @Seconds(0.1, 3_600) HEADERS_TIMEOUT_SECONDS: number = 10;
+
+  /** Seconds without a byte after which a sender in the middle of a request, or a reader of an answer, is given up. */
+  @Seconds(0.1, 3_600) SILENCE_TIMEOUT_SECONDS: number = 120;
 
   /** Seconds in which a body that is read into memory has to arrive. */
   @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
@@ -202,6 +208,11 @@ export class Env {
 
   /** What becomes of notes, transcripts and insights when the EHR deletes their client. */
   @IsIn(['keep', 'erase']) ERASE_NOTES_OF_DELETED_CLIENTS: 'keep' | 'erase' = 'keep';
+
+  /** Whether /docs and /openapi.json are served, to whoever asks. */
+  @Flag()
+  @IsBoolean({ message: 'must be true or false' })
+  API_DOCS: boolean = true;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 

@@ -71,7 +71,6 @@ export class OperationsController {
   @ApiServiceUnavailableResponse()
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReport> {
     const report = await this.checks.report();
-    reply.header('cache-control', 'no-store');
     if (report.status === 'down' || report.status === 'stopping') reply.code(503);
     return report;
   }

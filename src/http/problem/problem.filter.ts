@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BROWSER_HEADERS } from './browser-headers.js';
 import { errorTrace } from './error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
@@ -66,9 +67,10 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
   if (socket.writable) {
     const problem = OF_PARSER[error.code ?? ''] ?? MALFORMED;
     const body = JSON.stringify(problem.details());
+    const headers = [...BROWSER_HEADERS].map(([name, value]) => `${name}: ${value}\r\n`).join('');
     socket.write(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+        `${headers}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }
   socket.destroy();

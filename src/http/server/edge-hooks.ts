@@ -1,11 +1,13 @@
 import { setMaxListeners } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import helmet from 'helmet';
 import type { Env } from '../../config/env.js';
 import { installBodyPolicy } from '../body/body-policy.js';
+import { BROWSER_HEADERS } from '../problem/browser-headers.js';
 import { Problem } from '../problem/problem.js';
+import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
 
 /** Decides by its headers alone whether a request may go on. */
@@ -21,13 +23,13 @@ export abstract class RequestGate {
 
 /** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */
 export function installEdge(fastify: FastifyInstance, env: Env, metrics: Metrics, gate: RequestGate): void {
-  fastify.server.maxConnections = env.MAX_CONNECTIONS;
+  boundConnections(fastify.server, env);
+  installBrowserHeaders(fastify);
   installClosing(fastify);
   if (!env.hasRole('api')) installRoleGate(fastify);
   installBodyPolicy(fastify, env);
   installAccessLog(fastify, metrics);
   installWrongMethod(fastify);
-  installBrowserHeaders(fastify);
   fastify.addHook('onRequest', async (request) => {
     if (!request.is404) await gate.admit(request);
   });
@@ -122,30 +124,15 @@ function fits(pattern: readonly string[], path: readonly string[]): boolean {
     .every((segment, at) => (segment.startsWith(':') ? path[at] !== '' : segment === path[at]));
 }
 
-/** The documentation and the console load nothing from elsewhere. */
-const CONTENT_SECURITY_POLICY = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'self'"],
-    styleSrc: ["'self'", "'unsafe-inline'"],
-    imgSrc: ["'self'", 'data:'],
-    objectSrc: ["'none'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-    formAction: ["'self'"],
-  },
-};
-
-/**
- * Gives answers the headers that browsers heed, but for those of hot routes, which no browser calls. Most answers hold
- * personal data: no cache may keep one.
- */
+/** Gives every answer the headers that browsers heed, also those that the router sends before any hook runs. */
 function installBrowserHeaders(fastify: FastifyInstance): void {
-  const addHeaders = helmet({ contentSecurityPolicy: CONTENT_SECURITY_POLICY });
-  fastify.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config?.edge?.hot) return done();
-    reply.header('cache-control', 'no-store');
+  fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    for (const [name, value] of BROWSER_HEADERS) response.setHeader(name, value);
+  });
+  fastify.addHook('onSend', (request, reply, payload, done) => {
     reply.header('request-id', request.id);
-    addHeaders(request.raw, reply.raw, (error) => done(error as Error | undefined));
+    // What serves files would have them kept.
+    if (reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    done(null, payload);
   });
 }
