@@ -79,6 +79,18 @@ export async function startEmbeddedPostgres(options: {
   return { url, servingUrl: servingUrlOf(url), home, release };
 }
 
+/**
+ * Where the server of a data folder listens that another process has started.
+ *
+ * @returns the connection string for the role that owns nothing
+ */
+export function runningEmbeddedPostgres(dataRoot: string): string {
+  const cluster = path.join(dataRoot, 'postgres', 'cluster');
+  const port = fs.readFileSync(path.join(cluster, 'data', 'postmaster.pid'), 'utf8').split('\n')[3];
+  const password = fs.readFileSync(path.join(cluster, 'password'), 'utf8');
+  return servingUrlOf(`postgresql://notebridge:${password}@127.0.0.1:${port}/notebridge`);
+}
+
 /** Its password follows from the owner's, and does not lead back to it. */
 function servingUrlOf(ownerUrl: string): string {
   const url = new URL(ownerUrl);

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
+import { AuditSealer } from './audit-sealer.js';
 import { HealthChecks } from './health-checks.js';
 import { Liveness } from './liveness.js';
 import { OperationsController } from './operations.controller.js';
@@ -11,6 +12,6 @@ import { Retention } from './retention.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController],
-  providers: [HealthChecks, Liveness, PartHealth, Retention],
+  providers: [AuditSealer, HealthChecks, Liveness, PartHealth, Retention],
 })
 export class OperationsModule {}

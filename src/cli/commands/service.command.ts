@@ -8,7 +8,7 @@ import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted, printAnswer, printList, table } from '../output/print.js';
 
-/** `notebridge capabilities`, `keys …` and `deliveries …` */
+/** `notebridge capabilities`, `audit …`, `keys …` and `deliveries …` */
 export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('capabilities')
@@ -19,6 +19,11 @@ export function addServiceCommands(program: Command, api: Api): void {
         items.map(({ name, on, missing }) => (on ? `✓ ${name}` : `✗ ${name}: set ${missing.join(', ')}`)).join('\n'),
       ),
     );
+  program
+    .command('audit')
+    .description('the trail of who did and who saw what')
+    .executableDir(__dirname)
+    .command('verify', 'find what was changed, removed or inserted in it', { executableFile: 'audit-verify.js' });
   addKeyCommands(program.command('keys').description('API keys of this service'), api);
   addDeliveryCommands(program.command('deliveries').description('webhooks that the platform delivered'), api);
 }
