@@ -68,6 +68,6 @@ async function anchorOf(sql: Pick<Pool, 'query'>): Promise<{ no: string; mac: Bu
   const { rows } = await sql.query<{ outcome: string }>(
     `SELECT outcome FROM audit_entries WHERE action = 'retention.audit' ORDER BY id DESC LIMIT 1`,
   );
-  const [, no, mac] = /(\d+):([0-9a-f]{64})$/.exec(rows[0]?.outcome ?? '') ?? [];
+  const [, no, mac] = /^\d+ removed up to seal (\d+):([0-9a-f]{64})$/.exec(rows[0]?.outcome ?? '') ?? [];
   return no !== undefined && mac !== undefined ? { no, mac: Buffer.from(mac, 'hex') } : undefined;
 }
