@@ -66,7 +66,9 @@ async function serveDocumentation(app: NestFastifyApplication): Promise<void> {
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
 asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
-\`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).`;
+\`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
+Clinical text and the platform's own words are shown to keys with \`notes:read\` alone: others get the same records
+without them. Too many wrong keys from one address, or with one beginning, are answered 429; a good one never is.`;
 
 /** Describes every route from its decorators, when it is first asked for. */
 function openApiDocument(app: NestFastifyApplication): OpenAPIObject {

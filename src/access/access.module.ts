@@ -7,6 +7,7 @@ import { Audit } from './audit/audit.js';
 import { AuditRepository } from './audit/audit.repository.js';
 import { AuditSearches } from './audit/audit-searches.js';
 import { AccessGuard, Admission } from './guard/admission.js';
+import { ClinicalTextInterceptor } from './guard/clinical-text.interceptor.js';
 import { EventStreams } from './guard/event-streams.js';
 import { FailedAttempts } from './guard/failed-attempts.js';
 import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
@@ -34,6 +35,7 @@ import { ApiKeys } from './keys/api-keys.js';
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
     { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: ClinicalTextInterceptor },
   ],
   exports: [ApiKeys, Audit, EventStreams, Idempotency],
 })

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
+import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
@@ -25,6 +26,7 @@ import {
   ComplianceUploadResponse,
   JOB_REQUEST_BODY,
   jobBody,
+  jobWithoutResult,
   ResolveJobRequest,
   SmartEditJobResponse,
 } from './compliance.dto.js';
@@ -54,6 +56,7 @@ export class ComplianceController {
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
   @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })
+  @WithoutText(jobWithoutResult)
   async submit(
     @CreationId() id: string,
     @PreferWait() wait: number,
@@ -92,6 +95,7 @@ export class ComplianceController {
 
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
+  @WithoutText(jobWithoutResult)
   async show(
     @Param('id') id: string,
     @PreferWait() wait: number,
@@ -108,6 +112,7 @@ export class ComplianceController {
   @Post('jobs/:id/resolve')
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
+  @WithoutText(jobWithoutResult)
   async resolve(@Param('id') id: string, @Body() dto: ResolveJobRequest): Promise<ComplianceJobResponse> {
     return this.compliance.resolve(id, dto);
   }

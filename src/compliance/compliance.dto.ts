@@ -115,16 +115,21 @@ export class ComplianceJobResponse {
   state!: JobState;
 
   /**
-   * As the platform gave it. Of a job that is Submitted it is the answer so far, where the contract does not say which
-   * answers mean an end
+   * As the platform gave it; left out for a key without `notes:read`. Of a job that is Submitted it is the answer so
+   * far, where the contract does not say which answers mean an end
    */
-  @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
-  result!: unknown;
+  @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
+  result?: unknown;
   error!: JobErrorResponse | null;
   /** Ids of the files, in their order */
   files!: string[];
   createdAt!: Date;
   updatedAt!: Date;
+}
+
+/** A job as it is shown to a key that may not read clinical text. */
+export function jobWithoutResult({ result: _, ...job }: ComplianceJobResponse): ComplianceJobResponse {
+  return job;
 }
 
 /** A job in a list: its result is read by its id. */

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Header, Headers, HttpCode, Param, Patch, Post, P
 import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
+import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
@@ -16,7 +17,7 @@ import {
   SESSION_BODY_LIMIT,
 } from './create/create-session.dto.js';
 import { SessionRequests } from './create/session-requests.js';
-import { NotesResponse, RevisionsResponse, SessionResponse } from './model/session-view.js';
+import { NotesResponse, RevisionsResponse, SessionResponse, sessionWithoutText } from './model/session-view.js';
 import { chooseFormat, NOTE_FORMATS } from './read/note-formats.js';
 import { notesAsFhir } from './read/notes-fhir.js';
 import { notesAsMarkdown } from './read/notes-markdown.js';
@@ -44,6 +45,7 @@ export class SessionsController {
   /** Sessions in the order of their last change, the oldest first */
   @Get()
   @Scopes('sessions:read')
+  @WithoutText(sessionWithoutText)
   async list(@Query() query: SessionsQuery): Promise<Page<SessionResponse>> {
     return this.reader.list(query);
   }
@@ -62,6 +64,7 @@ export class SessionsController {
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })
   @ApiAcceptedResponse({ type: SessionResponse, description: 'Kept and shown as Requested or Unknown' })
+  @WithoutText(sessionWithoutText)
   async create(
     @CreationId() id: string,
     @Body() dto: CreateSessionRequest,
@@ -93,6 +96,7 @@ export class SessionsController {
   /** One session, by our id or the platform's */
   @Get(':id')
   @Scopes('sessions:read')
+  @WithoutText(sessionWithoutText)
   async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
   }
@@ -108,6 +112,7 @@ export class SessionsController {
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
+  @WithoutText(sessionWithoutText)
   async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {
     return this.updates.update(id, dto);
   }
@@ -120,6 +125,7 @@ export class SessionsController {
   @Put(':id/note-templates')
   @HttpCode(200)
   @Scopes('sessions:write')
+  @WithoutText(sessionWithoutText)
   async updateNoteTemplates(
     @Param('id') id: string,
     @Body() { noteTemplateIds }: NoteTemplatesRequest,
@@ -136,6 +142,7 @@ export class SessionsController {
   @HttpCode(200)
   @Scopes('sessions:write')
   @ApiOkResponse({ type: SessionResponse })
+  @WithoutText(sessionWithoutText)
   async resolve(
     @Param('id') id: string,
     @Body() dto: ResolveSessionRequest,

@@ -2,7 +2,10 @@ import { type CustomDecorator, createParamDecorator, type ExecutionContext, SetM
 import type { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 
-/** What a key may be allowed to do. `admin` covers keys and the audit trail; no scope contains another. */
+/**
+ * What a key may be allowed to do. `notes:read` covers clinical text, and whatever the platform says in words of its own,
+ * in every answer that holds some; `admin` keys and the audit trail. No scope contains another.
+ */
 export const SCOPES = [
   'people:read',
   'people:write',

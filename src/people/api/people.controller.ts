@@ -20,6 +20,7 @@ import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nest
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
 import { Audit } from '../../access/audit/audit.js';
+import { WithoutText } from '../../access/guard/clinical-text.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
@@ -39,7 +40,7 @@ import {
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
 import { PeopleMonitoring, type StuckPerson } from './people-monitoring.js';
-import { PersonResponse } from './person-view.js';
+import { PersonResponse, personWithoutText } from './person-view.js';
 import type { Trace } from './trace.js';
 
 /** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
@@ -84,6 +85,7 @@ const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
     UseInterceptors(SettledInterceptor),
+    WithoutText(personWithoutText),
     ApiOkResponse({ type: PersonResponse, description: done }),
     ...(kept === undefined ? [] : [ApiAcceptedResponse({ type: PersonResponse, description: kept })]),
   );
@@ -102,6 +104,7 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'One of them, and where the mirroring stands' })
   @Scopes('people:read')
   @ApiOkResponse({ type: PersonResponse })
+  @WithoutText(personWithoutText)
   async get(
     @ExternalIdParam() externalId: string,
     @PreferWait() wait: number,
@@ -113,6 +116,7 @@ export abstract class PersonController {
   @Get()
   @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
   @Scopes('people:read')
+  @WithoutText(personWithoutText)
   async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
     const rows = await this.people.list(this.kind, state, limit + 1, after);
@@ -233,6 +237,7 @@ export class PeopleController {
   /** Finds people by email or external id */
   @Post('search')
   @HttpCode(200)
+  @WithoutText(personWithoutText)
   async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
   }

@@ -6,6 +6,7 @@ import type { Origin, PersonRow } from '../store/person-row.js';
 export class SyncErrorResponse {
   /** @example email-taken */
   code!: string;
+  /** With what the platform said, unless the key lacks `notes:read` */
   message!: string;
 }
 
@@ -68,6 +69,12 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
       updatedAt,
     },
   };
+}
+
+/** A person without the platform's words. */
+export function personWithoutText(person: PersonResponse): PersonResponse {
+  const { error } = person.sync;
+  return { ...person, sync: { ...person.sync, error: error && { ...error, message: messageFor(error.code) } } };
 }
 
 /** What the platform takes once, at a person's creation, and has no operation to change. */

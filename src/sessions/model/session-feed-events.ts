@@ -5,6 +5,7 @@ import type { PendingFeedEvents } from '../../feed/feed.js';
 import { Feed, PendingEventsPublisher } from '../../feed/feed.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import type { SessionRow } from './session-row.js';
+import { wordOf } from './session-view.js';
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
 const MAY_BE_REQUESTED = `
@@ -65,7 +66,7 @@ function shown(
 ): PendingFeedEvents {
   const more: Partial<Record<SessionFeedEventType, PendingFeedEvents['data']>> = {
     'session.notes-ready': { notesRevision: row.notes_revision },
-    'session.failed': { code: row.error_code },
+    'session.failed': { code: wordOf(row.error_code) },
   };
   const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
   const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type] };

@@ -2,9 +2,30 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { ShownState } from './session-row.js';
 
 export class SessionErrorResponse {
-  /** @example low-content-transcript */
+  /**
+   * What of the platform's is no word is `platform-error` for a key without `notes:read`, and in the feed
+   *
+   * @example low-content-transcript
+   */
   code!: string;
-  message!: string;
+
+  /** The platform's words; null for a key without `notes:read` */
+  @ApiProperty({ type: String, nullable: true })
+  message!: string | null;
+}
+
+/** Codes of the platform are open: one may be a sentence, about somebody. */
+const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** The code of a session's error for those who may not read clinical text. */
+export function wordOf(code: string | null): string | null {
+  return code === null || WORD.test(code) ? code : 'platform-error';
+}
+
+/** A session without the platform's words. */
+export function sessionWithoutText(session: SessionResponse): SessionResponse {
+  const { error } = session;
+  return { ...session, error: error && { code: wordOf(error.code) ?? '', message: null } };
 }
 
 /** A session as the EHR sees it. */
