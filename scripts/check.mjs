@@ -1,6 +1,7 @@
 // npm run check: everything that can be said about the code without running it. All faults are shown, not the first.
 import path from 'node:path';
 import { findCycles } from './check-cycles.mjs';
+import { findLicenceFaults } from './check-licences.mjs';
 import { findSlowPatterns } from './check-patterns.mjs';
 import { checkDrift } from './migration/command.mjs';
 import { nodeModule, quietly, root } from './processes.mjs';
@@ -23,6 +24,7 @@ const checks = {
       .map((cycle) => cycle.join(' → '))
       .join('\n'),
   'every pattern takes linear time': async () => findSlowPatterns(root).join('\n'),
+  'every licence is allowed': async () => findLicenceFaults(root).join('\n'),
   'migrations give exactly schema.prisma': checkDrift,
 };
 

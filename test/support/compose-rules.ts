@@ -60,22 +60,30 @@ const dependsOn = each(
   }),
 );
 
+const size = must('a size such as 512m', (value) => /^\d+[bkmg]$/.test(String(value)));
+const number = must('a number', (value) => typeof value === 'number');
+
 const service = members({
-  build: text,
+  build: members({ context: text, args: scalars }),
   cap_drop: distinct,
   command: textOrTexts,
+  cpus: number,
   depends_on: dependsOn,
   env_file: textOrTexts,
   environment: scalars,
   healthcheck,
   image: text,
   init: flag,
+  mem_limit: size,
+  pids_limit: number,
   ports: distinct,
   read_only: flag,
   restart: must('a restart policy', (value) => /^(no|always|on-failure(:\d+)?|unless-stopped)$/.test(String(value))),
   security_opt: distinct,
+  shm_size: size,
   stop_grace_period: duration,
   tmpfs: textOrTexts,
+  user: text,
   volumes: texts,
 });
 
