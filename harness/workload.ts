@@ -163,6 +163,7 @@ export async function readAsOperator({ service, adminKey }: Target): Promise<voi
   await service.call('GET', '/v1/webhook-deliveries?state=failed');
   await service.call('GET', '/v1/webhook-rejections');
   await service.call('GET', '/v1/audit');
+  await service.call('GET', '/v1/clients/c-b-1/disclosures');
   await service.call('GET', '/v1/api-keys');
   await service.call('GET', '/health/ready');
   const metrics = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } });

@@ -65,7 +65,7 @@ test('a row that only a retry rejects has its original columns in the file of re
   expect(await withCells(mirror)).toEqual([plan.id]);
 });
 
-test('so has one that a first retry takes up and leaves out, and only a second one rejects', async () => {
+test('one whose client was deleted says nothing any more: a retry leaves it as it is', async () => {
   const { mirror, service } = shared;
   mirror.trouble({ operation: 'createClient', kind: 'status', status: 400 });
   const { id } = await imported(service, 'kind=clients', [
@@ -75,9 +75,11 @@ test('so has one that a first retry takes up and leaves out, and only a second o
   expect((await rowsOf(service, id, 'outcome=failed')).map(({ externalId }) => externalId)).toEqual(['c-1']);
   await gone(service, 'clients/c-1');
   await gone(service, 'providers/p-1');
-  expect((await post(service, id, 'retry')).counts).toMatchObject({ skipped: 1 });
-  expect((await post(service, id, 'retry')).counts).toMatchObject({ rejected: 1 });
-  expect((await rejectedOf(service, id))[1]).toMatch(/^c-1,,Cleo,c-1,p-1,2,unknown-provider,/);
+  expect((await post(service, id, 'retry')).counts).toMatchObject({ failed: 1, rejected: 0, skipped: 0 });
+  expect(await rowsOf(service, id, 'outcome=failed')).toMatchObject([{ externalId: 'c-1', line: 2 }]);
+  expect(
+    await query(mirror.database, 'SELECT 1 FROM import_rows WHERE import_id = $1 AND profile IS NOT NULL', [id]),
+  ).toEqual([]);
 });
 
 test('no other row is rejected by a retry: neither a provider’s, nor one without a list, nor one for its double', async () => {

@@ -89,7 +89,10 @@ describe('a client that is deleted', () => {
     expect(found(after, wordsOf(GONE))).toEqual([]);
     expect(found(after, wordsOf(STAYS))).toEqual(wordsOf(STAYS));
     expect(await erasures()).toMatchObject([
-      { outcome: expect.stringMatching(/^names and email, .*2 rows of imports/) },
+      {
+        subjects: { client: ['c-gone'], session: [session] },
+        outcome: expect.stringMatching(/^names and email, .*2 rows of imports/),
+      },
     ]);
 
     const { body: rows } = await service.call<Page<object>>('GET', `/v1/imports/${plan}/rows`);

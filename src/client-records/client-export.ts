@@ -27,10 +27,10 @@ export class ClientExport {
   /**
    * The parts of an export, each read as it is sent.
    *
-   * @param entry begins an entry of the audit trail for the request: one for each page of sessions
+   * @param entry begins an entry of the audit trail for the request, if its key is still good: for each page of sessions
    * @throws {Problem} 404
    */
-  async sectionsOf(externalId: string, entry: () => AuditRecord): Promise<Section[]> {
+  async sectionsOf(externalId: string, entry: () => Promise<AuditRecord>): Promise<Section[]> {
     const key = { kind: 'client' as const, externalId };
     const client = await this.people.everythingOf(key);
     const sessionIds: string[] = [];
@@ -46,11 +46,11 @@ export class ClientExport {
   /** Who gets a page of sessions is on record before it leaves. @param ids is filled with those of the sessions */
   private async *sessionsOf(
     externalId: string,
-    entry: () => AuditRecord,
+    entry: () => Promise<AuditRecord>,
     ids: string[],
   ): AsyncGenerator<SessionRecord> {
     for await (const page of this.sessions.pagesOf(externalId)) {
-      const record = entry();
+      const record = await entry();
       record.subjects.add('client', externalId);
       for (const { id, sessionId, provider } of page) {
         record.subjects.add('session', id);

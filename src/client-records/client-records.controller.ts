@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import { recordOf } from '../access/audit/audit-record.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { ApiKeys } from '../access/keys/api-keys.js';
 import { PageQuery } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { ClientExport } from './client-export.js';
@@ -22,6 +23,7 @@ export class ClientRecordsController {
     private readonly exports: ClientExport,
     private readonly disclosures: Disclosures,
     private readonly audit: Audit,
+    private readonly keys: ApiKeys,
   ) {}
 
   /**
@@ -41,7 +43,10 @@ export class ClientRecordsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const sections = await this.exports.sectionsOf(externalId, () => recordOf(caller, request));
+    const sections = await this.exports.sectionsOf(externalId, async () => {
+      await this.keys.requireAlive(caller);
+      return recordOf(caller, request);
+    });
     await this.audit.commit();
     const inLines = accept?.includes(LINES) ?? false;
     const text = inLines ? asLines(sections) : asJson(sections);

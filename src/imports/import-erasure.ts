@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
+import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
 import { StagingRepository } from './upload/staging.repository.js';
 
 /** A row `r` that names the person $2 of the kind $1; the conditions beside it are of the index of external ids. */
@@ -17,9 +17,9 @@ const IS_WAITING = `(r.outcome = 'pending' AND NOT r.applied)`;
 export class ImportErasure {
   constructor(private readonly staging: StagingRepository) {}
 
-  /** Empties the rows that name a person, and deletes what they were read as. @returns how many */
+  /** Empties the rows that name a person, and deletes what they were read as. */
   @ErasesCopies('rows of imports')
-  async erase(tx: PoolClient, { kind, externalId }: ErasedPerson): Promise<number> {
+  async erase(tx: PoolClient, { kind, externalId }: ErasedPerson): Promise<ErasedCopies> {
     const { rows } = await tx.query<{ importId: string; emptied: number[]; rejected: number[] }>(
       `WITH emptied AS (
          UPDATE import_rows r SET profile = NULL, was = NULL, profile_hash = NULL, email_fingerprint = NULL,
@@ -42,7 +42,7 @@ export class ImportErasure {
       await this.forgetRaw(tx, importId, emptied);
       erased += emptied.length + (await this.forgetRaw(tx, importId, rejected));
     }
-    return erased;
+    return { rows: erased };
   }
 
   /** Takes rows out of the blocks that hold them as they were read. @returns how many there were */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../config/env.js';
-import { type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
+import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { areDeleted, SessionContentRepository } from './refresh/session-content.repository.js';
 
@@ -14,10 +14,10 @@ export class SessionErasure {
     private readonly requests: SessionRequestsRepository,
   ) {}
 
-  /** Removes the content of sessions all of whose clients were deleted, where that is wanted. @returns how much went */
+  /** Removes the content of sessions all of whose clients were deleted, where that is wanted. */
   @ErasesCopies('notes, transcripts and answers')
-  async erase(tx: PoolClient, { kind, platformUserIds }: ErasedPerson): Promise<number> {
-    if (kind === 'provider' || this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep') return 0;
+  async erase(tx: PoolClient, { kind, platformUserIds }: ErasedPerson): Promise<ErasedCopies> {
+    if (kind === 'provider' || this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep') return { rows: 0 };
     const { rows } = await tx.query<{ id: string }>(
       `SELECT id FROM sessions WHERE client_user_ids && $1::text[] AND ${areDeleted('client_user_ids')}
        ORDER BY id FOR UPDATE`,
@@ -26,6 +26,6 @@ export class SessionErasure {
     const ids = rows.map(({ id }) => id);
     // What a request under way still holds goes when it ends.
     for (const id of ids) await this.requests.giveUp(tx, id, 'Its client was deleted before it was sent.');
-    return this.content.remove(tx, ids);
+    return { rows: await this.content.remove(tx, ids), sessions: ids };
   }
 }

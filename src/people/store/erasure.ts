@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
@@ -11,8 +11,14 @@ export interface ErasedPerson extends PersonKey {
   platformUserIds: string[];
 }
 
-/** Removes copies in the transaction of the deletion, again where it runs again. @returns how many rows it changed */
-type EraseCopies = (tx: PoolClient, person: ErasedPerson) => Promise<number>;
+/** What went: the number of rows, and of sessions our ids. */
+export interface ErasedCopies {
+  rows: number;
+  sessions?: string[];
+}
+
+/** Removes copies in the transaction of the deletion, again where it runs again. */
+type EraseCopies = (tx: PoolClient, person: ErasedPerson) => Promise<ErasedCopies>;
 
 /** Marks a method `EraseCopies` of a feature that keeps copies, by the name that the audit trail gives them. */
 export const ErasesCopies = Reflector.createDecorator<string>();
@@ -23,7 +29,7 @@ const USERS_OF = `
 
 /** Has every feature that declared `@ErasesCopies()` remove what it keeps of a deleted person. */
 @Injectable()
-export class Erasure implements OnApplicationBootstrap {
+export class Erasure implements OnModuleInit {
   private copies: { name: string; erase: EraseCopies }[] = [];
 
   constructor(
@@ -33,7 +39,7 @@ export class Erasure implements OnApplicationBootstrap {
     private readonly audit: Audit,
   ) {}
 
-  onApplicationBootstrap(): void {
+  onModuleInit(): void {
     this.copies = this.discovery.getProviders().flatMap(({ instance }) => this.copiesOf(instance));
   }
 
@@ -46,12 +52,14 @@ export class Erasure implements OnApplicationBootstrap {
     const { rows } = await tx.query<{ user: string }>(USERS_OF, [id]);
     const person = { kind, externalId, platformUserIds: rows.map(({ user }) => user) };
     const erased = names ? ['names and email'] : [];
+    const session: string[] = [];
     for (const { name, erase } of this.copies) {
-      const changed = await erase(tx, person);
-      if (changed > 0) erased.push(`${changed} ${name}`);
+      const copies = await erase(tx, person);
+      if (copies.rows > 0) erased.push(`${copies.rows} ${name}`);
+      if (copies.rows > 0) session.push(...(copies.sessions ?? []));
     }
     if (erased.length === 0) return;
-    await this.audit.system('erasure', { [kind]: [externalId] }, erased.join(', '), tx);
+    await this.audit.system('erasure', { [kind]: [externalId], session }, erased.join(', '), tx);
   }
 
   private copiesOf(instance: unknown): typeof this.copies {
