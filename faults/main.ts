@@ -5,6 +5,7 @@ import { type PlannedRun, planRuns } from './plan.js';
 import { type Outcome, runScenario } from './run-scenario.js';
 import type { Scenario } from './scenario.js';
 import { clockSkew } from './scenarios/clock-skew.js';
+import { hostileRequests } from './scenarios/hostile-requests.js';
 import { importKills } from './scenarios/import-kills.js';
 import { lostAnswers } from './scenarios/lost-answers.js';
 import { platformFaults } from './scenarios/platform-faults.js';
@@ -24,6 +25,7 @@ const SCENARIOS: readonly Scenario[] = [
   clockSkew,
   platformFaults,
   rotation,
+  hostileRequests,
 ];
 
 async function main(words: string[]): Promise<void> {

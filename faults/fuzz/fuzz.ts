@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { brokenLaws, isBusy } from './judge.js';
+import type { FuzzRequest, RequestMaker } from './request-maker.js';
+import type { FuzzAnswer, Sender } from './send.js';
+
+/** Requests under way at once. */
+export const UNDER_WAY = 16;
+
+/** After so many requests one asks whether the process is alive. */
+const PROBE_EVERY = 100;
+
+/** Milliseconds after which a request that the database had no time for is sent again, and how often. */
+const AGAIN_MS = 500;
+const TRIES = 40;
+
+const PROBE = { method: 'GET', url: '/health/live', headers: {}, body: undefined };
+
+/** What a run came to. */
+export interface Tally {
+  /** Answers by their status. */
+  readonly statuses: Record<string, number>;
+  /** Answers that the machine was too busy for; the request was sent again. */
+  busy: number;
+  /** Operations that did what they were asked for at least once. */
+  readonly successes: Set<string>;
+  /** One line for each broken law: the request's number and what was odd in it; nothing that it held. */
+  readonly broken: string[];
+  /** The most answers that came between a probe and its own. */
+  mostOvertaken: number;
+}
+
+/** Sends the requests of the numbers below `count`, so many at once, and judges every answer. */
+export async function fuzz(
+  maker: RequestMaker,
+  sender: Sender,
+  count: number,
+  slugs: ReadonlySet<string>,
+): Promise<Tally> {
+  const tally: Tally = { statuses: {}, busy: 0, successes: new Set(), broken: [], mostOvertaken: 0 };
+  let next = 0;
+  let answered = 0;
+  const probe = async () => {
+    const before = answered;
+    const { status } = await sender.send(PROBE);
+    if (status !== 200) tally.broken.push(`health was answered ${status}`);
+    tally.mostOvertaken = Math.max(tally.mostOvertaken, answered - before);
+  };
+  const sendUntilServed = async (request: FuzzRequest): Promise<FuzzAnswer> => {
+    for (let tries = 1; ; tries++) {
+      const answer = await sender.send(request);
+      if (!isBusy(answer) || tries === TRIES) return answer;
+      tally.busy += 1;
+      await delay(AGAIN_MS);
+    }
+  };
+  const work = async () => {
+    while (next < count) {
+      const request = maker.make(next++);
+      if (request.number % PROBE_EVERY === 0) await probe();
+      const answer = await sendUntilServed(request);
+      answered += 1;
+      tally.statuses[answer.status] = (tally.statuses[answer.status] ?? 0) + 1;
+      for (const law of brokenLaws(request, answer, slugs)) tally.broken.push(lineOf(request, answer.status, law));
+      if (Number(answer.status) < 300) {
+        tally.successes.add(`${request.operation.method} ${request.operation.path}`);
+        if (answer.type.startsWith('application/json'))
+          maker.known.learn(request.operation.path, JSON.parse(answer.text || 'null'));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: UNDER_WAY }, work));
+  return tally;
+}
+
+const lineOf = ({ number, operation, method, key, oddities }: FuzzRequest, status: number | string, law: string) =>
+  `request ${number}, ${method} ${operation.path} with key ${key}, odd: ${oddities.join(', ') || 'nothing'}, answered ${status}: ${law}`;

@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Service } from '../../harness/service.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { SimulatorState } from '../../simulator/state.js';
+import { SCOPES } from '../../src/access/identity/scopes.js';
+import { CLINICAL_WORD, PEOPLE, PERSON_WORD } from './fit-values.js';
+
+/** A word of the code that may be a slug, also one that a kind of person is put into. */
+const WORDS = /['`][a-z]*(?:-?\$\{\w+\}-?|-)*[a-z-]+['`]/g;
+
+/** Every text in the service's code that may be the slug of a problem. */
+export function slugsOfCode(): ReadonlySet<string> {
+  const words = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+    .flatMap((file) => readFileSync(path.join('src', file), 'utf8').match(WORDS) ?? [])
+    .map((word) => word.slice(1, -1));
+  return new Set(words.flatMap((word) => ['client', 'provider'].map((kind) => word.replace(/\$\{\w+\}/, kind))));
+}
+
+/** Mirrors people, and holds a session of each client at the platform, whose webhooks tell the service of it. */
+export async function bringPeople(service: Service, state: SimulatorState): Promise<void> {
+  for (let n = 0; n < PEOPLE; n++) {
+    const names = { firstName: `${PERSON_WORD}${n}`, lastName: PERSON_WORD };
+    const provider = await service.call('PUT', `/v1/providers/p-${n}`, {
+      body: { ...names, email: `${PERSON_WORD}p${n}@clinic.example` },
+      wait: 60,
+    });
+    const client = await service.call('PUT', `/v1/clients/c-${n}`, {
+      body: { ...names, email: `${PERSON_WORD}c${n}@clinic.example`, providers: [`p-${n}`] },
+      wait: 60,
+    });
+    const session = createSession(state, {
+      providerUserId: provider.body.platformUserId ?? '',
+      clientUserIds: [client.body.platformUserId ?? ''],
+      noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
+      input: { kind: 'text', text: `${CLINICAL_WORD} of the week` },
+      date: '2026-03-01T09:00:00.000Z',
+      partnerAppointmentId: `visit-${n}`,
+    });
+    while (session.nextStep) takeStep(state, session);
+  }
+}
+
+/** The keys that requests bear: one of each scope, and one of all, under the name `all`. */
+export interface FuzzKeys {
+  readonly keys: ReadonlyMap<string, string>;
+  /** Ids of the keys, which no request may revoke. */
+  readonly ids: ReadonlySet<string>;
+}
+
+/** Makes a key of each scope. */
+export async function makeKeys(service: Service, adminKey: string): Promise<FuzzKeys> {
+  const keys = new Map([['all', adminKey]]);
+  const ids = new Set<string>();
+  for (const scope of SCOPES) {
+    const { body } = await service.call<{ id: string; key: string }>('POST', '/v1/api-keys', {
+      body: { name: scope, scopes: [scope] },
+    });
+    keys.set(scope, body.key);
+    ids.add(body.id);
+  }
+  return { keys, ids };
+}

@@ -1,0 +1,54 @@
+import { Agent, request } from 'node:http';
+import type { FuzzRequest } from './request-maker.js';
+
+/** Milliseconds after which a request without an answer is a hang. */
+const HANG_MS = 60_000;
+
+/** Milliseconds for which a stream of events is listened to. */
+const LISTEN_MS = 20;
+
+/** How a request ended; no status: it hung, or the connection broke. */
+export interface FuzzAnswer {
+  readonly status: number | 'hang' | 'cut';
+  readonly type: string;
+  readonly text: string;
+}
+
+/** Sends as the request is, without mending anything in it. */
+export class Sender {
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly port: number;
+
+  constructor(url: string) {
+    this.port = Number(new URL(url).port);
+  }
+
+  send({ method, url, headers, body }: Pick<FuzzRequest, 'method' | 'url' | 'headers' | 'body'>): Promise<FuzzAnswer> {
+    return new Promise((resolve) => {
+      const call = request({ agent: this.agent, host: '127.0.0.1', port: this.port, method, path: url, headers });
+      let answer: FuzzAnswer = { status: 'cut', type: '', text: '' };
+      const patience = setTimeout(() => {
+        answer = { ...answer, status: 'hang' };
+        call.destroy();
+      }, HANG_MS);
+      call.on('response', (response) => {
+        answer = { status: response.statusCode ?? 0, type: response.headers['content-type'] ?? '', text: '' };
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          answer = { ...answer, text: answer.text + chunk };
+        });
+        response.on('error', () => {});
+        if (answer.type.startsWith('text/event-stream')) setTimeout(() => call.destroy(), LISTEN_MS);
+      });
+      call.on('error', () => {});
+      call.on('close', () => {
+        clearTimeout(patience);
+        resolve(answer);
+      });
+      call.end(body);
+    });
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+}
