@@ -161,7 +161,9 @@ async function startServer(): Promise<number> {
     `full_page_writes=${fsync}`,
     'TimeZone=UTC',
     'log_timezone=UTC',
-    // A failed statement and its details hold personal data: the server's log gets neither.
+    // A failed statement, its details and what is said of it may hold personal data (`invalid input syntax: "…"`): the
+    // server's log gets none of them.
+    'log_min_messages=log',
     'log_min_error_statement=panic',
     'log_error_verbosity=terse',
   ];
