@@ -65,8 +65,8 @@ export async function startRedis(program: string, folder: string, port = 0): Pro
   };
 }
 
-/** The first line that Redis answers to a command of one word; empty when it does not answer. */
-export function askRedis(port: number, command: 'PING' | 'FLUSHALL'): Promise<string> {
+/** The first line that Redis answers to a command; empty when it does not answer. */
+export function askRedis(port: number, command: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = net.connect(port, HOST, () => socket.write(`${command}\r\n`));
     socket.once('data', (data) => {
