@@ -1,5 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { beginRegeneration } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/request/page.js';
 import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
 import { openedDumpOf } from './support/opened-dump.js';
@@ -45,7 +46,7 @@ describe('a client that is deleted', () => {
     ]);
     return id;
   };
-  const newSession = async (client: string, [text, plan]: string[]): Promise<string> => {
+  const newSession = async (client: string, [text, plan = text]: string[]): Promise<string> => {
     const body = {
       provider: 'p-1',
       client,
@@ -54,7 +55,7 @@ describe('a client that is deleted', () => {
       externalTreatmentPlan: plan,
     };
     const { body: made } = await service.call<SessionResponse>('POST', '/v1/sessions', {
-      ...{ body, wait: 60, idempotencyKey: `session-of-${client}` },
+      ...{ body, wait: 60, idempotencyKey: `session-of-${client}-${text?.length}` },
     });
     await until('its notes are there', async () => (await notesOf(made.id)).documents[0]?.notes.length);
     return made.id;
@@ -80,6 +81,13 @@ describe('a client that is deleted', () => {
     await service.importEnded(rejected);
     const session = await newSession('c-gone', GONE.texts);
     const other = await newSession('c-stays', STAYS.texts);
+    // Notes of several clients go with the last of them.
+    const joint = await newSession('c-stays', ['Gemeinsamkeit']);
+    await mirror.sql(
+      `UPDATE sessions SET client_user_ids = client_user_ids || (
+         SELECT platform_user_id FROM people WHERE external_id = 'c-gone') WHERE id = $1`,
+      [joint],
+    );
     expect(found(await dump(), [...wordsOf(GONE), ...wordsOf(STAYS)])).toEqual([...wordsOf(GONE), ...wordsOf(STAYS)]);
 
     mirror.hold({ operation: 'deleteUser' });
@@ -100,20 +108,31 @@ describe('a client that is deleted', () => {
     const shown = (await service.call<SessionResponse>('GET', `/v1/sessions/${session}`)).body;
     expect(shown.clients).toEqual(['c-gone']);
     expect((await notesOf(session)).documents).toMatchObject([{ notes: [], removedAt: expect.any(String) }]);
-    expect((await notesOf(other)).documents[0]?.notes).not.toEqual([]);
+    for (const kept of [other, joint]) expect((await notesOf(kept)).documents[0]?.notes).not.toEqual([]);
 
     mirror.release();
     await until(
       'it is deleted',
       async () => (await service.call('GET', '/v1/clients/c-gone')).body.sync.state === 'deleted',
     );
+    // What the platform makes of it afterwards is not kept either.
+    const { state } = mirror.simulator;
+    const made = state.sessions.list().find(({ sessionId }) => sessionId === shown.sessionId);
+    if (!made) throw new Error('The platform lost the session.');
+    beginRegeneration(state, made, [SOAP]);
+    await until('its notes are made anew', () => made.generation === 2 && made.state === 'Done');
     await service.call('POST', '/v1/sessions/refreshes', { body: { session } });
     const pending = async () =>
       (await mirror.sql('SELECT 1 FROM sessions WHERE wanted_generation > fetched_generation')).length;
     await until('the session was fetched', async () => (await pending()) === 0);
+    expect((await notesOf(session)).documents).toMatchObject([{ revision: 1, notes: [] }]);
     expect(found(await dump(), wordsOf(GONE))).toEqual([]);
     expect((await service.call<SessionResponse>('GET', `/v1/sessions/${session}`)).body.clients).toEqual(['c-gone']);
     expect(await erasures()).toHaveLength(1);
+
+    await service.call('DELETE', '/v1/clients/c-stays', { wait: 60 });
+    expect((await notesOf(joint)).documents).toMatchObject([{ notes: [], removedAt: expect.any(String) }]);
+    expect(found(await dump(), [...wordsOf(STAYS), 'Gemeinsamkeit'])).toEqual([]);
   });
 
   test('keeps of a creation without an answer its email alone, until the platform was asked by it', async () => {

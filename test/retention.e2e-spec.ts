@@ -130,6 +130,28 @@ describe('what was kept long enough', () => {
     expect(await drop()).toMatchObject({ plans: 0, importRows: 1 });
   });
 
+  it('drops what answers of the platform may hold of notes and transcripts with whichever of the two goes first', async () => {
+    const answers = `INSERT INTO processing_sessions (processing_id, answer, updated_at) VALUES
+      ('old', 'x', ${OLD}), ('young', 'x', now()), ('none', NULL, ${OLD})`;
+    await run(answers);
+    expect((await drop()).processingAnswers).toBeUndefined();
+    expect((await dropOld(database, { NOTES_RETENTION_DAYS: 200 })).processingAnswers).toBe(0);
+    const settings = { NOTES_RETENTION_DAYS: 200, TRANSCRIPTS_RETENTION_DAYS: 30 };
+    expect((await dropOld(database, settings)).processingAnswers).toBe(1);
+    expect((await run('SELECT processing_id FROM processing_sessions WHERE answer IS NOT NULL')).rows).toEqual([
+      { processing_id: 'young' },
+    ]);
+  });
+
+  it('keeps each kind for its own days', async () => {
+    await run(`INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ('kept', ${OLD})`);
+    await run(`INSERT INTO feed_events (type, at, subject, data) VALUES ('kept', ${OLD}, 's', '{}')`);
+    const kept = { RECORDINGS_RETENTION_DAYS: 'off', FEED_RETENTION_DAYS: 101 } as const;
+    const dropped = await dropOld(database, kept);
+    expect([dropped.handedOut, dropped.events]).toEqual([undefined, 0]);
+    expect(await drop()).toMatchObject({ handedOut: 1, events: 1 });
+  });
+
   it('finds nothing more', async () => {
     expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });
