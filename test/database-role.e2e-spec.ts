@@ -77,13 +77,23 @@ describe('a service whose role owns nothing', () => {
     `UPDATE audit_entries SET outcome = 'other'`,
     'DELETE FROM audit_subjects',
     'UPDATE audit_seals SET no = 0',
+    `SELECT prune_audit(now())`,
     'TRUNCATE people',
     'DELETE FROM _prisma_migrations',
     'CREATE TABLE other (id int)',
     'ALTER TABLE audit_entries DISABLE TRIGGER ALL',
     `SET session_replication_role = 'replica'`,
   ])('may not: %s', async (statement) => {
-    await expect(sql(as(mirror.database.url, role, PASSWORD), statement)).rejects.toMatchObject({ code: '42501' });
+    await expect(sql(as(mirror.database.url, role, PASSWORD), statement)).rejects.toMatchObject({
+      code: statement.includes('prune') ? 'P0001' : '42501',
+    });
+  });
+
+  it('alone may have the old end of the trail cut off', async () => {
+    const prune = `SELECT prune_audit(now() - interval '2 years')`;
+    await sql(as(mirror.database.url, role, PASSWORD), prune);
+    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz)', 'EXECUTE') AS may`;
+    expect(await mirror.sql(anybody)).toEqual([{ may: false }]);
   });
 
   it('renews the statistics of imports, which others than the owner may do since PostgreSQL 17', async () => {

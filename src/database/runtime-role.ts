@@ -27,6 +27,10 @@ const grantsTo = (role: string, restricted: readonly string[]): string => `
   GRANT ${USUAL} ON ALL TABLES IN SCHEMA public TO ${role};
   GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO ${role};
   ${restricted.map((table) => `REVOKE ALL ON ${table} FROM ${role}; GRANT ${RESTRICTED[table]} ON ${table} TO ${role};`).join(' ')}`;
+/** What runs with the owner's rights is for the service alone: every role of the server may call a function otherwise. */
+const pruningTo = (role: string): string => `
+  REVOKE ALL ON FUNCTION prune_audit(timestamptz) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION prune_audit(timestamptz) TO ${role};`;
 const queueGrantsTo = (role: string): string => `
   GRANT USAGE ON SCHEMA bullmq TO ${role};
   GRANT ${USUAL} ON ALL TABLES IN SCHEMA bullmq TO ${role};
@@ -100,7 +104,7 @@ export async function grantRuntimeRights(ownerUrl: string, url: string): Promise
     const maintenance = found.maintains ? `GRANT MAINTAIN ON ${ANALYSED} TO ${name};` : '';
     await client.query(
       `BEGIN; SELECT pg_advisory_xact_lock(${GRANTS_LOCK});
-       ${grantsTo(name, found.tables)} ${maintenance} ${queues} COMMIT`,
+       ${grantsTo(name, found.tables)} ${pruningTo(name)} ${maintenance} ${queues} COMMIT`,
     );
   });
 }
