@@ -3,9 +3,11 @@ import { until } from '../harness/until.js';
 import type { ComplianceJobResponse } from '../src/compliance/compliance.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
+import type { SessionOwner } from '../src/sessions/model/session-facts.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { sealedFacts } from './support/session-facts.js';
 import { SOAP } from './support/session-requests-app.js';
 
 const newMirror = useMirrors();
@@ -58,7 +60,10 @@ test('why a session failed', async () => {
   const lists = await both<Page<SessionResponse>>('GET', '/v1/sessions');
   expect(lists.map(({ items }) => items[0]?.error)).toEqual([spoken, unspoken]);
 
-  await mirror.sql(`UPDATE sessions SET error_code = 'Jane Roe said too little' WHERE id = $1`, [body.id]);
+  const [owner = {}] = await mirror.sql<SessionOwner>('SELECT * FROM sessions WHERE id = $1', [body.id]);
+  const error = { code: 'Jane Roe said too little', message: '' };
+  const facts = sealedFacts(body.id, owner, { error });
+  await mirror.sql('UPDATE sessions SET facts = $2 WHERE id = $1', [body.id, facts]);
   const sentences = await both<SessionResponse>('GET', path);
   expect(sentences.map(({ error }) => error?.code)).toEqual(['Jane Roe said too little', 'platform-error']);
 });

@@ -7,6 +7,7 @@ import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.j
 import type { NotesResponse } from '../src/sessions/model/session-view.js';
 import { SOAP } from './support/arriving-sessions.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { sealedFacts } from './support/session-facts.js';
 
 const newMirror = useMirrors();
 
@@ -33,8 +34,9 @@ describe('a process that is killed or stopped in the middle of a fetch', () => {
     first = await mirror.start();
     mirror.hold({ operation: 'getSession' });
     await mirror.sql(
-      `INSERT INTO sessions (id, session_id, state, wanted_generation, due_at) VALUES ($1, $2, 'Processing', 1, now())`,
-      [id, session.sessionId],
+      `INSERT INTO sessions (id, session_id, state, facts, wanted_generation, due_at)
+       VALUES ($1, $2, 'Processing', $3, 1, now())`,
+      [id, session.sessionId, sealedFacts(id, { session_id: session.sessionId })],
     );
     await until('its fetch is under way', () => mirror.arrivals('getSession') === 1);
   });

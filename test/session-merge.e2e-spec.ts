@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Database } from '../src/database/database.js';
 import { SessionContentRepository } from '../src/sessions/refresh/session-content.repository.js';
 import { SessionMerge } from '../src/sessions/refresh/session-merge.repository.js';
+import { sealedFacts } from './support/session-facts.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 
 let app: RequestsApp;
@@ -16,8 +17,9 @@ afterAll(() => app?.close());
 test('a request that turns out to be a session that was heard of takes over its transcript and insights', async () => {
   const [requested, heard] = [randomUUID(), randomUUID()];
   await app.sql(
-    `INSERT INTO sessions (id, session_id, state) VALUES ($1, NULL, 'Requested'), ($2, 'of-the-platform', 'Done')`,
-    [requested, heard],
+    `INSERT INTO sessions (id, session_id, state, facts)
+     VALUES ($1, NULL, 'Requested', $3), ($2, 'of-the-platform', 'Done', $4)`,
+    [requested, heard, sealedFacts(requested, {}), sealedFacts(heard, { session_id: 'of-the-platform' })],
   );
   const transcript = [{ speaker: 'A', text: 'They spoke of the week.' }];
   const nest = app.service.app;

@@ -11,6 +11,7 @@ import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js'
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { SessionEventsHandler } from '../src/sessions/session-events.handler.js';
+import { sealedFacts } from './support/session-facts.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
 
@@ -86,6 +87,15 @@ beforeAll(async () => {
   for (const table of LARGE) await neverAnalysed(sql, table);
   for (const statement of FILL) await sql.query(statement);
   alias = (await sql.query('SELECT id FROM session_aliases LIMIT 1')).rows[0].id;
+  // Of those whose content is read: nothing is without them.
+  const { rows: read } = await sql.query(
+    `SELECT id, session_id, provider_user_id, client_user_ids FROM sessions
+     WHERE session_id = 'session-5' OR id = (SELECT session FROM session_aliases WHERE id = $1)`,
+    [alias],
+  );
+  for (const row of read) {
+    await sql.query('UPDATE sessions SET facts = $2 WHERE id = $1', [row.id, sealedFacts(row.id, row)]);
+  }
 });
 
 afterAll(async () => {

@@ -125,6 +125,8 @@ export class ComplianceJobResponse {
   files!: string[];
   createdAt!: Date;
   updatedAt!: Date;
+  /** Fields that are empty because what is stored of them does not open; absent: none */
+  unreadable?: string[];
 }
 
 /** A job as it is shown to a key that may not read clinical text. */

@@ -21,6 +21,7 @@ import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js
 import type { Lease } from '../queue/due-rows/lease.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { OutcomeKeeper } from '../queue/outbox/outbox.js';
+import { ifReadable } from '../vault/unreadable-value.js';
 import type {
   ComplianceJobResponse,
   ComplianceJobsQuery,
@@ -248,8 +249,18 @@ export class ComplianceService {
     this.audit.about('compliance-job', id);
     const code = state === 'Unknown' ? 'submission-unknown' : state === 'Abandoned' ? 'abandoned' : fault;
     const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
-    const files = request ? this.seal.request.open(id, request).files.map((file) => file.id) : [];
-    return { id, jobId, state, error, files, createdAt, updatedAt };
+    const opened = ifReadable(() => this.seal.request.open(id, request));
+    const files = opened?.files.map((file) => file.id) ?? [];
+    return {
+      id,
+      jobId,
+      state,
+      error,
+      files,
+      createdAt,
+      updatedAt,
+      ...(opened === undefined && { unreadable: ['files'] }),
+    };
   }
 }
 

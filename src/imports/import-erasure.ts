@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
+import { noneIfDamaged } from '../vault/unreadable-value.js';
 import { StagingRepository } from './upload/staging.repository.js';
 
 /** A row `r` that names the person $2 of the kind $1; the conditions beside it are of the index of external ids. */
@@ -22,7 +23,7 @@ export class ImportErasure {
   async erase(tx: PoolClient, { kind, externalId }: ErasedPerson): Promise<ErasedCopies> {
     const { rows } = await tx.query<{ importId: string; emptied: number[]; rejected: number[] }>(
       `WITH emptied AS (
-         UPDATE import_rows r SET profile = NULL, was = NULL, profile_hash = NULL, email_fingerprint = NULL,
+         UPDATE import_rows r SET profile = NULL, was = NULL, was_profile = NULL, profile_hash = NULL, email_fingerprint = NULL,
            outcome = CASE WHEN ${IS_WAITING} THEN 'skipped' ELSE r.outcome END,
            code = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN 'erased' ELSE r.code END,
            hint = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN $3 ELSE r.hint END
@@ -54,7 +55,8 @@ export class ImportErasure {
     );
     let forgotten = 0;
     for (const { firstRow } of rows) {
-      const block = new Map(await this.staging.blockOf(importId, firstRow, tx));
+      // Of a block that does not open nothing can be kept apart.
+      const block = new Map(await this.staging.blockOf(importId, firstRow, tx).catch(noneIfDamaged));
       for (const rowNo of rowNos) forgotten += Number(block.delete(rowNo));
       await tx.query('UPDATE import_raw_rows SET sealed = $3 WHERE import_id = $1 AND first_row = $2', [
         importId,

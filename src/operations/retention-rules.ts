@@ -60,7 +60,7 @@ export function retentionRules(env: Env): Record<string, Rule> {
     importFacts: rule(imports, deletion('import_references', OF_ONE_THAT_IS_OVER)),
     importRows: rule(
       imports,
-      `UPDATE import_rows SET profile = NULL, was = NULL,
+      `UPDATE import_rows SET profile = NULL, was = NULL, was_profile = NULL,
          code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
        WHERE ${places('import_rows', `(profile IS NOT NULL OR was IS NOT NULL) AND ${OF_ONE_THAT_IS_OVER}`)}`,
     ),

@@ -1,9 +1,10 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Logger, Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { PrismaService, toBytes } from '../database/prisma.service.js';
+import { Metrics } from '../http/server/metrics.js';
 import { parseDataKeys } from './data-keys.js';
-import { Vault } from './vault.js';
+import { isFormerLayout, Vault } from './vault.js';
 
 const purpose = 'fingerprint';
 
@@ -11,10 +12,10 @@ const purpose = 'fingerprint';
 export const FINGERPRINT_PLACE = { table: 'vault_keys', column: 'wrapped', row: purpose };
 
 /** Opens the vault: data keys from the environment, the fingerprint key from the database, made at the first start. */
-async function openVault(env: Env, random: Random, { vaultKey }: PrismaService): Promise<Vault> {
+async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, metrics: Metrics): Promise<Vault> {
   if (!env.DATA_KEYS) throw new Error('DATA_KEYS is not set; give one as id:base64 (openssl rand -base64 32).');
   const keys = parseDataKeys(env.DATA_KEYS);
-  const wrapping = new Vault(keys, Buffer.alloc(32), random);
+  const wrapping = new Vault(keys, Buffer.alloc(32), random, { readsFormerLayout: true });
   const find = () => vaultKey.findUnique({ where: { purpose } });
   if (!(await find())) {
     const wrapped = toBytes(wrapping.seal(FINGERPRINT_PLACE, random.bytes(32)));
@@ -22,12 +23,21 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService):
   }
   const kept = await find();
   if (!kept) throw new Error('The fingerprint key could not be stored; check that the database accepts writes.');
-  return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, kept.wrapped), random);
+  const fingerprintKey = wrapping.openBytes(FINGERPRINT_PLACE, kept.wrapped);
+  const log = new Logger(Vault.name);
+  const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', ['column', 'cause']);
+  return new Vault(keys, fingerprintKey, random, {
+    readsFormerLayout: isFormerLayout(kept.wrapped),
+    onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {
+      counter.inc({ column: `${table}.${column}`, cause });
+      if (isNew) log.error({ msg: 'a sealed value does not open', table, column, row: logRow });
+    },
+  });
 }
 
 @Global()
 @Module({
-  providers: [{ provide: Vault, inject: [Env, Random, PrismaService], useFactory: openVault }],
+  providers: [{ provide: Vault, inject: [Env, Random, PrismaService, Metrics], useFactory: openVault }],
   exports: [Vault],
 })
 export class VaultModule {}

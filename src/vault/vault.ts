@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
-import { Problem } from '../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import type { DataKey } from './data-keys.js';
+import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
 /** Where a sealed value stands; bound to it as additional data, so that it can't be moved to another place. */
 export interface SealedPlace {
@@ -10,9 +10,30 @@ export interface SealedPlace {
   column: string;
   /** The row's identity: its primary key, or another key that never changes. */
   row: string;
+  /** The same in values of layout 1, where it was another. */
+  formerRow?: string | undefined;
+  /** What the log calls the row, where `row` may name a person. */
+  logRow?: string | undefined;
 }
 
-const VERSION = 1;
+/** Why a value could not be opened, as the metric has it. */
+export type UnreadableCause = 'missing-key' | 'damaged';
+
+/** How a vault is used. */
+export interface VaultUse {
+  /** Whether layout 1 is still read, and rows that bind nothing yet: until all was sealed anew. */
+  readsFormerLayout?: boolean;
+  /** Called for each value that does not open. @param isNew a damaged one is met for the first time, and remembered */
+  onUnreadable?: (place: SealedPlace, cause: UnreadableCause, isNew: boolean) => void;
+}
+
+/** 2 binds values to what owns their row, where layout 1 bound them to the row alone. */
+const LAYOUT = 2;
+const FORMER_LAYOUT = 1;
+
+/** Values that do not open, and keys that are missing, which are remembered for the health; more are only counted. */
+const MOST_REMEMBERED = 1_000;
+
 const KEY_NAME = /^[A-Za-z0-9_-]{1,32}$/; // as in DATA_KEYS
 const NONCE_BYTES = 12; // NIST SP 800-38D §5.2.1.1
 const TAG_BYTES = 16;
@@ -20,25 +41,13 @@ const TAG_BYTES = 16;
 /** Nonces drawn at once: a system call for twelve bytes costs as much as sealing a short text. */
 const NONCES_DRAWN = 512;
 
-/**
- * A sealed value was made with a key that DATA_KEYS lacks. Its message names the key and the column, never the content.
- * It is a 503: the request is in order, and an operator has to act.
- */
-export class MissingDataKey extends Problem {
-  override readonly name = 'MissingDataKey';
-
-  /** @param place table and column, e.g. `people.profile` */
-  constructor(keyId: string, place: string) {
-    const detail = `DATA_KEYS lacks the key ${keyId}, which sealed ${place}; add it behind the first.`;
-    super(503, 'data-key-missing', detail, { extensions: { missing: [keyId] } });
-  }
-}
-
 /** Seals personal data for storage and makes keyed fingerprints of it for equality. */
 export class Vault {
   private readonly keys: Map<string, DataKey>;
   private readonly sealing: DataKey & { header: Buffer };
   private readonly missing = new Set<string>();
+  /** Places whose value did not open, and has not since. */
+  private readonly damaged = new Set<string>();
   private readonly fingerprintKey: KeyObject;
   private nonces: Buffer = Buffer.alloc(0);
 
@@ -50,22 +59,34 @@ export class Vault {
     keys: DataKey[],
     fingerprintKey: Buffer,
     private readonly random: Random,
+    private readonly use: VaultUse = {},
   ) {
     const [first] = keys;
     if (!first) throw new Error('DATA_KEYS holds no key; add one as id:base64.');
-    const id = Buffer.from(first.id, 'utf8');
-    this.sealing = { ...first, header: Buffer.concat([Buffer.from([VERSION, id.length]), id]) };
+    this.sealing = { ...first, header: sealedHeader(first.id) };
     this.fingerprintKey = createSecretKey(fingerprintKey);
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  /** A key that was dropped from DATA_KEYS too early: what it had sealed can't be read. */
+  /** Whether rows that bind nothing yet are read; see {@link VaultUse}. */
+  get readsFormerLayout(): boolean {
+    return this.use.readsFormerLayout ?? false;
+  }
+
+  /** Keys that were dropped from DATA_KEYS too early, and values that do not open. */
   @HealthIndicator('vault')
   health(): Health {
     const missing = [...this.missing].sort().join(', ');
-    if (missing === '') return { status: 'ok' };
-    const reason = `DATA_KEYS lacks ${missing}, which sealed data that is in use: add what is missing behind the first key and restart; nothing is lost.`;
-    return { status: 'degraded', reason, facts: { missing } };
+    const unreadable = this.damaged.size;
+    if (missing === '' && unreadable === 0) return { status: 'ok' };
+    const ofKeys = `DATA_KEYS lacks ${missing}, which sealed data that is in use: add what is missing behind the first key and restart; nothing is lost.`;
+    const ofRows = `${unreadable} sealed values do not open: they were changed, moved or cut short; the log names their rows, restore those from a backup.`;
+    const reason = [missing === '' ? [] : ofKeys, unreadable === 0 ? [] : ofRows].flat().join(' ');
+    return {
+      status: 'degraded',
+      reason,
+      facts: { ...(missing !== '' && { missing }), ...(unreadable > 0 && { unreadable }) },
+    };
   }
 
   /**
@@ -89,24 +110,35 @@ export class Vault {
   /** Opens sealed bytes. @throws {Error} as `open` */
   openBytes(place: SealedPlace, sealed: Uint8Array): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-    const id = sealedBy(bytes);
-    const key = this.keys.get(id);
+    const by = layoutOf(bytes);
+    const isCut = !by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES;
+    if (isCut || (by.layout === FORMER_LAYOUT && !this.readsFormerLayout)) throw this.refused(place);
+    const key = this.keys.get(by.keyId);
     if (!key) {
-      this.missing.add(id);
-      throw new MissingDataKey(id, `${place.table}.${place.column}`);
+      if (this.missing.size < MOST_REMEMBERED) this.missing.add(by.keyId);
+      this.report(place, 'missing-key');
+      throw new MissingDataKey(by.keyId, `${place.table}.${place.column}`);
     }
-    const start = 2 + Buffer.byteLength(id, 'utf8');
+    const start = by.bytes;
     const tag = bytes.length - TAG_BYTES;
     const decipher = createDecipheriv('aes-256-gcm', key.key, bytes.subarray(start, start + NONCE_BYTES));
-    decipher.setAAD(additionalData(place, bytes.subarray(0, start)));
+    const row = by.layout === FORMER_LAYOUT ? (place.formerRow ?? place.row) : place.row;
+    decipher.setAAD(additionalData({ ...place, row }, bytes.subarray(0, start)));
     decipher.setAuthTag(bytes.subarray(tag));
+    let plain: Buffer;
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, tag)), decipher.final()]);
+      plain = Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, tag)), decipher.final()]);
     } catch {
-      throw new Error(
-        `A sealed value of ${place.table}.${place.column} does not open: wrong key ${id}, or it was tampered with.`,
-      );
+      throw this.refused(place);
     }
+    if (this.damaged.size > 0) this.damaged.delete(nameOf(place));
+    return plain;
+  }
+
+  /** Counts and logs a value that must not be used, such as one that binds something else than its row says. */
+  refused(place: SealedPlace): UnreadableValue {
+    this.report(place, 'damaged');
+    return new UnreadableValue(`${place.table}.${place.column}`);
   }
 
   /**
@@ -117,6 +149,13 @@ export class Vault {
    */
   fingerprint(purpose: string, value: string): Buffer {
     return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`).digest();
+  }
+
+  private report(place: SealedPlace, cause: UnreadableCause): void {
+    const name = nameOf(place);
+    const isNew = cause === 'damaged' && !this.damaged.has(name) && this.damaged.size < MOST_REMEMBERED;
+    if (isNew) this.damaged.add(name);
+    this.use.onUnreadable?.(place, cause, isNew);
   }
 
   private nextNonce(): Buffer {
@@ -152,14 +191,37 @@ export class SealedColumn<Value> {
   }
 }
 
-/** The name of the key that sealed a value. @throws {Error} when the bytes are no sealed value */
-function sealedBy(sealed: Buffer): string {
-  const length = sealed[0] === VERSION ? (sealed[1] ?? 0) : 0;
-  const id = sealed.toString('utf8', 2, 2 + length);
-  if (!KEY_NAME.test(id) || sealed.length < 2 + length + NONCE_BYTES + TAG_BYTES) {
-    throw new Error('A sealed value in the database is damaged; restore it from a backup.');
-  }
-  return id;
+/** How every value begins that is sealed now with a key. */
+export function sealedHeader(keyId: string): Buffer {
+  const id = Buffer.from(keyId, 'utf8');
+  return Buffer.concat([Buffer.from([LAYOUT, id.length]), id]);
+}
+
+/** How a sealed value begins. */
+interface SealedHeader {
+  layout: number;
+  keyId: string;
+  bytes: number;
+}
+
+/** The layout and the key's name at the beginning of a sealed value; undefined when there are none. */
+export function layoutOf(sealed: Buffer): SealedHeader | undefined {
+  const [layout = 0, length = 0] = sealed;
+  const keyId = sealed.toString('utf8', 2, 2 + length);
+  const isKnown = layout === LAYOUT || layout === FORMER_LAYOUT;
+  return isKnown && KEY_NAME.test(keyId) ? { layout, keyId, bytes: 2 + length } : undefined;
+}
+
+/**
+ * Whether the database was sealed before layout 2 and not wholly since: the key of the fingerprints, without which
+ * nothing is found any more, is sealed anew last (`rotate.ts`), so that nobody can take this mark away.
+ */
+export function isFormerLayout(wrappedFingerprintKey: Uint8Array): boolean {
+  return wrappedFingerprintKey[0] === FORMER_LAYOUT;
+}
+
+function nameOf({ table, column, row }: SealedPlace): string {
+  return `${table}.${column} ${row}`;
 }
 
 /** Each name with its length before it (two bytes), so that no two places spell the same data. */

@@ -1,8 +1,8 @@
 import { createDecipheriv } from 'node:crypto';
 import { dumpOf } from './database-dump.js';
 
-/** A sealed value begins with the version and the name of the tests' key, in hex and in base64. */
-const SEALED = /\\\\?x(01026b31[0-9a-f]{56,})|"(AQJrM[A-Za-z0-9+/]{36,}=*)"/g;
+/** A sealed value begins with the layout and the name of the tests' key, in hex and in base64. */
+const SEALED = /\\\\?x(0[12]026b31[0-9a-f]{56,})|"(A[QI]JrM[A-Za-z0-9+/]{36,}=*)"/g;
 const HEADER_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

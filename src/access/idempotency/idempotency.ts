@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
-import { Vault } from '../../vault/vault.js';
+import { type SealedPlace, Vault } from '../../vault/vault.js';
 
 /** Seconds for which a running request keeps its key; renewed while it runs, so a dead process blocks no longer. */
 const LEASE_SECONDS = 14;
@@ -47,6 +47,7 @@ interface Row {
 interface Lease {
   id: string;
   token: string;
+  scopeHash: Buffer;
 }
 
 /** The key is new, its record expired, or the process that ran the same request died (its id stays the same then). */
@@ -89,7 +90,7 @@ export class Idempotency {
     const [claimed] = (await this.database.pool.query<{ id: string }>(CLAIM, claim)).rows;
     if (!claimed) return { answer: await this.replay(request, scopeHash), replayed: true };
 
-    const lease = { id: claimed.id, token };
+    const lease = { id: claimed.id, token, scopeHash };
     const renew = () => this.update(lease, `lease_until = now() + make_interval(secs => ${LEASE_SECONDS})`);
     const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
     try {
@@ -117,7 +118,7 @@ export class Idempotency {
     if (digest !== undefined) refuseOther(digest);
     if (!row || row.status === null) throw inProgress();
     if (digest === undefined && row.requestHash) refuseOther(await request.drain());
-    const json = row.body && this.vault.open(bodyOf(row), row.body);
+    const json = row.body && this.vault.open(bodyOf({ ...row, scopeHash }), row.body);
     return { status: row.status, headers: row.headers ?? {}, value: json ? JSON.parse(json) : undefined };
   }
 
@@ -156,7 +157,11 @@ export class Idempotency {
   }
 }
 
-const bodyOf = ({ id }: { id: string }) => ({ table: 'idempotency_records', column: 'body', row: id });
+/** Bound to what was asked for with which key: nobody is given another's answer. */
+function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
+  const row = `${id}/${scopeHash.toString('hex')}`;
+  return { table: 'idempotency_records', column: 'body', row, formerRow: id };
+}
 
 function reused(): Problem {
   const detail = 'This Idempotency-Key was used for another request; take a new key for every new request.';

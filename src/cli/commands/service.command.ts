@@ -24,7 +24,7 @@ export function addServiceCommands(program: Command, api: Api): void {
     .description('the trail of who did and who saw what')
     .executableDir(__dirname)
     .command('verify', 'find what was changed, removed or inserted in it', { executableFile: 'audit-verify.js' });
-  addKeyCommands(program.command('keys').description('API keys of this service'), api);
+  addKeyCommands(program.command('keys').description('API keys of this service, and the keys that seal its data'), api);
   addDeliveryCommands(program.command('deliveries').description('webhooks that the platform delivered'), api);
 }
 
@@ -57,6 +57,14 @@ function addKeyCommands(keys: Command, api: Api): void {
       await api.send('DELETE', `/v1/api-keys/${encodeURIComponent(id)}`);
       console.log('Revoked.');
     });
+
+  keys
+    .executableDir(__dirname)
+    .command(
+      'rotate-data',
+      'seal all data anew with the first key of DATA_KEYS, and say which keys nothing uses any more',
+      { executableFile: 'rotate-data.js' },
+    );
 }
 
 const DELIVERIES = '/v1/webhook-deliveries';

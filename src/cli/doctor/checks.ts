@@ -153,7 +153,8 @@ async function keysFinding(url: string, keys: string[] | undefined): Promise<Fin
   const sealed = await sealedKey(url).catch(() => 'unread' as const);
   if (sealed === 'unread') return unknown('not judged: the database can not be read');
   if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
-  new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random()).openBytes(FINGERPRINT_PLACE, sealed);
+  const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random(), { readsFormerLayout: true });
+  vault.openBytes(FINGERPRINT_PLACE, sealed);
   return ok(`${keys.length} given; they open what was sealed at the first start`);
 }
 

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Audit } from '../../access/audit/audit.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
+import { noneIfUnreadable } from '../../vault/unreadable-value.js';
 import type { ImportFile } from '../model/import.js';
 import { CSV_COLUMNS, parseRaw, rawRow } from '../parse/row/import-row.js';
 import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
@@ -59,8 +60,8 @@ export class ImportRowsService {
     for (;;) {
       const page = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
       for (const row of page) {
-        if (!block?.has(row.rowNo)) block = await this.staging.blockOf(id, row.rowNo);
-        const raw = block?.get(row.rowNo)?.raw ?? rawRow([]); // no longer kept
+        if (!block?.has(row.rowNo)) block = await this.staging.blockOf(id, row.rowNo).catch(noneIfUnreadable);
+        const raw = block?.get(row.rowNo)?.raw ?? rawRow([]); // no longer kept, or unreadable
         const { cells, text } = parseRaw(raw);
         yield {
           raw: text === '' ? rawRow(layout.arrange(row.file, row.kind, cells)) : raw,

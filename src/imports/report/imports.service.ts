@@ -11,7 +11,7 @@ import { CircuitsRepository } from '../../people/store/circuits.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { MissingDataKey } from '../../vault/vault.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
@@ -64,7 +64,7 @@ export class ImportsService {
 
   /** What the files of an import are called, in their order. @throws {Problem} 404 */
   async files(id: string): Promise<ImportFile[]> {
-    return this.imports.filesOf(this.known(await this.imports.find(id)));
+    return this.readableFiles(this.known(await this.imports.find(id)));
   }
 
   /**
@@ -180,14 +180,9 @@ export class ImportsService {
     return showImport(record, totals, { pace, etaUnknown }, this.readableFiles(record));
   }
 
-  /** @returns none while their key is missing, which health reports */
+  /** @returns none where they do not open, which health reports */
   private readableFiles(record: ImportRecord): ImportFile[] {
-    try {
-      return this.imports.filesOf(record);
-    } catch (error) {
-      if (error instanceof MissingDataKey) return [];
-      throw error;
-    }
+    return ifReadable(() => this.imports.filesOf(record)) ?? [];
   }
 
   /** @returns null when the end is known, or there is none to expect */

@@ -10,7 +10,8 @@ type ApplyPhase = (typeof APPLY_PHASES)[number];
 
 /** Empties what a finished row `r` said of its person, and the snapshot before it: no retry or roll back needs them. */
 export const discarding = (isDone: string): string =>
-  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END`;
+  `profile = CASE WHEN ${isDone} THEN NULL ELSE r.profile END, was = CASE WHEN ${isDone} THEN NULL ELSE r.was END,
+   was_profile = CASE WHEN ${isDone} THEN NULL ELSE r.was_profile END`;
 
 /** The phase of a pending row `r`. */
 const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELSE '' END`;
@@ -45,9 +46,9 @@ const PROVIDER_GONE = {
 };
 const IS_CHANGED = ofPerson('p.wanted_at IS DISTINCT FROM r.person_wanted_at');
 
-/** The desired state of a person `p` as `restorePrevious` reads it. */
-const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profile', encode(p.profile, 'base64'),
-  'profileHash', encode(p.profile_hash, 'base64'), 'emailFingerprint', encode(p.email_fingerprint, 'base64'),
+/** The desired state of a person `p` as `restorePrevious` reads it, beside `was_profile`. */
+const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profileHash', encode(p.profile_hash, 'base64'),
+  'emailFingerprint', encode(p.email_fingerprint, 'base64'),
   'fault', p.fault, 'review', p.review, 'providers', coalesce((
     SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
 
@@ -119,7 +120,8 @@ export class ApplyRepository {
     if (isDelete) await batch.skip(GONE, `${ofPerson('p.id')} IS NULL`);
     await batch.skip(isDelete ? KEPT : CHANGED, IS_CHANGED);
     await batch.query(
-      `UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)} WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
+      `UPDATE import_rows r SET was = ${ofPerson(SNAPSHOT)}, was_profile = ${ofPerson('p.profile')}
+       WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
     );
     if (isDelete) await this.deletePeople(batch, phase);
     else await this.upsertPeople(batch, locked);

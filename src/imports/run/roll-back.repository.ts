@@ -49,7 +49,7 @@ export class RollBackRepository {
     for (const kind of ['client', 'provider']) await this.deleteNew(tx, idle, kind);
     await this.releaseFinished(tx, idle);
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', profile = NULL, was = NULL,
+      `UPDATE import_rows r SET outcome = 'skipped', code = 'cancelled', profile = NULL, was = NULL, was_profile = NULL,
          hint = 'The import was cancelled, or failed, before this row was done.'
        WHERE r.import_id = $1 AND r.outcome = 'pending' AND (NOT r.applied
          OR NOT EXISTS (SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted_at = r.person_wanted_at))`,
@@ -78,7 +78,7 @@ export class RollBackRepository {
   /** The restored state is another than the row's, so that these rows are skipped afterwards. */
   private async restorePrevious(tx: PoolClient, idle: Idle): Promise<void> {
     const { rows } = await tx.query<{ id: string }>(
-      `UPDATE people p SET paused_by_import = NULL, wanted = (r.was->>'wanted')::boolean, profile = decode(r.was->>'profile', 'base64'),
+      `UPDATE people p SET paused_by_import = NULL, wanted = (r.was->>'wanted')::boolean, profile = r.was_profile,
          profile_hash = decode(r.was->>'profileHash', 'base64'),
          email_fingerprint = decode(r.was->>'emailFingerprint', 'base64'),
          fault = r.was->>'fault', review = r.was->>'review', checked_absent_at = NULL,

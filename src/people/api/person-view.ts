@@ -1,3 +1,4 @@
+import { ifReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
@@ -28,10 +29,10 @@ export class PersonResponse {
   kind!: PersonKind;
   /** Null where there is none, and once the deletion is asked for */
   email!: string | null;
-  /** Empty once the deletion is asked for */
-  firstName!: string;
-  /** Empty once the deletion is asked for */
-  lastName!: string;
+  /** Empty once the deletion is asked for; null where it is unreadable */
+  firstName!: string | null;
+  /** Empty once the deletion is asked for; null where it is unreadable */
+  lastName!: string | null;
   /** Clients only; the first is the primary */
   providers?: string[];
   platformUserId!: string | null;
@@ -39,7 +40,12 @@ export class PersonResponse {
   origin!: Origin | null;
   inviteUrl!: string | null;
   sync!: SyncResponse;
+  /** Fields that are null because what is stored of them does not open, or its key is missing; absent: none */
+  unreadable?: string[];
 }
+
+/** What is stored of a profile does not open. */
+const NO_PROFILE = { email: null, firstName: null, lastName: null };
 
 /**
  * Shows a person.
@@ -48,26 +54,30 @@ export class PersonResponse {
  */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
   const { externalId, kind, platformUserId, origin, inviteUrl, state, step, updatedAt } = row;
-  const profile = seal.open(row, row.profile);
-  const applied = row.appliedProfile && seal.open(row, row.appliedProfile);
+  const profile = ifReadable(() => seal.open(row, row.profile));
+  const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
+  const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
+  const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
   const isHeld = !isConfigured && (state === 'pending' || state === 'deleting');
   const code = isHeld ? 'not-configured' : state === 'synced' || state === 'deleted' ? null : row.errorCode;
-  const text = row.errorText && !isHeld ? seal.openText(row, 'error_text', row.errorText) : undefined;
+  const { errorText } = row;
+  const text = errorText && !isHeld ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,
     kind,
-    ...profile,
+    ...(profile ?? NO_PROFILE),
     ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
     platformUserId,
     origin,
-    inviteUrl: inviteUrl && seal.openText(row, 'invite_url', inviteUrl),
+    inviteUrl: invite ?? null,
     sync: {
       state,
       step,
       error: code === null ? null : { code, message: messageFor(code, text) },
-      ...platformCopy(row, profile, applied),
+      ...platformCopy(row, profile, applied ?? null),
       updatedAt,
     },
+    ...(unreadable.length > 0 && { unreadable }),
   };
 }
 
@@ -86,20 +96,21 @@ const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
  * Compares what is wanted with what the platform was given. Of a user that was found by its email only that email is
  * known; of one that an event or a human being named nothing, unless a lost create made it.
  *
- * @param given the profile with which the user was made or found; null: neither
+ * @param wanted undefined: unreadable
+ * @param given the profile with which the user was made or found; null: neither, or unreadable
  */
 export function platformCopy(
   row: PersonRow,
-  wanted: Profile,
+  wanted: Profile | undefined,
   given: Profile | null,
 ): Record<'notPushable' | 'unknownThere', FixedField[]> {
   if (row.person.platformUserId === null) return { notPushable: [], unknownThere: [] };
   // Of a profile that was sent before a deletion only the email may be left.
   const known = PROFILE_FIELDS.filter(
-    (field) => given && given[field] !== '' && (row.origin !== 'linked' || field === 'email'),
+    (field) => wanted && given && given[field] !== '' && (row.origin !== 'linked' || field === 'email'),
   );
   const copy: ReturnType<typeof platformCopy> = {
-    notPushable: known.filter((field) => wanted[field] !== given?.[field]),
+    notPushable: known.filter((field) => wanted?.[field] !== given?.[field]),
     unknownThere: PROFILE_FIELDS.filter((field) => !known.includes(field)),
   };
   if (row.kind === 'provider') return copy;

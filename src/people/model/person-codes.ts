@@ -53,7 +53,7 @@ const MESSAGES: Record<string, string> = {
     'The platform did not answer a create; it is looked up by email after a while, so that nobody is made twice.',
   'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
   unreadable:
-    'The data of this person does not open, so nothing is sent; see vault in /health/ready, and add the missing key to DATA_KEYS.',
+    'The data of this person does not open, so nothing is sent; see vault in /health/ready: add the missing key to DATA_KEYS, or PUT the person again.',
   'rate-limited': 'The platform asked to slow down; it is tried again by itself.',
 };
 

@@ -13,6 +13,8 @@ export interface Profile {
 export interface PersonKey {
   kind: PersonKind;
   externalId: string;
+  /** Ours, where it is known: what a log may name. */
+  id?: string;
 }
 
 type TextColumn = 'invite_url' | 'error_text';
@@ -62,5 +64,5 @@ export class ProfileSeal {
 }
 
 function place(key: PersonKey, column: TextColumn | 'profile'): SealedPlace {
-  return { table: 'people', column, row: `${key.kind}/${key.externalId}` };
+  return { table: 'people', column, row: `${key.kind}/${key.externalId}`, logRow: key.id ?? `a ${key.kind}` };
 }

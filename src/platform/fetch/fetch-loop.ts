@@ -4,6 +4,7 @@ import type { Metrics } from '../../http/server/metrics.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
+import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
 
@@ -123,6 +124,13 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     try {
       await this.storeAnswer(claim, answer);
     } catch (error) {
+      // Nothing may be stored in a row that was changed from outside, and asking again would not mend it: an event, or who
+      // mends it, makes it due.
+      if (error instanceof UnreadableValue) {
+        const set = `fault = 'unreadable', failures = failures + 1, due_at = NULL`;
+        await this.due.settle(this.parts.database.pool, claim.lease, { set, values: [] });
+        return;
+      }
       // An answer that can't be stored must not be fetched again and again without a pause.
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
       await this.putOff(claim, 'not-storable');

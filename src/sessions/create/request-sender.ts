@@ -12,7 +12,8 @@ import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { type RequestRow, SessionRequestsRepository } from './session-requests.repository.js';
+import type { RequestRow } from './request-row.js';
+import { SessionRequestsRepository } from './session-requests.repository.js';
 
 /** Creates that one process has under way at most: a caller waits for each. */
 const CREATES_AT_ONCE = 8;

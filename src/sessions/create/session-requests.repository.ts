@@ -2,50 +2,22 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
-import type { Columns } from '../../database/columns.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
+import { FORMER_FACTS_EMPTIED, NO_FACTS } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type ShownState, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
+import { SessionContentRepository } from '../refresh/session-content.repository.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
+import type { OpenRequest, RecordedSession, RequestRow, RequestState } from './request-row.js';
 
 /** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
 const ATTEMPT_MARGIN_MS = 10_000;
-
-/**
- * Where a request stands.
- *
- * - `Requested`: to be sent, or on its way.
- * - `Unknown`: sent, and no answer says whether the platform took it.
- * - `Settled`: the platform's id is known.
- * - `Rejected`: the platform has certainly not taken it.
- * - `Abandoned`: a person said that nothing more is to be done.
- */
-type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
-
-/** A request that still stands in the way of another for the same appointment and provider. */
-export interface OpenRequest {
-  session: string;
-  state: RequestState;
-}
-
-/** A request's row; its body is there while it is open. */
-export type RequestRow = Columns<'SessionRequest'> & OpenRequest & { body: Buffer };
-
-/** What an event says of a session that may have been requested here. */
-interface RecordedSession {
-  /** Our id of the row that the event was stored in. */
-  id: string;
-  sessionId: string;
-  providerUserId: string;
-  partnerAppointmentId: string;
-  receivedAt: Date;
-}
 
 /** What a request needs for an event to speak of it; the parameters are those of `recordEvidence`. */
 const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
@@ -63,6 +35,7 @@ export class SessionRequestsRepository {
   constructor(
     private readonly database: Database,
     private readonly merge: SessionMerge,
+    private readonly content: SessionContentRepository,
     private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
@@ -94,6 +67,9 @@ export class SessionRequestsRepository {
     inputKind: string,
   ): Promise<OpenRequest | undefined> {
     const { providerUserId, partnerAppointmentId } = body;
+    const clientUserIds = body.clientUserId === undefined ? [] : [body.clientUserId];
+    const owner = { session_id: null, provider_user_id: providerUserId, client_user_ids: clientUserIds };
+    const facts = this.seal.facts.seal(id, owner, { ...NO_FACTS, date: body.date ?? null });
     for (;;) {
       const { rowCount } = await tx.query(
         `WITH kept AS (
@@ -103,7 +79,7 @@ export class SessionRequestsRepository {
              SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
                AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING session)
          INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
-           date)
+           facts)
          SELECT session, 'Requested', $2, $6::text[], $7::text[], $8, $9 FROM kept`,
         [
           id,
@@ -111,10 +87,10 @@ export class SessionRequestsRepository {
           partnerAppointmentId,
           inputKind,
           this.seal.request.seal(id, body),
-          body.clientUserId === undefined ? [] : [body.clientUserId],
+          clientUserIds,
           'noteTemplateIds' in body ? body.noteTemplateIds : [],
           shownAppointment(partnerAppointmentId),
-          body.date ?? null,
+          facts,
         ],
       );
       if (rowCount !== 0 || (await this.state(id, tx)) !== undefined) return undefined;
@@ -259,11 +235,13 @@ export class SessionRequestsRepository {
     await this.close(tx, session, 'Settled');
     const row = await this.merge.lock(tx, sessionId);
     if (row) return this.merge.mergeInto(tx, session, row.id);
+    const facts = await this.content.resealedFacts(tx, session, { session_id: sessionId });
     await tx.query(
       `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
+         facts = $4, ${FORMER_FACTS_EMPTIED},
          due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
        WHERE id = $1`,
-      [session, sessionId, DEBOUNCE_MS],
+      [session, sessionId, DEBOUNCE_MS, facts],
     );
     await this.feedEvents.note(tx, session, [{ type: 'session.created' }]);
   }
@@ -286,10 +264,11 @@ export class SessionRequestsRepository {
     state: ShownState,
     error?: { code: string; message: string },
   ): Promise<void> {
+    const facts = await this.content.resealedFacts(tx, session, {}, { error: error ?? null });
     await tx.query(
-      `UPDATE sessions SET state = $2, error_code = $3, error_message = $4, updated_at = clock_timestamp()
+      `UPDATE sessions SET state = $2, facts = $3, ${FORMER_FACTS_EMPTIED}, updated_at = clock_timestamp()
        WHERE id = $1`,
-      [session, state, error?.code ?? null, this.seal.errorMessage.sealNullable(session, error?.message)],
+      [session, state, facts],
     );
   }
 }

@@ -18,7 +18,8 @@ import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
-import { type OpenRequest, SessionRequestsRepository } from './session-requests.repository.js';
+import type { OpenRequest } from './request-row.js';
+import { SessionRequestsRepository } from './session-requests.repository.js';
 
 /** How long a caller waits for a request to be settled. */
 interface Patience {

@@ -12,9 +12,10 @@ const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
 });
 const KNOWN = {
   date: '2026-01-31T08:00:00Z',
-  session_created_at: '2026-01-31T08:00:01Z',
-  session_duration_ms: '3000000',
-  recording_duration_ms: '2900000',
+  sessionCreatedAt: '2026-01-31T08:00:01Z',
+  sessionDurationMs: '3000000',
+  recordingDurationMs: '2900000',
+  error: null,
 };
 const PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 
@@ -46,8 +47,8 @@ test('null clears a fact, and a duration is whole milliseconds', () => {
   expect(factsAfter(lean(said), KNOWN)).toEqual({
     ...KNOWN,
     date: null,
-    session_duration_ms: null,
-    recording_duration_ms: '11',
+    sessionDurationMs: null,
+    recordingDurationMs: '11',
   });
 });
 

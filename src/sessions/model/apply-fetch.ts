@@ -1,4 +1,5 @@
 import type { SessionAnswer, SessionDocument, SessionState } from '../../platform/contract/wire-types.js';
+import type { SessionFacts } from './session-facts.js';
 import type { Freshness, SessionRow } from './session-row.js';
 import type { InsightPart } from './session-seal.js';
 
@@ -34,18 +35,19 @@ export function fetchedInsights(session: SessionAnswer): FetchedInsights {
   };
 }
 
-/** What a session's row keeps of an answer as it came; the spec calls each of these fields "not required". */
-type OptionalFacts = Pick<SessionRow, 'date' | 'session_created_at' | 'session_duration_ms' | 'recording_duration_ms'>;
-
-/** The optional facts after an answer: what it leaves out stays as it is known, null clears. */
-export function factsAfter(session: SessionAnswer, known: OptionalFacts): OptionalFacts {
+/**
+ * The facts after an answer: what it leaves out, since the spec calls each of these fields "not required", stays as it
+ * is known, null clears.
+ */
+export function factsAfter(session: SessionAnswer, known: SessionFacts): SessionFacts {
   const after = <T>(said: T | null | undefined, before: T | null) => (said === undefined ? before : said);
   const wholeMs = (duration: number | null | undefined) => (duration == null ? duration : String(Math.round(duration)));
   return {
     date: after(session.date, known.date),
-    session_created_at: after(session.sessionCreatedAt, known.session_created_at),
-    session_duration_ms: after(wholeMs(session.sessionDurationMs), known.session_duration_ms),
-    recording_duration_ms: after(wholeMs(session.recordingDurationMs), known.recording_duration_ms),
+    sessionCreatedAt: after(session.sessionCreatedAt, known.sessionCreatedAt),
+    sessionDurationMs: after(wholeMs(session.sessionDurationMs), known.sessionDurationMs),
+    recordingDurationMs: after(wholeMs(session.recordingDurationMs), known.recordingDurationMs),
+    error: after(errorAfter(session), known.error),
   };
 }
 

@@ -4,19 +4,16 @@ import { Database } from '../../database/database.js';
 import type { PendingFeedEvents } from '../../feed/feed.js';
 import { Feed, PendingEventsPublisher } from '../../feed/feed.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
+import { NO_FACTS, plainCode } from './session-facts.js';
 import type { SessionRow } from './session-row.js';
-import { wordOf } from './session-view.js';
+import { SessionSeal } from './session-seal.js';
 
 /** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
 const MAY_BE_REQUESTED = `
   SELECT 1 FROM session_requests r
   WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
     AND r.state IN ('Requested', 'Unknown') AND r.lease_owner IS NOT NULL`;
-
-type PendingRow = Pick<
-  SessionRow,
-  'id' | 'session_id' | 'partner_appointment_id' | 'state' | 'error_code' | 'notes_revision' | 'ai_notes_enabled'
-> & { pending_events: string[] };
 
 type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
@@ -30,7 +27,11 @@ interface PendingSessionEvent {
 /** The feed events of sessions. */
 @Injectable()
 export class SessionFeedEvents extends PendingEventsPublisher {
-  constructor(database: Database, feed: Feed) {
+  constructor(
+    database: Database,
+    feed: Feed,
+    private readonly seal: SessionSeal,
+  ) {
     super(database, feed);
   }
 
@@ -45,9 +46,8 @@ export class SessionFeedEvents extends PendingEventsPublisher {
   }
 
   protected override async take(tx: PoolClient, limit: number): Promise<PendingFeedEvents[][]> {
-    const { rows } = await tx.query<PendingRow>(
-      `SELECT id, session_id, partner_appointment_id, state, error_code, notes_revision,
-         ai_notes_enabled, pending_events FROM sessions
+    const { rows } = await tx.query<SessionRow>(
+      `SELECT * FROM sessions
        WHERE pending_events_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
        ORDER BY pending_events_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
       [limit],
@@ -56,21 +56,23 @@ export class SessionFeedEvents extends PendingEventsPublisher {
     await tx.query(`UPDATE sessions SET pending_events = '{}', pending_events_at = NULL WHERE id = ANY($1::uuid[])`, [
       rows.map((row) => row.id),
     ]);
-    return rows.map((row) => row.pending_events.map((event) => shown(row, JSON.parse(event) as PendingSessionEvent)));
+    return rows.map((row) =>
+      row.pending_events.map((event) => this.shown(row, JSON.parse(event) as PendingSessionEvent)),
+    );
   }
-}
 
-function shown(
-  row: PendingRow,
-  { type, aiNotesEnabled = row.ai_notes_enabled }: PendingSessionEvent,
-): PendingFeedEvents {
-  const more: Partial<Record<SessionFeedEventType, PendingFeedEvents['data']>> = {
-    'session.notes-ready': { notesRevision: row.notes_revision },
-    'session.failed': { code: wordOf(row.error_code) },
-  };
-  const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
-  const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type] };
-  return { type, subject: `sessions/${row.id}`, data };
+  private shown(
+    row: SessionRow,
+    { type, aiNotesEnabled = row.ai_notes_enabled }: PendingSessionEvent,
+  ): PendingFeedEvents {
+    const more: Partial<Record<SessionFeedEventType, () => PendingFeedEvents['data']>> = {
+      'session.notes-ready': () => ({ notesRevision: row.notes_revision }),
+      'session.failed': () => ({ code: plainCode(ifReadable(() => this.seal.facts.open(row)) ?? NO_FACTS) }),
+    };
+    const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
+    const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type]?.() };
+    return { type, subject: `sessions/${row.id}`, data };
+  }
 }
 
 /** What each event of the platform is called in the feed. */

@@ -1,21 +1,26 @@
 import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { SealedColumn, Vault } from '../../vault/vault.js';
+import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
+import { SessionFactsSeal } from './session-facts.js';
 import type { NoteResponse } from './session-view.js';
 
 /** The sealed parts of a session's insights. */
 export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
-/** The row of a document's notes, in document_revisions. */
-export const revisionKey = (document: string, revision: number): string => `${document}/${revision}`;
+/** The notes of a document in one revision: bound to the session, so that they can't be moved under another. */
+export interface RevisionKey {
+  /** Ours. */
+  session: string;
+  document: string;
+  revision: number;
+}
 
 /** The sealed columns of sessions, and keyed fingerprints of what is compared. */
 @Injectable()
 export class SessionSeal {
-  readonly notes: SealedColumn<NoteResponse[]>;
   readonly insights: Record<InsightPart, SealedColumn<unknown>>;
-  readonly errorMessage: SealedColumn<string>;
+  readonly facts: SessionFactsSeal;
   readonly request: SealedColumn<CreateTherapySessionRequest>;
   readonly processingAnswer: SealedColumn<unknown>;
   readonly notice: SealedColumn<unknown>;
@@ -25,12 +30,19 @@ export class SessionSeal {
       const column = part === 'namedEntities' ? 'named_entities' : part; // as the database has it
       return [part, new SealedColumn(vault, 'session_insights', column)];
     };
-    this.notes = new SealedColumn(vault, 'document_revisions', 'notes');
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
-    this.errorMessage = new SealedColumn(vault, 'sessions', 'error_message');
+    this.facts = new SessionFactsSeal(vault);
     this.request = new SealedColumn(vault, 'session_requests', 'body');
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
     this.notice = new SealedColumn(vault, 'processing_notices', 'payload');
+  }
+
+  sealNotes(key: RevisionKey, notes: NoteResponse[]): Buffer {
+    return this.vault.seal(notesPlace(key), JSON.stringify(notes));
+  }
+
+  openNotes(key: RevisionKey, sealed: Uint8Array): NoteResponse[] {
+    return JSON.parse(this.vault.open(notesPlace(key), sealed)) as NoteResponse[];
   }
 
   /** Hex; equal notes have equal fingerprints. */
@@ -42,4 +54,9 @@ export class SessionSeal {
   fingerprintInsights(values: unknown): Buffer {
     return this.vault.fingerprint('insights', JSON.stringify(values));
   }
+}
+
+function notesPlace({ session, document, revision }: RevisionKey): SealedPlace {
+  const formerRow = `${document}/${revision}`;
+  return { table: 'document_revisions', column: 'notes', row: `${session}/${formerRow}`, formerRow };
 }

@@ -63,6 +63,8 @@ export class SessionResponse {
   /** Since when the platform lacks it */
   goneAt!: Date | null;
   updatedAt!: Date;
+  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  unreadable?: string[];
 }
 
 /** A note as it is kept and shown. */

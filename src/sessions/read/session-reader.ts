@@ -8,8 +8,10 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
+import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
-import { type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
+import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
@@ -18,6 +20,12 @@ interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
 }
+
+/** What is not shown of a session whose facts don't open, or name another owner than its row. */
+const UNREADABLE = [
+  ...['provider', 'clients', 'providerUserId', 'clientUserIds', 'error'],
+  ...['date', 'sessionCreatedAt', 'recordingDurationMs', 'sessionDurationMs'],
+];
 
 /** The external id of the person that a user of the platform is, or was until the EHR had it deleted; else null. */
 const nameOf = (user: string): string => `coalesce(
@@ -63,6 +71,18 @@ export class SessionReader {
     throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
   }
 
+  /**
+   * The row of a session whose content is to be read or changed: nothing of it is, unless it is still the session,
+   * the provider and the clients that this service stored.
+   *
+   * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
+   */
+  async findOwned(id: string, tx?: PoolClient): Promise<ReadSession> {
+    const row = await this.find(id, tx);
+    this.seal.facts.open(row);
+    return row;
+  }
+
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
   async show(id: string, tx?: PoolClient): Promise<SessionResponse> {
     return this.view(await this.find(id, tx));
@@ -91,7 +111,7 @@ export class SessionReader {
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
     const { row, documents, revisions } = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const found = await this.find(id, tx);
+      const found = await this.findOwned(id, tx);
       const prisma = await this.prisma.in(tx);
       const all = await prisma.sessionDocument.findMany({
         where: { ourSessionId: found.id },
@@ -109,7 +129,7 @@ export class SessionReader {
       const version = versions.get(documentId);
       if (!version) return [];
       const { fetchedAt, removedAt } = version;
-      const notes = this.openNotes(version);
+      const notes = this.openNotes(row.id, version);
       return [{ documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, removedAt, notes }];
     });
     const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
@@ -123,7 +143,7 @@ export class SessionReader {
    * @throws {Problem} 404 `unknown-session`, `unknown-document`
    */
   async revisions(id: string, documentId: string): Promise<RevisionsResponse> {
-    const session = await this.find(id);
+    const session = await this.findOwned(id);
     // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
     const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
     const seen = await this.prisma.documentRevision.findFirst({
@@ -135,7 +155,7 @@ export class SessionReader {
     const versions = await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } });
     const items = versions.map((version) => {
       const { revision, sessionDocumentId, fetchedAt, removedAt } = version;
-      return { revision, sessionDocumentId, fetchedAt, removedAt, notes: this.openNotes(version) };
+      return { revision, sessionDocumentId, fetchedAt, removedAt, notes: this.openNotes(session.id, version) };
     });
     return { documentId: found.id, noteTemplateId: found.noteTemplateId, items };
   }
@@ -164,7 +184,7 @@ export class SessionReader {
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */
   async recordingUrl(id: string, signal: AbortSignal): Promise<string> {
-    const { session_id: sessionId } = await this.find(id);
+    const { session_id: sessionId } = await this.findOwned(id);
     const session =
       sessionId === null
         ? undefined
@@ -176,23 +196,18 @@ export class SessionReader {
   }
 
   /** None once they were removed. */
-  private openNotes({
-    documentId,
-    revision,
-    notes,
-  }: {
-    documentId: string;
-    revision: number;
-    notes: Uint8Array | null;
-  }) {
-    return this.seal.notes.open(revisionKey(documentId, revision), notes) ?? [];
+  private openNotes(
+    session: string,
+    { documentId: document, revision, notes }: { documentId: string; revision: number; notes: Uint8Array | null },
+  ) {
+    return notes === null ? [] : this.seal.openNotes({ session, document, revision }, notes);
   }
 
   private async open<Part extends InsightPart>(
     id: string,
     parts: Part[],
   ): Promise<Record<Part, unknown> & { removedAt: Date | null }> {
-    const { id: ourSessionId } = await this.find(id);
+    const { id: ourSessionId } = await this.findOwned(id);
     const sealed = await this.prisma.sessionInsights.findUnique({ where: { ourSessionId } });
     const opened = parts.map((part) => [part, this.seal.insights[part].open(ourSessionId, sealed?.[part] ?? null)]);
     return { ...(Object.fromEntries(opened) as Record<Part, unknown>), removedAt: sealed?.removedAt ?? null };
@@ -212,31 +227,33 @@ export class SessionReader {
 
   private view(row: ReadSession): SessionResponse {
     this.auditOf(row);
-    const message = this.seal.errorMessage.open(row.id, row.error_message) ?? '';
+    const facts = ifReadable(() => this.seal.facts.open(row));
+    const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     return {
       id: row.id,
       sessionId: row.session_id,
       partnerAppointmentId: row.partner_appointment_id,
-      provider: row.provider,
-      clients: row.clients,
-      providerUserId: row.provider_user_id,
-      clientUserIds: row.client_user_ids,
+      provider: facts ? row.provider : null,
+      clients: facts ? row.clients : [],
+      providerUserId: facts ? row.provider_user_id : null,
+      clientUserIds: facts ? row.client_user_ids : [],
       noteTemplateIds: row.note_template_ids,
       state: row.state,
       stateFrom: stateSource(row),
       aiNotesEnabled: row.ai_notes_enabled,
       aiNotesFinal: row.ai_notes_final,
-      error: row.error_code === null ? null : { code: row.error_code, message },
-      date: row.date,
-      sessionCreatedAt: row.session_created_at,
-      recordingDurationMs: msOf(row.recording_duration_ms),
-      sessionDurationMs: msOf(row.session_duration_ms),
+      error,
+      date,
+      sessionCreatedAt,
+      recordingDurationMs: msOf(recordingDurationMs),
+      sessionDurationMs: msOf(sessionDurationMs),
       notesRevision: row.notes_revision,
       lastEventAt: row.last_event_at,
       fetchedAt: row.fetched_at,
       goneAt: row.not_found_at,
       updatedAt: row.updated_at,
+      ...(!facts && { unreadable: UNREADABLE }),
     };
   }
 }

@@ -36,6 +36,9 @@ export class SessionRecords {
 
   async everythingOf(session: SessionResponse) {
     const { id } = session;
+    // Whose it is is not known: its row was changed from outside.
+    if (session.unreadable)
+      return { ...session, notes: [], transcript: null, insights: null, request: null, processings: [] };
     const { documents } = (await this.reader.notes(id)).notes;
     const notes = [];
     for (const { documentId, sessionDocumentId, supersededAt } of documents) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
@@ -9,7 +10,6 @@ import { DueParts } from '../../queue/due-rows/due-loop.js';
 import {
   applyFetch,
   DEBOUNCE_MS,
-  errorAfter,
   type FetchTicket,
   factsAfter,
   fetchedInsights,
@@ -19,6 +19,7 @@ import {
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
+import { FORMER_FACTS_EMPTIED, withoutWords } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
@@ -93,14 +94,18 @@ export class RefreshRepository {
     const fresh = applyFetch(row, ticket);
     if (!fresh) return undefined;
     const { id, now } = row;
+    const known = this.seal.facts.open(row);
     const isErased = await this.content.isErased(tx, session.clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, now) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
-    const facts = factsAfter(session, row);
-    const error = errorAfter(session);
-    const said = isErased ? null : error?.message;
-    const message = error === undefined ? row.error_message : this.seal.errorMessage.sealNullable(id, said);
+    const said = factsAfter(session, known);
+    const facts = isErased ? withoutWords(said) : said;
+    const owner = {
+      session_id: row.session_id,
+      provider_user_id: session.providerUserId,
+      client_user_ids: session.clientUserIds,
+    };
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)
@@ -110,35 +115,29 @@ export class RefreshRepository {
         });
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
-         partner_appointment_id = $6, error_code = $7, error_message = $8, date = $9, session_created_at = $10,
-         session_duration_ms = $11, recording_duration_ms = $12, notes_revision = notes_revision + $13,
-         fetched_generation = $14, answers = $15, fetched_at = $16, state_from_events = false, not_found_at = NULL,
-         fault = NULL, failures = 0, refused_at = NULL, due_at = $17, reopened_at = $18,
-         updated_at = CASE WHEN $13 = 0 AND not_found_at IS NULL AND fetched_at IS NOT NULL AND (state, provider_user_id,
-             client_user_ids, note_template_ids, partner_appointment_id, error_code, date, session_created_at,
-             session_duration_ms, recording_duration_ms)
-           IS NOT DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $7, $9, $10, $11::bigint, $12::bigint)
-           THEN updated_at ELSE $16 END
+         partner_appointment_id = $6, facts = $7, ${FORMER_FACTS_EMPTIED}, notes_revision = notes_revision + $8,
+         fetched_generation = $9, answers = $10, fetched_at = $11, state_from_events = false, not_found_at = NULL,
+         fault = NULL, failures = 0, refused_at = NULL, due_at = $12, reopened_at = $13,
+         updated_at = CASE WHEN $8 = 0 AND $14 AND not_found_at IS NULL AND fetched_at IS NOT NULL
+             AND (state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id)
+               IS NOT DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6)
+           THEN updated_at ELSE $11 END
        WHERE id = $1`,
       [
         id,
         session.state,
-        session.providerUserId,
-        session.clientUserIds,
+        owner.provider_user_id,
+        owner.client_user_ids,
         session.noteTemplateIds,
         shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
-        error === undefined ? row.error_code : (error?.code ?? null),
-        message,
-        facts.date,
-        facts.session_created_at,
-        facts.session_duration_ms,
-        facts.recording_duration_ms,
+        this.seal.facts.seal(id, owner, facts),
         notesChanged ? 1 : 0,
         fresh.fetched_generation,
         fresh.answers,
         now,
         dueAt,
         reopenedAt,
+        isDeepStrictEqual(facts, known),
       ],
     );
     const events = [

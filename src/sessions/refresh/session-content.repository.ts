@@ -3,9 +3,12 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
-import { INSIGHT_PARTS, type InsightPart, revisionKey, SessionSeal } from '../model/session-seal.js';
+import { FORMER_FACTS_EMPTIED, type SessionFacts, type SessionOwner, withoutWords } from '../model/session-facts.js';
+import type { SessionRow } from '../model/session-row.js';
+import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
 
 /** Statements that remove what is stored of the sessions $1. */
 const REMOVALS = [
@@ -14,7 +17,6 @@ const REMOVALS = [
   `UPDATE session_insights SET transcript = NULL, topics = NULL, named_entities = NULL, analytics = NULL,
      removed_at = now() WHERE removed_at IS NULL AND session = ANY ($1::uuid[])`,
   'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
-  'UPDATE sessions SET error_message = NULL WHERE error_message IS NOT NULL AND id = ANY ($1::uuid[])',
   // What a repeated request for the session would be answered with; it has the session's id.
   'UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL AND id = ANY ($1::uuid[])',
 ];
@@ -58,7 +60,7 @@ export class SessionContentRepository {
       });
       if (notes === null) continue;
       const { revision, sessionDocumentId } = current;
-      const sealed = toBytes(this.seal.notes.seal(revisionKey(id, revision), notes));
+      const sealed = toBytes(this.seal.sealNotes({ session: ourSessionId, document: id, revision }, notes));
       await prisma.documentRevision.create({
         data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt: now },
       });
@@ -85,12 +87,38 @@ export class SessionContentRepository {
     });
   }
 
-  /** Moves the insights of one session to another that has none, sealed for their new place. @param from, to ours */
-  async moveInsights(tx: PoolClient, from: string, to: string): Promise<void> {
+  /** Moves what one session holds to another, sealed for its new place. @param from, to ours */
+  async move(tx: PoolClient, from: string, to: string): Promise<void> {
+    await this.moveNotes(tx, from, to);
+    await this.moveInsights(tx, from, to);
+  }
+
+  /** What does not open stays as it is: readable in no place. */
+  private async moveNotes(tx: PoolClient, from: string, to: string): Promise<void> {
+    const { rows } = await tx.query<{ document: string; revision: number; notes: Buffer }>(
+      `SELECT r.document, r.revision, r.notes FROM document_revisions r
+       WHERE r.notes IS NOT NULL AND r.document = ANY (ARRAY(SELECT id FROM session_documents WHERE session = $1))`,
+      [from],
+    );
+    await tx.query('UPDATE session_documents SET session = $2 WHERE session = $1', [from, to]);
+    for (const { notes: sealed, ...key } of rows) {
+      const notes = ifReadable(() => this.seal.openNotes({ ...key, session: from }, sealed));
+      if (!notes) continue;
+      await tx.query('UPDATE document_revisions SET notes = $3 WHERE document = $1 AND revision = $2', [
+        key.document,
+        key.revision,
+        this.seal.sealNotes({ ...key, session: to }, notes),
+      ]);
+    }
+  }
+
+  /** Unless the other has some. */
+  private async moveInsights(tx: PoolClient, from: string, to: string): Promise<void> {
     const prisma = await this.prisma.in(tx);
     const known = await prisma.sessionInsights.findUnique({ where: { ourSessionId: from } });
     if (!known) return;
-    const opened = INSIGHT_PARTS.map((part) => [part, this.seal.insights[part].open(from, known[part])]);
+    const open = (part: InsightPart) => ifReadable(() => this.seal.insights[part].open(from, known[part]));
+    const opened = INSIGHT_PARTS.map((part) => [part, open(part)]);
     const data = { ...known, ourSessionId: to, ...this.sealed(to, INSIGHT_PARTS, Object.fromEntries(opened)) };
     await prisma.sessionInsights.delete({ where: { ourSessionId: from } });
     if (await prisma.sessionInsights.count({ where: { ourSessionId: to } })) return;
@@ -106,7 +134,7 @@ export class SessionContentRepository {
   async remove(tx: PoolClient, ids: readonly string[]): Promise<number> {
     let removed = 0;
     for (const statement of REMOVALS) removed += (await tx.query(statement, [ids])).rowCount ?? 0;
-    return removed;
+    return removed + (await this.removeWords(tx, ids));
   }
 
   /** Whether content that belongs to these users of the platform is not to be kept: every one of them was deleted. */
@@ -116,6 +144,42 @@ export class SessionContentRepository {
       clientUserIds,
     ]);
     return rows[0]?.erased ?? false;
+  }
+
+  /** Removes what the platform said of failures. @returns of how many sessions */
+  private async removeWords(tx: PoolClient, ids: readonly string[]): Promise<number> {
+    const { rows } = await tx.query<SessionRow>(
+      'SELECT * FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+      [ids],
+    );
+    const removed = rows.flatMap((row) => {
+      const facts = ifReadable(() => this.seal.facts.open(row));
+      return facts?.error ? [[row.id, this.seal.facts.seal(row.id, row, withoutWords(facts))] as const] : [];
+    });
+    await tx.query(
+      `UPDATE sessions SET facts = erased.facts, ${FORMER_FACTS_EMPTIED}
+       FROM unnest($1::uuid[], $2::bytea[]) AS erased(id, facts) WHERE sessions.id = erased.id`,
+      [removed.map(([id]) => id), removed.map(([, facts]) => facts)],
+    );
+    return removed.length;
+  }
+
+  /**
+   * The facts of a session as they are to be stored, with its row locked. Those of a row that does not open stay so.
+   *
+   * @param owner what changes of it
+   */
+  async resealedFacts(
+    tx: PoolClient,
+    session: string,
+    owner: Partial<SessionOwner>,
+    more: Partial<SessionFacts> = {},
+  ): Promise<Buffer> {
+    const { rows } = await tx.query<SessionRow>('SELECT * FROM sessions WHERE id = $1 FOR NO KEY UPDATE', [session]);
+    const [row] = rows;
+    const known = row && ifReadable(() => this.seal.facts.open(row));
+    if (!known) return row?.facts ?? Buffer.alloc(0);
+    return this.seal.facts.seal(session, { ...row, ...owner }, { ...known, ...more });
   }
 
   private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {

@@ -1,17 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
+import { FORMER_FACTS_EMPTIED, type SessionOwner } from '../model/session-facts.js';
+import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Columns that are taken over as they are. */
-const TAKEN_OVER = `state error_code session_created_at session_duration_ms recording_duration_ms notes_revision
+const TAKEN_OVER = `state notes_revision
   event_state event_provider_user_id event_appointment_id ai_notes_enabled ai_notes_started ai_notes_final
   state_from_events last_event_at pending_events pending_events_at fetched_generation answers fetched_at update_until
   not_found_at`.split(/\s+/);
 
-/** Rows that point at a session. */
-const MOVED = ['session_documents', 'processing_sessions', 'session_aliases'] as const;
+/** Rows that point at a session, beside what it holds. */
+const MOVED = ['processing_sessions', 'session_aliases'] as const;
 
 /** One row out of two that turned out to be one session: what was requested, and what events named. */
 @Injectable()
@@ -38,35 +41,49 @@ export class SessionMerge {
    * @param merged our id of the row that goes
    */
   async mergeInto(tx: PoolClient, requested: string, merged: string): Promise<void> {
-    const { rows } = await tx.query<{ session_id: string; error_message: Buffer | null }>(
-      'SELECT session_id, error_message FROM sessions WHERE id = $1',
-      [merged],
+    const { rows } = await tx.query<SessionRow>(
+      'SELECT * FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE',
+      [[requested, merged]],
     );
-    const [row] = rows;
-    if (!row) throw new Error('A session vanished while it was merged.');
+    const [stays, goes] = [requested, merged].map((id) => rows.find((row) => row.id === id));
+    if (!stays || !goes) throw new Error('A session vanished while it was merged.');
+    const owner = {
+      session_id: goes.session_id,
+      provider_user_id: goes.provider_user_id ?? stays.provider_user_id,
+      client_user_ids: (goes.fetched_at === null ? stays : goes).client_user_ids,
+    };
     await tx.query('UPDATE sessions SET session_id = NULL WHERE id = $1', [merged]);
     await tx.query(
       `UPDATE sessions s SET ${TAKEN_OVER.map((column) => `${column} = h.${column}`).join(', ')},
-         session_id = $3, error_message = $4, wanted_generation = h.wanted_generation + 1,
-         provider_user_id = coalesce(h.provider_user_id, s.provider_user_id),
-         client_user_ids = CASE WHEN h.fetched_at IS NULL THEN s.client_user_ids ELSE h.client_user_ids END,
+         session_id = $3, provider_user_id = $4, client_user_ids = $5, facts = $6, ${FORMER_FACTS_EMPTIED},
+         wanted_generation = h.wanted_generation + 1,
          note_template_ids = CASE WHEN h.fetched_at IS NULL THEN s.note_template_ids ELSE h.note_template_ids END,
          partner_appointment_id = coalesce(h.partner_appointment_id, s.partner_appointment_id),
-         date = coalesce(h.date, s.date),
-         due_at = clock_timestamp() + $5 * interval '1 millisecond', updated_at = clock_timestamp()
+         due_at = clock_timestamp() + $7 * interval '1 millisecond', updated_at = clock_timestamp()
        FROM sessions h WHERE s.id = $1 AND h.id = $2`,
       [
         requested,
         merged,
-        row.session_id,
-        this.seal.errorMessage.sealNullable(requested, this.seal.errorMessage.open(merged, row.error_message)),
+        owner.session_id,
+        owner.provider_user_id,
+        owner.client_user_ids,
+        this.mergedFacts(stays, goes, owner),
         DEBOUNCE_MS,
       ],
     );
     for (const table of MOVED)
       await tx.query(`UPDATE ${table} SET session = $1 WHERE session = $2`, [requested, merged]);
-    await this.content.moveInsights(tx, merged, requested);
+    await this.content.move(tx, merged, requested);
     await tx.query('DELETE FROM sessions WHERE id = $1', [merged]);
     await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [merged, requested]);
+  }
+
+  /** Where one of the two does not open, nothing is vouched for: the session is unreadable. */
+  private mergedFacts(stays: SessionRow, goes: SessionRow, owner: SessionOwner): Buffer {
+    const facts = ifReadable(() => {
+      const [requested, merged] = [this.seal.facts.open(stays), this.seal.facts.open(goes)];
+      return { ...merged, date: merged.date ?? requested.date };
+    });
+    return facts ? this.seal.facts.seal(stays.id, owner, facts) : Buffer.alloc(0);
   }
 }

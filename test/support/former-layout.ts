@@ -1,0 +1,70 @@
+import { createCipheriv, randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { Random } from '../../src/config/random.js';
+import { SessionFactsSeal } from '../../src/sessions/model/session-facts.js';
+import type { SessionRow } from '../../src/sessions/model/session-row.js';
+import { type DataKey, parseDataKeys } from '../../src/vault/data-keys.js';
+import { SEALED_TABLES } from '../../src/vault/sealed-columns.js';
+import { type SealedPlace, Vault } from '../../src/vault/vault.js';
+
+/** A value as layout 1 had it: version, key's name, nonce, ciphertext, tag, bound to its row alone. */
+export function sealedInLayout1({ id, key }: DataKey, { table, column, row }: SealedPlace, plain: Buffer): Buffer {
+  const header = Buffer.from([1, id.length, ...Buffer.from(id)]);
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
+  const names = [table, column, row].flatMap((name) => {
+    const bytes = Buffer.from(name);
+    return [Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes];
+  });
+  cipher.setAAD(Buffer.concat([header, ...names]));
+  return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Turns a database, sealed with one key, into what the version before layout 2 had stored. @returns how many values */
+export async function inFormerLayout(sql: pg.Pool | pg.Client, dataKey: string): Promise<number> {
+  const [key] = parseDataKeys([dataKey]) as [DataKey];
+  const vault = new Vault([key], Buffer.alloc(32), new Random());
+  await formerSessions(sql, key, vault);
+  let values = 0;
+  for (const [name, table] of Object.entries(SEALED_TABLES)) {
+    const keys = Object.keys(table.key);
+    for (const [column, { row, formerRow = row, ...as }] of Object.entries(table.columns)) {
+      const { rows } = await sql.query(
+        `SELECT ${keys.map((one) => `t.${one}::text AS ${one}`)}, t.${column} AS sealed, ${row} AS now, ${formerRow} AS former
+         FROM ${name} t ${table.join ?? ''} WHERE t.${column} IS NOT NULL AND substring(t.${column} FOR 1) = '\\x02'`,
+      );
+      const place = { table: name, column, ...as };
+      for (const found of rows) {
+        const plain = vault.openBytes({ ...place, row: found.now }, found.sealed);
+        await sql.query(
+          `UPDATE ${name} SET ${column} = $1 WHERE ${keys.map((one, at) => `${one} = $${at + 2}::${table.key[one]}`).join(' AND ')}`,
+          [sealedInLayout1(key, { ...place, row: found.former }, plain), ...keys.map((one) => found[one])],
+        );
+        values += 1;
+      }
+    }
+  }
+  return values;
+}
+
+async function formerSessions(sql: pg.Pool | pg.Client, key: DataKey, vault: Vault): Promise<void> {
+  const { rows } = await sql.query<SessionRow>('SELECT * FROM sessions');
+  for (const row of rows) {
+    const facts = new SessionFactsSeal(vault).open(row);
+    const place = { table: 'sessions', column: 'error_message', row: row.id };
+    const message = facts.error && sealedInLayout1(key, place, Buffer.from(JSON.stringify(facts.error.message)));
+    await sql.query(
+      `UPDATE sessions SET facts = NULL, date = $2, session_created_at = $3, session_duration_ms = $4,
+         recording_duration_ms = $5, error_code = $6, error_message = $7 WHERE id = $1`,
+      [
+        row.id,
+        facts.date,
+        facts.sessionCreatedAt,
+        facts.sessionDurationMs,
+        facts.recordingDurationMs,
+        facts.error?.code ?? null,
+        message,
+      ],
+    );
+  }
+}
