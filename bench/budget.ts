@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -22,7 +23,7 @@ const SCREEN_PAUSE_MS = 200;
 const QUICK: [number, number] = [20, 120];
 /** Milliseconds within which whoever waits at a screen is served at the 95th percentile. */
 const AT_SCREEN_MS = 2_000;
-const KEY = 'bench-admin-key-1234';
+const KEY = randomBytes(24).toString('hex');
 
 /**
  * How much of the budget three worker processes use while work waits, against the strict simulator with answers of up

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import type { RangeMs } from '../simulator/settings.js';
@@ -16,7 +17,7 @@ const JUDGED_FROM = 0.1;
 const MOST_OFF = 0.1;
 const LOOK_MS = 100;
 const LATENCY_MS: RangeMs = [20, 100];
-const KEY = 'bench-admin-key-1234';
+const KEY = randomBytes(24).toString('hex');
 
 /** What an import said of its end, and what was true, in seconds. */
 interface Estimate {

@@ -17,7 +17,7 @@ import { Crew } from './crew.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
 
-export const ADMIN_KEY = 'admin-key-of-the-faults';
+export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
 export const DATA_KEY = `k1:${Buffer.alloc(32, 9).toString('base64')}`;
 

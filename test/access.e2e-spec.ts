@@ -34,7 +34,7 @@ import { Poller } from '../src/queue/notifier/poller.js';
 import { baseOf, startApp } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
-const ADMIN = 'the-first-administrator-key';
+const ADMIN = 'the-first-administrator-key-of-all';
 
 const FINGERPRINT = expect.stringMatching(/^[0-9a-f]{64}$/);
 
@@ -151,15 +151,9 @@ describe('access', () => {
   let app: NestFastifyApplication;
   let other: NestFastifyApplication;
 
-  const start = async () =>
-    (
-      await startApp(database.url, { ADMIN_API_KEY: ADMIN }, (env) => [
-        ...baseOf(env),
-        SweepModule,
-        FeedModule,
-        ThingsModule,
-      ])
-    ).app;
+  const start = async (ADMIN_API_KEY = ADMIN) =>
+    (await startApp(database.url, { ADMIN_API_KEY }, (env) => [...baseOf(env), SweepModule, FeedModule, ThingsModule]))
+      .app;
 
   beforeAll(async () => {
     database = await freshDatabase();
@@ -216,6 +210,16 @@ describe('access', () => {
       const { key } = await makeKey('people:read', 'people:write');
       expect((await call('GET', '/things/undeclared', { key })).json.scope).toBe('admin');
       expect((await call('GET', '/things/undeclared')).status).toBe(200);
+    });
+
+    test('ADMIN_API_KEY may be switched off', async () => {
+      const { key } = await makeKey('people:read');
+      const on = await start('off');
+      const statuses: number[] = [];
+      for (const shown of [ADMIN, 'off', key])
+        statuses.push((await call('GET', '/things/mine', { key: shown, on })).status);
+      await on.close();
+      expect(statuses).toEqual([401, 401, 200]);
     });
 
     test('ADMIN_API_KEY has every scope', async () => {
@@ -597,6 +601,7 @@ describe('access', () => {
           status: 'ok',
           checks: {
             audit: { status: 'ok' },
+            'audit-seals': { status: 'ok' },
             database: { status: 'ok', facts: { auditTrailProtected: false } },
             part: { status: 'ok' },
             platform: { status: 'ok' },

@@ -294,7 +294,8 @@ test('a wait that is no number of seconds is refused before anything is asked fo
   expect([code, output]).toEqual([1, expect.stringContaining('Say whole seconds, 0 to 60.')]);
 });
 
-test('the doctor finds everything well without spending a call of the limit', async () => {
+test('the doctor finds everything well without spending a call of the limit, and says that the first key is on', async () => {
+  expect((await notebridge('keys', 'create', 'an administrator', '--scopes', 'admin')).code).toBe(0);
   const before = mirror.arrivals();
   const program = await start(['doctor'], {
     PLATFORM_BASE_URL: mirror.simulator.url,
@@ -307,6 +308,7 @@ test('the doctor finds everything well without spending a call of the limit', as
   });
   expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('✓ Service')]);
   expect(program.output()).toContain('✓ Keys');
+  expect(program.output()).toMatch(/– Access .*ADMIN_API_KEY is still taken beside them\n +Set ADMIN_API_KEY=off/);
   expect(mirror.arrivals()).toBe(before);
   expect(program.output()).toContain('✓ Addresses');
   expect(program.output()).toContain(`checkUser: POST ${mirror.simulator.url}/users/check`);
@@ -318,7 +320,7 @@ test('the doctor and the start warn about a prefix that stands twice in an addre
     PLATFORM_API_KEY: 'simulator-api-key',
     PLATFORM_WEBHOOK_SECRET: 'secret',
     PLATFORM_CONTRACT: 'simulator/contract.json',
-    ADMIN_API_KEY: ADMIN_KEY,
+    ADMIN_API_KEY: 'off',
     DATABASE_URL: mirror.database.url,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
   };
@@ -326,6 +328,7 @@ test('the doctor and the start warn about a prefix that stands twice in an addre
   const doctor = await start(['doctor'], settings);
   expect([await doctor.ended(), doctor.output()]).toEqual([0, expect.stringContaining(warning)]);
   expect(doctor.output()).toContain('– Addresses');
+  expect(doctor.output()).toMatch(/✓ Access .*ADMIN_API_KEY is off/);
   const service = await mirror.start({ PLATFORM_BASE_URL: settings.PLATFORM_BASE_URL, ROLES: 'api' });
   expect(service.output()).toContain(`"checkUser":"POST ${mirror.simulator.url}/api/v2/users/check"`);
   expect(service.output()).toContain(warning);

@@ -82,7 +82,7 @@ describe('a data key that was dropped too early', () => {
         PLATFORM_BASE_URL: mirror.simulator.url,
         PLATFORM_API_KEY: 'simulator-api-key',
         PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-tests',
-        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
         DATABASE_URL: mirror.database.url,
         DATA_KEYS: K2,
         PORT: '0',

@@ -176,7 +176,7 @@ describe('a database that can not be used', () => {
         PLATFORM_BASE_URL: 'http://127.0.0.1:1',
         PLATFORM_API_KEY: 'key',
         PLATFORM_WEBHOOK_SECRET: 'secret',
-        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
         DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
         DATABASE_URL: (await spoil(new URL(database.url))).toString(),
       },

@@ -58,7 +58,11 @@ describe('the production set', () => {
 
   it('has examples that the service accepts', () => {
     const filled = Object.fromEntries([...examples].filter(([name, value]) => value && !name.endsWith('_FILE')));
-    const secrets = { PLATFORM_API_KEY: 'key', PLATFORM_WEBHOOK_SECRET: 'secret', ADMIN_API_KEY: 'a'.repeat(16) };
+    const secrets = {
+      PLATFORM_API_KEY: 'key',
+      PLATFORM_WEBHOOK_SECRET: 'a-secret-of-the-notebridge-deployment',
+      ADMIN_API_KEY: 'a-first-key-of-the-deployment-tests',
+    };
     expect(() => validateEnv({ ...filled, ...secrets })).not.toThrow();
   });
 

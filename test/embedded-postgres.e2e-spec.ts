@@ -260,7 +260,7 @@ describe('the embedded PostgreSQL', () => {
         PLATFORM_BASE_URL: 'http://127.0.0.1:1',
         PLATFORM_API_KEY: 'key',
         PLATFORM_WEBHOOK_SECRET: 'secret',
-        ADMIN_API_KEY: 'admin-key-of-the-tests',
+        ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
         DATA_DIR: dataRoot,
         PORT: '0',
       },

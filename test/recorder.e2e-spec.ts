@@ -170,7 +170,7 @@ it('the token stands in the answer and nowhere else, and each launch is in the a
 });
 
 it('an Idempotency-Key is not honoured: each call has a new token', async () => {
-  const key = { authorization: 'Bearer admin-key-of-the-tests', 'idempotency-key': 'once' };
+  const key = { authorization: 'Bearer admin-key-of-the-notebridge-tests', 'idempotency-key': 'once' };
   const post = () =>
     fetch(`${service.url}/v1/recorder/launches`, {
       method: 'POST',

@@ -56,7 +56,7 @@ describe('processes of one role each', () => {
       expect((await worker.call('GET', path)).status).toBe(200);
     }
     const metrics = await fetch(`${worker.url}/metrics`, {
-      headers: { authorization: 'Bearer admin-key-of-the-tests' },
+      headers: { authorization: 'Bearer admin-key-of-the-notebridge-tests' },
     });
     expect(await metrics.text()).toContain('notebridge_');
     expect((await fetch(`${worker.url}/metrics`)).status).toBe(401);

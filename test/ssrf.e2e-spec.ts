@@ -41,8 +41,8 @@ function uploads(env: Record<string, string> = {}): UploadStream {
   const usual = {
     PLATFORM_BASE_URL: 'https://platform.example.com',
     PLATFORM_API_KEY: 'key',
-    PLATFORM_WEBHOOK_SECRET: 'secret',
-    ADMIN_API_KEY: 'admin-key-of-the-tests',
+    PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
+    ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
   };
   return new UploadStream(validateEnv({ ...usual, ...env }), new Clock());
 }
@@ -227,7 +227,7 @@ describe('over HTTP', () => {
       state.publicUrl = left.shift() ?? `http://127.0.0.1:${trap.port}`;
       return prepare(...what);
     });
-    const headers = { authorization: 'Bearer admin-key-of-the-tests' };
+    const headers = { authorization: 'Bearer admin-key-of-the-notebridge-tests' };
     await atOnce([...left], async () => {
       const { status } = await fetch(`${service.url}/v1/recordings`, { method: 'POST', headers, body: 'sound' });
       expect(status).toBe(502);

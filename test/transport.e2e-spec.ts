@@ -10,8 +10,8 @@ it('the service does not start where anything could be read on the way, and says
     env: {
       PLATFORM_BASE_URL: 'https://platform.example',
       PLATFORM_API_KEY_FILE: path.join(__dirname, 'no-such-file'),
-      PLATFORM_WEBHOOK_SECRET: 'secret',
-      ADMIN_API_KEY: 'admin-key-of-the-tests',
+      PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
+      ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
       DATABASE_URL: 'postgresql://u:hunter2@db.example/notebridge?sslmode=no-verify',
       REDIS_URL: 'redis://:hunter2@cache.example:6379',
       PLATFORM_PARTNER_DOMAIN: 'http://recorder.example',

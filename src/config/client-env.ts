@@ -1,4 +1,5 @@
 import { withSecretFiles } from './secret-files.js';
+import { OFF } from './secret-strength.js';
 
 const KEYS = ['NOTEBRIDGE_KEY', 'ADMIN_API_KEY'];
 
@@ -10,7 +11,7 @@ export function readClientEnv(raw: Record<string, string | undefined> = process.
   return {
     /** Address of the service, such as http://127.0.0.1:3000. */
     url: raw.NOTEBRIDGE_URL?.trim() || undefined,
-    key: own ?? administrator,
+    key: own ?? (administrator === OFF ? undefined : administrator),
     /** Why there is no key, when the file that should hold it is at fault. */
     keyFault: fault && `${fault.name} ${fault.fault}.`,
     /** Where a demo of this clone left its address and key. */

@@ -3,9 +3,10 @@ import { validateEnv } from './env.js';
 const good = {
   PLATFORM_BASE_URL: 'https://platform.example/',
   PLATFORM_API_KEY: 'platform-key',
-  PLATFORM_WEBHOOK_SECRET: 'webhook-secret',
-  ADMIN_API_KEY: 'administrator-key-1',
+  PLATFORM_WEBHOOK_SECRET: 'a-webhook-secret-of-the-environment',
+  ADMIN_API_KEY: 'first-administrator-key-of-notebridge',
 };
+const onThisMachine = { PLATFORM_BASE_URL: 'http://127.0.0.1:4010' };
 const env = (more: Record<string, string> = {}) => validateEnv({ ...good, ...more });
 const fault = (raw: Record<string, unknown>): string => {
   try {
@@ -109,7 +110,10 @@ describe('sizes', () => {
 
 describe('lists', () => {
   test('are split at commas, blanks around and between the items do not count', () => {
-    expect(env({ PLATFORM_WEBHOOK_SECRET: ' new , old,, ' }).PLATFORM_WEBHOOK_SECRET).toEqual(['new', 'old']);
+    expect(env({ ...onThisMachine, PLATFORM_WEBHOOK_SECRET: ' new , old,, ' }).PLATFORM_WEBHOOK_SECRET).toEqual([
+      'new',
+      'old',
+    ]);
   });
 
   it.each([
@@ -118,7 +122,7 @@ describe('lists', () => {
     ['[a,b]', ['[a', 'b]']],
     ['[1]', ['[1]']],
   ])('takes a webhook secret that holds a comma: %s', (setting, secrets) => {
-    expect(env({ PLATFORM_WEBHOOK_SECRET: setting }).PLATFORM_WEBHOOK_SECRET).toEqual(secrets);
+    expect(env({ ...onThisMachine, PLATFORM_WEBHOOK_SECRET: setting }).PLATFORM_WEBHOOK_SECRET).toEqual(secrets);
     expect(env({ ROLES: 'worker' }).ROLES).toEqual(['worker']);
     expect(
       env({ REDIRECT_ALLOWED_ORIGINS: 'https://ehr.example, https://two.example' }).REDIRECT_ALLOWED_ORIGINS,
@@ -278,5 +282,30 @@ describe('the way to other machines', () => {
     expect(fault({ ...good, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toBe('');
     const rehearsal = { ...good, PLATFORM_BASE_URL: 'http://127.0.0.1:4010', NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     expect(fault(rehearsal)).toBe('');
+  });
+});
+
+describe('secrets', () => {
+  const strong = 'q8Zr2mVb7Lx0Nc4Ky6Tw9Hd3Sf5Gj1Pa';
+  const weak = ['a'.repeat(40), 'password'.repeat(5), strong.slice(1)];
+
+  test.each(weak)('the first key may not be %j, and is never shown', (ADMIN_API_KEY) => {
+    const said = fault({ ...good, ADMIN_API_KEY });
+    expect(said).toMatch(/ADMIN_API_KEY must hold a first administrator key of at least 32 random characters/);
+    expect(said).not.toContain(ADMIN_API_KEY);
+  });
+
+  test('the first key may be switched off', () => {
+    expect([env({ ADMIN_API_KEY: strong }).adminKey, env({ ADMIN_API_KEY: 'off' }).adminKey]).toEqual([
+      strong,
+      undefined,
+    ]);
+  });
+
+  test.each(weak)('a webhook secret may be %j only of a platform on this machine', (PLATFORM_WEBHOOK_SECRET) => {
+    const said = fault({ ...good, PLATFORM_WEBHOOK_SECRET: `${strong},${PLATFORM_WEBHOOK_SECRET}` });
+    expect(said).toMatch(/PLATFORM_WEBHOOK_SECRET must hold secrets of at least 32 random characters/);
+    expect(said).not.toContain(PLATFORM_WEBHOOK_SECRET);
+    expect(() => env({ ...onThisMachine, PLATFORM_WEBHOOK_SECRET })).not.toThrow();
   });
 });

@@ -9,10 +9,10 @@ import {
   IsString,
   Matches,
   Min,
-  MinLength,
   validateSync,
 } from 'class-validator';
 import { withSecretFiles } from './secret-files.js';
+import { AreStrongSecrets, IsBootstrapKey, OFF } from './secret-strength.js';
 import {
   AreAddressRanges,
   ByteSize,
@@ -57,11 +57,11 @@ export class Env {
   PLATFORM_API_KEY!: string;
 
   @Secrets()
+  @AreStrongSecrets()
   @ArrayNotEmpty({ message: 'must hold the webhook secret (comma-separated while one is being rotated)' })
   PLATFORM_WEBHOOK_SECRET!: string[];
 
-  @MinLength(16, { message: 'must hold a first administrator key of at least 16 characters (openssl rand -hex 24)' })
-  ADMIN_API_KEY!: string;
+  @IsBootstrapKey() ADMIN_API_KEY!: string;
 
   @WholeNumber(0, 65_535) PORT: number = 3000;
 
@@ -222,6 +222,11 @@ export class Env {
   /** True when addresses on private networks may be handed in; implied when the platform itself is on loopback. */
   get privateHostsAllowed(): boolean {
     return this.PRIVATE_HOSTS_ALLOWED ?? isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
+  }
+
+  /** The first key of all; undefined once it is switched off. */
+  get adminKey(): string | undefined {
+    return this.ADMIN_API_KEY === OFF ? undefined : this.ADMIN_API_KEY;
   }
 
   /** Answers whether this process runs the given part. */

@@ -16,8 +16,8 @@ function file(name: string, content: string): string {
 const key = Buffer.alloc(32, 7).toString('base64');
 const secrets = {
   PLATFORM_API_KEY: 'platform-key',
-  PLATFORM_WEBHOOK_SECRET: 'one, two',
-  ADMIN_API_KEY: 'administrator-key-1',
+  PLATFORM_WEBHOOK_SECRET: 'first-webhook-secret-of-notebridge, second-webhook-secret-of-notebridge',
+  ADMIN_API_KEY: 'first-administrator-key-of-notebridge',
   DATA_KEYS: `k2:${key},k1:${key}`,
   DATABASE_URL: 'postgresql://u:p@localhost/notebridge',
   DATABASE_OWNER_URL: 'postgresql://o:p@localhost/notebridge',
@@ -30,18 +30,20 @@ const files = Object.fromEntries(
 
 test('every secret may stand in a file, with a line break behind it', () => {
   expect(validateEnv({ ...base, ...files })).toMatchObject(validateEnv({ ...base, ...secrets }));
-  expect(validateEnv({ ...base, ...files }).ADMIN_API_KEY).toBe('administrator-key-1');
+  expect(validateEnv({ ...base, ...files }).ADMIN_API_KEY).toBe('first-administrator-key-of-notebridge');
 });
 
 test('a blank variable beside its file is not set', () => {
-  expect(validateEnv({ ...base, ...files, ADMIN_API_KEY: ' ' }).ADMIN_API_KEY).toBe('administrator-key-1');
+  expect(validateEnv({ ...base, ...files, ADMIN_API_KEY: ' ' }).ADMIN_API_KEY).toBe(
+    'first-administrator-key-of-notebridge',
+  );
 });
 
 test('every file that can not be taken is listed at once with the other faults, and nothing that a file holds', () => {
   const faulty = {
     ...base,
     ...files,
-    ADMIN_API_KEY: 'administrator-key-2',
+    ADMIN_API_KEY: 'second-administrator-key-of-notebridge',
     PLATFORM_API_KEY_FILE: path.join(folder, 'none'),
     DATA_KEYS_FILE: folder,
     REDIS_URL_FILE: file('blank', ' \n'),
@@ -71,7 +73,7 @@ test('the command line takes its key from a file too, and minds only the file th
   const none = path.join(folder, 'none');
   const ADMIN_API_KEY_FILE = files.ADMIN_API_KEY_FILE;
   const NOTEBRIDGE_KEY_FILE = file('own', 'nb_own\r\n');
-  expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('administrator-key-1');
+  expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('first-administrator-key-of-notebridge');
   expect(readClientEnv({ NOTEBRIDGE_KEY_FILE, ADMIN_API_KEY_FILE: none })).toMatchObject({
     key: 'nb_own',
     keyFault: undefined,

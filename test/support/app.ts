@@ -14,7 +14,7 @@ import { prepareQueueStore } from '../../src/queue/backend/backend.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { VaultModule } from '../../src/vault/vault.module.js';
 
-export const ADMIN_KEY = 'admin-key-of-the-tests';
+export const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 
 /** What a service of the tests is set to; another setting wins. */

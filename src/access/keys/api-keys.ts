@@ -54,7 +54,8 @@ interface RotatedKey {
 @Injectable()
 export class ApiKeys {
   private readonly admin: Principal = { id: 'admin', name: 'admin', scopes: new Set(SCOPES) };
-  private readonly adminHash: Buffer;
+  /** Undefined: the first key is switched off. */
+  private readonly adminHash: Buffer | undefined;
   /** Hashes of the keys that were taken last. */
   private readonly taken = new Set<string>();
   /** Keys whose use is being written down. */
@@ -68,19 +69,19 @@ export class ApiKeys {
     private readonly prisma: PrismaService,
     private readonly audit: Audit,
   ) {
-    this.adminHash = hashOf(env.ADMIN_API_KEY);
+    this.adminHash = env.adminKey === undefined ? undefined : hashOf(env.adminKey);
   }
 
   /** Whether a key was taken when it was last looked up here: never whether it still is. */
   wasTaken(key: string): boolean {
     const hash = hashOf(key);
-    return timingSafeEqual(hash, this.adminHash) || this.taken.has(hash.toString('base64'));
+    return this.isAdmin(hash) || this.taken.has(hash.toString('base64'));
   }
 
   /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
-    if (timingSafeEqual(hash, this.adminHash)) return this.admin;
+    if (this.isAdmin(hash)) return this.admin;
     if (prefixOf(key) === undefined) return undefined;
     const { rows } = await this.database.pool.query<{ id: string; name: string; scopes: Scope[]; isUseOld: boolean }>({
       name: 'api-key-by-hash',
@@ -101,7 +102,7 @@ export class ApiKeys {
       text: `SELECT id FROM api_keys WHERE id = ANY ($1::uuid[]) AND ${ALIVE}`,
       values: [ids.filter((id) => id !== this.admin.id)],
     });
-    return new Set([this.admin.id, ...rows.map(({ id }) => id)]);
+    return new Set([...(this.adminHash ? [this.admin.id] : []), ...rows.map(({ id }) => id)]);
   }
 
   /** For an answer that comes later than its request. @throws {Problem} 401 `unauthenticated` */
@@ -187,6 +188,10 @@ export class ApiKeys {
     const data = { id: randomUUID(), name, scopes, expiresAt, prefix, hash: toBytes(hash), createdBy: by.id };
     const made = await prisma.apiKey.create({ data, select: SHOWN });
     return { ...(made as ApiKeyResponse), key };
+  }
+
+  private isAdmin(hash: Buffer): boolean {
+    return this.adminHash !== undefined && timingSafeEqual(hash, this.adminHash);
   }
 
   private remember(hash: Buffer, isTaken: boolean): void {

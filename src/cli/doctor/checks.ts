@@ -75,7 +75,7 @@ export function allChecks(env: Env, serviceUrl: string): Checks {
     ...machineChecks(env.DATA_DIR, !url),
     Database: () => (url ? databaseFinding(url) : embeddedFinding(env)),
     // The keys of the embedded database stand beside it.
-    ...(url && { Keys: () => keysFinding(url, keys) }),
+    ...(url && { Keys: () => keysFinding(url, keys), Access: () => accessFinding(url, env.adminKey !== undefined) }),
     Queues: () => queueFinding(env),
     Contract: () => contractFinding(env),
     Addresses: () => addressesFinding(env),
@@ -163,6 +163,31 @@ async function sealedKey(url: string): Promise<Buffer | undefined> {
     if (!(await hasTable(client, 'vault_keys'))) return undefined;
     const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
     return (await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row])).rows[0]?.wrapped;
+  });
+}
+
+/** Whether the first key is taken still, beside those that were made. @param isOn whether ADMIN_API_KEY holds one */
+async function accessFinding(url: string, isOn: boolean): Promise<Finding> {
+  const made = await madeKeys(url).catch(() => undefined);
+  if (!made) return unknown('not judged: the database can not be read');
+  const { keys, admins } = made;
+  const what = `${keys} API keys were made, ${admins} of them with the scope admin; ADMIN_API_KEY is`;
+  if (!isOn && admins === 0) return faulty(`${what} off`, 'Nobody can make keys: set ADMIN_API_KEY once more.');
+  if (!isOn) return ok(`${what} off`);
+  if (keys === 0) return ok(`${what} taken`);
+  const make = 'Make a key with the scope admin (npx notebridge keys create), then set ADMIN_API_KEY=off.';
+  return unknown(`${what} still taken beside them`, admins === 0 ? make : 'Set ADMIN_API_KEY=off.');
+}
+
+/** The keys that are taken. */
+async function madeKeys(url: string): Promise<{ keys: number; admins: number } | undefined> {
+  return withClient(url, async (client) => {
+    if (!(await hasTable(client, 'api_keys'))) return { keys: 0, admins: 0 };
+    const { rows } = await client.query<{ keys: number; admins: number }>(
+      `SELECT count(*)::int AS keys, count(*) FILTER (WHERE 'admin' = ANY (scopes))::int AS admins FROM api_keys
+       WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+    );
+    return rows[0];
   });
 }
 

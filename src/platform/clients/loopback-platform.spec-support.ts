@@ -133,8 +133,8 @@ export function testEnv(baseUrl: string, more: Record<string, string> = {}): Env
   return validateEnv({
     PLATFORM_BASE_URL: baseUrl,
     PLATFORM_API_KEY: API_KEY,
-    PLATFORM_WEBHOOK_SECRET: 'secret',
-    ADMIN_API_KEY: 'an-admin-key-of-tests',
+    PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
+    ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
     ...more,
   });
 }
