@@ -145,6 +145,12 @@ describe('retention', () => {
       ['3', new Date().toISOString()],
     ] as const) {
       for (let turn = 0; turn < 3; turn++) await audit.system('test', { client: [`c-${no}-${turn}`] });
+      await query(
+        home,
+        `SET session_replication_role = replica;
+         UPDATE audit_entries SET at = '${at}' WHERE id IN (SELECT entry FROM audit_unsealed);
+         RESET session_replication_role`,
+      );
       const ids = await unsealedIds(database.pool, 10);
       const before = (await lastSeal(database.pool))?.mac ?? BEFORE_THE_FIRST;
       await storeSeal(database.pool, sealBatch(mac, { no, at }, ids, await entriesOf(database.pool, ids), before));

@@ -96,6 +96,23 @@ describe('a service whose role owns nothing', () => {
     expect(await mirror.sql(anybody)).toEqual([{ may: false }]);
   });
 
+  it('can not have young entries cut off by seals that it makes up', async () => {
+    const forge = (no: string) =>
+      `INSERT INTO audit_seals (no, at, entries, macs, mac)
+       SELECT ${no}, '2001-01-01', array_agg(id), '', '' FROM audit_entries`;
+    const present = async () => {
+      const text = `SELECT 'entry ' || id AS it FROM audit_entries UNION SELECT 'seal ' || no FROM audit_seals WHERE no > 0`;
+      return (await mirror.sql<{ it: string }>(text)).map(({ it }) => it);
+    };
+    const address = as(mirror.database.url, role, PASSWORD);
+    await until('something is sealed', async () => (await mirror.sql('SELECT FROM audit_seals')).length > 0);
+    await sql(address, forge('-1'), forge('1 + (SELECT max(no) FROM audit_seals)'));
+    const before = await present();
+    await sql(address, `SELECT prune_audit(now() - interval '2 years')`);
+    expect(await present()).toEqual(expect.arrayContaining(before));
+    expect(await mirror.sql('SELECT FROM audit_seals WHERE no = -1')).toEqual([]);
+  });
+
   it('renews the statistics of imports, which others than the owner may do since PostgreSQL 17', async () => {
     const client = new pg.Client({ connectionString: env.DATABASE_URL });
     const notices: (string | undefined)[] = [];
