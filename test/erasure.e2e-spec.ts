@@ -1,5 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { createSession } from '../simulator/sessions/session-routes.js';
 import { beginRegeneration } from '../simulator/sessions/session-run.js';
 import type { Page } from '../src/http/request/page.js';
 import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
@@ -82,12 +83,16 @@ describe('a client that is deleted', () => {
     const session = await newSession('c-gone', GONE.texts);
     const other = await newSession('c-stays', STAYS.texts);
     // Notes of several clients go with the last of them.
-    const joint = await newSession('c-stays', ['Gemeinsamkeit']);
-    await mirror.sql(
-      `UPDATE sessions SET client_user_ids = client_user_ids || (
-         SELECT platform_user_id FROM people WHERE external_id = 'c-gone') WHERE id = $1`,
-      [joint],
-    );
+    const userOf = (id: string) => mirror.usersOf(id)[0]?.userId ?? '';
+    const { sessionId: joint } = createSession(mirror.simulator.state, {
+      providerUserId: userOf('p-1'),
+      clientUserIds: [userOf('c-gone'), userOf('c-stays')],
+      noteTemplateIds: [SOAP],
+      input: { kind: 'text', text: 'Gemeinsamkeit' },
+      date: '2026-03-01T09:00:00.000Z',
+      partnerAppointmentId: undefined,
+    });
+    await until('the notes of both are there', async () => (await notesOf(joint)).documents?.[0]?.notes.length);
     expect(found(await dump(), [...wordsOf(GONE), ...wordsOf(STAYS)])).toEqual([...wordsOf(GONE), ...wordsOf(STAYS)]);
 
     mirror.hold({ operation: 'deleteUser' });
