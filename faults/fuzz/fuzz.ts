@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { brokenLaws, isBusy } from './judge.js';
+import { brokenLaws, isBusy, isSentAsRead } from './judge.js';
 import type { FuzzRequest, RequestMaker } from './request-maker.js';
 import type { FuzzAnswer, Sender } from './send.js';
 
@@ -60,11 +60,12 @@ export async function fuzz(
       const answer = await sendUntilServed(request);
       answered += 1;
       tally.statuses[answer.status] = (tally.statuses[answer.status] ?? 0) + 1;
-      for (const law of brokenLaws(request, answer, slugs)) tally.broken.push(lineOf(request, answer.status, law));
-      if (Number(answer.status) < 300) {
-        tally.successes.add(`${request.operation.method} ${request.operation.path}`);
-        if (answer.type.startsWith('application/json'))
-          maker.known.learn(request.operation.path, JSON.parse(answer.text || 'null'));
+      const laws = brokenLaws(request, answer, slugs);
+      for (const law of laws) tally.broken.push(lineOf(request, answer.status, law));
+      if (laws.length > 0 || !(Number(answer.status) < 300)) continue;
+      tally.successes.add(`${request.operation.method} ${request.operation.path}`);
+      if (answer.type.startsWith('application/json') && answer.text !== '' && !isSentAsRead(request.operation)) {
+        maker.known.learn(request.operation.path, JSON.parse(answer.text));
       }
     }
   };

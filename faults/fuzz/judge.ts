@@ -1,4 +1,5 @@
 import { CLINICAL_WORD, PERSON_WORD } from './fit-values.js';
+import type { Operation } from './openapi.js';
 import type { FuzzRequest } from './request-maker.js';
 import type { FuzzAnswer } from './send.js';
 
@@ -19,10 +20,14 @@ export const isBusy = ({ status, text }: FuzzAnswer): boolean =>
   status === 503 && /problem:(database-unavailable|not-kept)|^\{"status":"down"/.test(text);
 
 /** Which laws an answer breaks; none of what it holds. @param slugs every slug that the service's code has */
-export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slugs: ReadonlySet<string>): string[] {
+export function brokenLaws(
+  { key, method, operation }: FuzzRequest,
+  answer: FuzzAnswer,
+  slugs: ReadonlySet<string>,
+): string[] {
   const { status, text } = answer;
   if (status === 'hang') return ['it is answered'];
-  if (status === 'cut') return ['its connection is not cut'];
+  if (status === 'cut') return isSentAsRead(operation) ? [] : ['its connection is not cut'];
   const laws: string[] = [];
   const isRefused = status >= 400;
   for (const [word, scopes] of SHOWN) {
@@ -30,7 +35,8 @@ export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slu
       laws.push(`${word} is shown to those alone who may see it`);
     }
   }
-  if (!isRefused) return laws;
+  if (!isRefused)
+    return !isSentAsRead(operation) && isBrokenJson(answer) ? [...laws, 'an answer of JSON is whole'] : laws;
   if (INSIDE.test(text)) laws.push('an error says nothing of the inside');
   if (method === 'HEAD') return status >= 500 ? [...laws, `no ${status}`] : laws;
   const slug = slugOf(answer);
@@ -38,6 +44,19 @@ export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slu
   else if (!slugs.has(slug)) laws.push(`the slug ${slug} is known`);
   if (status >= 500 && !(status === 501 && slug === 'not-configured')) laws.push(`no ${status} ${slug ?? ''}`);
   return laws;
+}
+
+/** An export leaves as it is read: one that broke off lacks its `complete`, as its description says. */
+export const isSentAsRead = ({ path }: Operation): boolean => path.endsWith('/export');
+
+function isBrokenJson({ type, text }: FuzzAnswer): boolean {
+  if (text === '' || !type.startsWith('application/json')) return false;
+  try {
+    JSON.parse(text);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function slugOf({ type, text, status }: FuzzAnswer): string | undefined {

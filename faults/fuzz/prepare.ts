@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Service } from '../../harness/service.js';
+import type { SimulatedInput } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { SimulatorState } from '../../simulator/state.js';
@@ -19,6 +20,13 @@ export function slugsOfCode(): ReadonlySet<string> {
   return new Set(words.flatMap((word) => ['client', 'provider'].map((kind) => word.replace(/\$\{\w+\}/, kind))));
 }
 
+/** Only what was heard has a transcript. */
+const RECORDING: SimulatedInput = {
+  kind: 'recording',
+  urls: ['https://files.example/1.wav'],
+  content: 'Recording',
+};
+
 /** Mirrors people, and holds a session of each client at the platform, whose webhooks tell the service of it. */
 export async function bringPeople(service: Service, state: SimulatorState): Promise<void> {
   for (let n = 0; n < PEOPLE; n++) {
@@ -35,7 +43,7 @@ export async function bringPeople(service: Service, state: SimulatorState): Prom
       providerUserId: provider.body.platformUserId ?? '',
       clientUserIds: [client.body.platformUserId ?? ''],
       noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
-      input: { kind: 'text', text: `${CLINICAL_WORD} of the week` },
+      input: n === 0 ? RECORDING : { kind: 'text', text: `${CLINICAL_WORD} of the week` },
       date: '2026-03-01T09:00:00.000Z',
       partnerAppointmentId: `visit-${n}`,
     });

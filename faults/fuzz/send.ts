@@ -36,8 +36,10 @@ export class Sender {
         response.setEncoding('utf8').on('data', (chunk: string) => {
           answer = { ...answer, text: answer.text + chunk };
         });
-        response.on('error', () => {});
-        if (answer.type.startsWith('text/event-stream')) setTimeout(() => call.destroy(), LISTEN_MS);
+        response.on('error', () => {
+          if (!isStream(answer) && answer.status !== 'hang') answer = { ...answer, status: 'cut' };
+        });
+        if (isStream(answer)) setTimeout(() => call.destroy(), LISTEN_MS);
       });
       call.on('error', () => {});
       call.on('close', () => {
@@ -52,3 +54,5 @@ export class Sender {
     this.agent.destroy();
   }
 }
+
+const isStream = ({ type }: FuzzAnswer): boolean => type.startsWith('text/event-stream');
