@@ -9,12 +9,15 @@ import { type Mirror, useMirrors } from './support/service.js';
 const ROOT = path.resolve(__dirname, '..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 const readme = read('README.md');
+const security = read('docs/security.md');
 
 /** Every line of the README's shell blocks, in its order. */
 const commands = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
   block.trim().split('\n'),
 );
-const spoken = [...readme.matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command);
+const spoken = [
+  ...new Set([...(readme + security).matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command)),
+];
 
 /** A shell command with the settings before it. */
 function parse(command: string): { settings: string[]; words: string[] } {
@@ -113,7 +116,9 @@ test.each(spoken)('%s, as the text names it: the command and its options exist',
   const options = words
     .filter((word) => word.startsWith('--') && word !== '--help')
     .map((word) => word.split('=')[0] ?? '');
-  const names = words.slice(0, words[0] === 'keys' ? 2 : 1).filter((word) => !word.startsWith('--'));
+  const names = words
+    .slice(0, ['keys', 'client', 'audit'].includes(words[0] ?? '') ? 2 : 1)
+    .filter((word) => !word.startsWith('--'));
   const { code, output } = await run(`notebridge ${names.join(' ')} --help`);
   expect(code).toBe(0);
   for (const option of options) expect(output).toContain(option);
@@ -123,4 +128,20 @@ test('every file that the README links is there', () => {
   const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link);
   expect(links.length).toBeGreaterThan(0);
   for (const link of links) expect([link, existsSync(path.join(ROOT, link))]).toEqual([link, true]);
+});
+
+test('every safeguard in docs/security.md names tests that there are', () => {
+  const safeguards =
+    security
+      .split('\n## ')
+      .find((part) => part.startsWith('Safeguards'))
+      ?.match(/^- .*$/gm) ?? [];
+  expect(safeguards.length).toBeGreaterThan(20);
+  for (const safeguard of safeguards) {
+    const tests = [...safeguard.matchAll(/`([\w/.-]+spec\.ts)`/g)].map(([, file = '']) => file);
+    expect([safeguard, tests.length > 0 && tests.every((file) => existsSync(path.join(ROOT, file)))]).toEqual([
+      safeguard,
+      true,
+    ]);
+  }
 });
