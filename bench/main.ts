@@ -1,5 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { benchApply } from './apply.js';
+import { benchAudit } from './audit.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchDatabaseAway } from './database-away.js';
@@ -28,6 +29,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   'edge-heap': benchEdgeHeap,
   'stored-sessions': benchStoredSessions,
   'filled-tables': benchFilledTables,
+  audit: benchAudit,
   recovery: benchRecovery,
   'database-away': benchDatabaseAway,
   demo: benchDemo,

@@ -12,6 +12,8 @@ export const GROWING = [
   'import_rows',
   'import_raw_rows',
   'audit_entries',
+  'audit_subjects',
+  'audit_seals',
   'idempotency_records',
   'sessions',
   'session_documents',

@@ -162,8 +162,18 @@ export async function readAsOperator({ service, adminKey }: Target): Promise<voi
   await service.call('GET', '/v1/webhook-deliveries');
   await service.call('GET', '/v1/webhook-deliveries?state=failed');
   await service.call('GET', '/v1/webhook-rejections');
-  await service.call('GET', '/v1/audit');
   await service.call('GET', '/v1/clients/c-b-1/disclosures');
+  for (const query of [
+    '',
+    'client=c-1',
+    'session=s-1',
+    'subject=c-1',
+    'keyId=none',
+    'action=none',
+    'after=2020-01-01',
+  ]) {
+    await service.call('GET', `/v1/audit?${query}`);
+  }
   await service.call('GET', '/v1/api-keys');
   await service.call('GET', '/health/ready');
   const metrics = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } });

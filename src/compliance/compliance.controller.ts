@@ -65,7 +65,7 @@ export class ComplianceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     this.compliance.require('compliance-submit');
-    const asked = request.isMultipart() ? await this.uploaded(request, signal) : await this.named(request.body);
+    const asked = request.isMultipart() ? await this.uploaded(id, request, signal) : await this.named(request.body);
     const job = await this.compliance.submit(id, asked, wait, signal);
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
@@ -117,8 +117,9 @@ export class ComplianceController {
     return this.compliance.resolve(id, dto);
   }
 
-  private async uploaded(request: FastifyRequest, signal: AbortSignal) {
+  private async uploaded(id: string, request: FastifyRequest, signal: AbortSignal) {
     this.compliance.require('compliance-upload');
+    await this.compliance.announce(id);
     try {
       return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
     } catch (error) {

@@ -85,6 +85,12 @@ export class ComplianceService {
     return { ...target, url };
   }
 
+  /** The job is on record before its first file leaves. @param id under which it will be kept */
+  async announce(id: string): Promise<void> {
+    this.audit.about('compliance-job', id);
+    await this.audit.commit();
+  }
+
   /** Brings one PDF to the platform's store. @returns the URL by which a job names it */
   async upload(pdf: Buffer, signal: AbortSignal): Promise<string> {
     const { uploadUrl, fileUrl, method, headers } = await this.target(pdf.length, signal);

@@ -73,8 +73,8 @@ export interface AuditRecord {
   readonly purpose?: string;
   readonly requestId?: string;
   readonly source?: string;
-  /** It is in the database, or in a transaction that is about to be committed. */
-  isStored: boolean;
+  /** Whether it is in the database: in a transaction of its change, which may still be taken back, or for good. */
+  stored: 'no' | 'with-change' | 'committed';
 }
 
 /** The record of a request whose caller is known. */
@@ -83,7 +83,7 @@ export function recordOf(by: Actor, request: FastifyRequest): AuditRecord {
   const action = routeOf(request);
   return {
     ...{ by, action, subjects: new AuditSubjects(), outcome: 'ok' },
-    ...{ onBehalfOf, purpose, requestId, source, isStored: false },
+    ...{ onBehalfOf, purpose, requestId, source, stored: 'no' },
   };
 }
 

@@ -75,10 +75,10 @@ export class Audit {
    */
   async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {
     const record = this.current.getStore();
-    if (!record) return;
+    if (!record || record.stored === 'committed') return;
     record.outcome = outcome;
     await this.append(tx, [record]);
-    record.isStored = true;
+    record.stored = 'with-change';
   }
 
   /** Commits the entry of the request under way now: before what can't be taken back. @throws {AuditUnavailable} */
@@ -90,7 +90,7 @@ export class Audit {
   /** The request under way shows nothing about anybody, so it leaves no entry. */
   forget(): void {
     const record = this.current.getStore();
-    if (record) record.isStored = true;
+    if (record) record.stored = 'committed';
   }
 
   /**
@@ -108,7 +108,7 @@ export class Audit {
   ): Promise<void> {
     const subjects = new AuditSubjects();
     for (const [kind, ids] of Object.entries(about)) subjects.add(kind as SubjectKind, ...ids);
-    const record = { by: SYSTEM, action, subjects, outcome, isStored: false };
+    const record = { by: SYSTEM, action, subjects, outcome, stored: 'no' as const };
     if (tx) await this.append(tx, [record]);
     else await this.commitRecord(record);
   }
@@ -126,12 +126,12 @@ export class Audit {
 
   /** Commits the entry of a request that ended well, unless it is stored. @throws {AuditUnavailable} */
   async commitRecord(record: AuditRecord): Promise<void> {
-    if (record.isStored) return;
+    if (record.stored !== 'no') return;
     const { pairs } = record.subjects.kept();
     await this.together.add(record, ENTRY_BYTES + pairs.length * SUBJECT_BYTES).catch(() => {
       throw new AuditUnavailable();
     });
-    record.isStored = true;
+    record.stored = 'committed';
   }
 
   /** A request that failed, whatever of it may have been stored. Its path leaves a trace where it led to nothing. */
@@ -140,7 +140,7 @@ export class Audit {
       const [path = ''] = request.originalUrl.split('?', 1);
       record.subjects.add('path', this.vault.fingerprint('audit-path', path).toString('hex'));
     }
-    return Object.assign(record, { outcome, isStored: false });
+    return Object.assign(record, { outcome, stored: 'no' as const });
   }
 
   @HealthIndicator('audit')

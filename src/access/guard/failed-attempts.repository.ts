@@ -75,7 +75,7 @@ export class FailedAttemptsRepository {
         tx,
         rows.map(({ name: source, untold }) => ({
           ...{ by: UNKNOWN, action: 'authentication.failed', subjects: new AuditSubjects(), source },
-          ...{ outcome: `${untold} refused`, isStored: true },
+          ...{ outcome: `${untold} refused`, stored: 'no' },
         })),
       );
       await tx.query('DELETE FROM failed_attempts WHERE untold = 0 AND ends_at <= clock_timestamp()');

@@ -7,7 +7,7 @@ import { EventStreams } from '../../access/guard/event-streams.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { Env } from '../../config/env.js';
-import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { type Page, PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
@@ -64,14 +64,7 @@ export class ImportsController {
   /** Imports, the newest first */
   @Get()
   async list(@Query() query: PageQuery): Promise<Page<ImportResponse>> {
-    const [createdAt, id] = decodeCursor<[string, string]>(query.cursor, 'time', 'uuid') ?? [];
-    const views = await this.imports.list(query.limit + 1, createdAt && id ? { createdAt, id } : undefined);
-    return pageOf(
-      views,
-      query.limit,
-      (view) => [view.createdAt.toISOString(), view.id],
-      (view) => view,
-    );
+    return this.imports.list(query.limit, query.cursor);
   }
 
   /** One import: where it stands and what became of its rows */

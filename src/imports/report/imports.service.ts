@@ -5,6 +5,7 @@ import { Audit } from '../../access/audit/audit.js';
 import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-streams.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { pollUntil } from '../../http/request/waiting.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
 import { CircuitsRepository } from '../../people/store/circuits.repository.js';
@@ -57,9 +58,12 @@ export class ImportsService {
     return this.progressFrom(first, signal);
   }
 
-  async list(limit: number, before?: { createdAt: string; id: string }): Promise<ImportResponse[]> {
-    const records = await this.imports.list(limit, before);
-    return Promise.all(records.map((record) => this.view(record)));
+  /** One page, the newest first. */
+  async list(limit: number, cursor?: string): Promise<Page<ImportResponse>> {
+    const [createdAt, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
+    const records = await this.imports.list(limit + 1, createdAt && id ? { createdAt, id } : undefined);
+    const page = pageOf(records, limit, (record) => [record.createdAt.toISOString(), record.id]);
+    return { ...page, items: await Promise.all(page.items.map((record) => this.view(record))) };
   }
 
   /** What the files of an import are called, in their order. @throws {Problem} 404 */
