@@ -9,7 +9,7 @@ const newMirror = useMirrors();
 let mirror: Mirror;
 let service: Service;
 let ids: Record<
-  'session' | 'platformSession' | 'document' | 'done' | 'planned' | 'dropped' | 'delivery' | 'job' | 'key',
+  'session' | 'asked' | 'platformSession' | 'document' | 'done' | 'planned' | 'dropped' | 'delivery' | 'job' | 'key',
   string
 >;
 
@@ -49,6 +49,7 @@ beforeAll(async () => {
   const session = await id(notes);
   ids = {
     session,
+    asked: await id(`SELECT s.id FROM sessions s JOIN session_requests r ON r.session = s.id`),
     platformSession: await id(`SELECT session_id AS id FROM sessions WHERE id = '${session}'`),
     document: await id(`SELECT id FROM session_documents WHERE session = '${session}'`),
     done: await id(`SELECT id FROM imports WHERE state = 'completed'`),
@@ -75,7 +76,7 @@ const person = { email: 'new@example.org', firstName: 'Noor', lastName: 'Haddad'
 
 /** Every operation that touches somebody, asked for something that there is. */
 function rows(): Row[] {
-  const { session, platformSession, document, done, planned, dropped, delivery, job, key } = ids;
+  const { session, asked, platformSession, document, done, planned, dropped, delivery, job, key } = ids;
   const ofSession = { session: [session], 'platform-session': [platformSession], provider: [P], client: [C] };
   const ofNew = { session: [expect.any(String)], provider: [P] };
   const anyIds = expect.arrayContaining([expect.any(String)]);
@@ -171,10 +172,10 @@ function rows(): Row[] {
     ],
     [
       'PUT /v1/sessions/{id}/note-templates',
-      `/v1/sessions/${session}/note-templates`,
+      `/v1/sessions/${asked}/note-templates`,
       { body: { noteTemplateIds: ['22222222-2222-4222-8222-222222222222'] } },
       'ok',
-      ofSession,
+      { session: [asked], 'platform-session': anyIds, provider: [P] },
     ],
     [
       'POST /v1/sessions/{id}/resolve',
