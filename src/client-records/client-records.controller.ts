@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Headers, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import { recordOf } from '../access/audit/audit-record.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { ApiKeys } from '../access/keys/api-keys.js';
+import { errorTrace } from '../http/problem/error-trace.js';
 import { PageQuery } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { ClientExport } from './client-export.js';
@@ -19,6 +20,8 @@ const LINES = 'application/x-ndjson';
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
 export class ClientRecordsController {
+  private readonly log = new Logger(ClientRecordsController.name);
+
   constructor(
     private readonly exports: ClientExport,
     private readonly disclosures: Disclosures,
@@ -52,7 +55,17 @@ export class ClientRecordsController {
     const text = inLines ? asLines(sections) : asJson(sections);
     await reply
       .header('content-type', inLines ? LINES : 'application/json; charset=utf-8')
-      .send(Readable.from(text, { objectMode: false }));
+      .send(Readable.from(this.told(text), { objectMode: false }));
+  }
+
+  /** An answer that breaks off has been answered with 200: the log alone can tell why. */
+  private async *told(text: AsyncGenerator<string>): AsyncGenerator<string> {
+    try {
+      yield* text;
+    } catch (error) {
+      this.log.error({ msg: 'an export broke off', ...errorTrace(error) });
+      throw error;
+    }
   }
 
   /**

@@ -79,7 +79,7 @@ export class Feed {
     after: string,
     limit: number,
   ): Promise<(FeedEventResponse & { id: string })[]> {
-    const { rows } = await this.database.bulkPool.query<FeedEventResponse & { id: string }>(
+    const { rows } = await this.database.pool.query<FeedEventResponse & { id: string }>(
       `SELECT id, cursor, type, at, subject, data FROM feed_events
        WHERE id > $1 AND subject = ANY ($2) ORDER BY id LIMIT $3`,
       [after, subjects, limit],

@@ -14,8 +14,8 @@ interface MentionRow extends Pick<ImportRowRecord, 'rowNo' | 'file' | 'line' | '
   createdAt: Date;
   files: Uint8Array<ArrayBuffer> | null;
   profile: Buffer | null;
-  /** In base64; null: nothing was wanted of the person before. */
-  before: string | null;
+  /** Null: nothing was wanted of the person before. */
+  before: Buffer | null;
 }
 
 /** A row of an import that names a person, and what is kept of what it said. */
@@ -31,7 +31,7 @@ export interface ImportMention extends Omit<MentionRow, 'rowNo' | 'file' | 'file
 /** A look through all rows: it is rare, and an index of them all would be paid for by every import. */
 const MENTIONS = `
   SELECT r.import_id AS import, i.created_at AS "createdAt", i.files, r.row_no AS "rowNo", r.file, r.line, r.outcome,
-    r.code, r.field, r.hint, r.profile, r.was->>'profile' AS before
+    r.code, r.field, r.hint, r.profile, r.was_profile AS before
   FROM import_rows r JOIN imports i ON i.id = r.import_id
   WHERE r.external_id = $2 AND (r.kind = $1 OR r.kind IS NULL) AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
@@ -51,7 +51,7 @@ export class ImportMentions {
     let after = ['00000000-0000-0000-0000-000000000000', 0] as [string, number];
     let rows: MentionRow[];
     do {
-      ({ rows } = await this.database.bulkPool.query<MentionRow>(MENTIONS, [key.kind, key.externalId, ...after]));
+      ({ rows } = await this.database.pool.query<MentionRow>(MENTIONS, [key.kind, key.externalId, ...after]));
       for (const row of rows) {
         yield await this.show(key, row);
         after = [row.import, row.rowNo];
@@ -67,7 +67,7 @@ export class ImportMentions {
       ...shown,
       file: this.imports.filesOf({ id: row.import, files })[file - 1]?.name ?? '',
       profile: profile && this.seal.open(key, profile),
-      before: before === null ? null : this.seal.open(key, Buffer.from(before, 'base64')),
+      before: before && this.seal.open(key, before),
       read: text === '' ? (cells.length > 0 ? cells : null) : text,
     };
   }
