@@ -132,7 +132,7 @@ describe('the modules of the architecture', () => {
     readdirSync(place, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && entry.name !== 'generated')
       .map(({ name }) => path.join(place, name));
-  const rows = readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^\| `([a-z]+)` +\| ([a-z, -]*)\|/gm);
+  const rows = readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^\| `([a-z-]+)` +\| ([a-z, -]*)\|/gm);
   const modules = [...rows].map(([, name = '', folders = '']) => ({
     place: path.join('src', name),
     folders: folders.split(', ').flatMap((folder) => folder.trim() || []),

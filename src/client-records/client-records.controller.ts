@@ -69,9 +69,10 @@ export class ClientRecordsController {
   }
 
   /**
-   * What of a client went to the platform, and what keys did with it or were shown of it
+   * To whom something of a client was disclosed, the newest first
    *
-   * @remarks For an accounting of disclosures (45 CFR 164.528), the newest first. A request that showed more than fifty
+   * @remarks For an accounting of disclosures (45 CFR 164.528): what went to the platform, and what keys did with the
+   * client or were shown of it. A request that showed more than fifty
    * clients at once left their number alone.
    */
   @Get('disclosures')

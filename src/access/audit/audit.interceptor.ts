@@ -38,9 +38,10 @@ export class AuditInterceptor implements NestInterceptor {
       catchError(async (error: unknown) => {
         if (error instanceof AuditUnavailable) throw error;
         const problem = problemOf(error);
+        const isOnRecord = record.stored !== 'no';
         const stored = this.audit.commitRecord(this.audit.failed(record, request, problem?.type ?? 'internal-error'));
         await stored.catch((unavailable: unknown) => {
-          throw problem?.status === 503 ? error : unavailable;
+          throw isOnRecord || problem?.status === 503 ? error : unavailable;
         });
         throw error;
       }),
