@@ -89,6 +89,8 @@ describe('a data key that was dropped too early', () => {
       },
     });
     expect(await program.ended()).toBe(1);
-    expect(program.output()).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*\n$/);
+    // The log before it warns that the tests have one role for all.
+    const said = program.output().replace(/^\{.*\}\n/gm, '');
+    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*\n$/);
   });
 });
