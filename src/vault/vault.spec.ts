@@ -1,11 +1,14 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
+import type { Client } from 'pg';
 import { Random } from '../config/random.js';
 import type { DataKey } from './data-keys.js';
+import { readVault } from './read-vault.js';
 import { SEALED_TABLES } from './sealed-columns.js';
 import { ifReadable, UnreadableValue } from './unreadable-value.js';
 import { type SealedPlace, Vault, type VaultUse } from './vault.js';
+import { FINGERPRINT_PLACE } from './vault.module.js';
 
 const seed = Number(process.env.SEED);
 const fingerprintKey = randomBytes(32);
@@ -203,6 +206,16 @@ function sealedInLayout1(where: SealedPlace, text: string): Buffer {
   cipher.setAAD(Buffer.concat([header, ...names]));
   return Buffer.concat([header, nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]);
 }
+
+test('a command opens the vault of a database that was not sealed anew yet', async () => {
+  const wrapped = sealedInLayout1(FINGERPRINT_PLACE, 'f'.repeat(32));
+  const query = (async () => ({ rows: [{ wrapped }] })) as unknown as Client['query'];
+  const read = await readVault({ query }, [k1]);
+  expect(read.readsFormerLayout).toBe(true);
+  expect(read.fingerprint('p', 'v')).toEqual(
+    new Vault([k1], Buffer.from('f'.repeat(32)), new Random()).fingerprint('p', 'v'),
+  );
+});
 
 test('without a key there is no vault', () => {
   expect(() => new Vault([], fingerprintKey, new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');
