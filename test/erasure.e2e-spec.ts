@@ -158,4 +158,19 @@ describe('a client that is deleted', () => {
     expect(mirror.usersOf('c-lost')).toEqual([]);
     expect(found(await dump(), [name, email])).toEqual([]);
   });
+
+  test('of a row that was under way stays gone when its import is retried', async () => {
+    mirror.hold({ operation: 'createClient' });
+    const id = await importOf('', 'c-late,late@weg.example.org,Spaetia,Spaetia,p-1');
+    await until('it is applied', async () => (await service.call('GET', '/v1/clients/c-late')).status === 200);
+    await service.call('DELETE', '/v1/clients/c-late');
+    mirror.release();
+    await service.importEnded(id);
+    const rowsOf = async () => (await service.call<Page<object>>('GET', `/v1/imports/${id}/rows`)).body.items;
+    const row = { externalId: 'c-late', outcome: 'skipped', code: 'erased' };
+    expect(await rowsOf()).toMatchObject([row]);
+    await service.call('POST', `/v1/imports/${id}/retry`, { body: {} });
+    expect(await service.importEnded(id)).toMatchObject({ state: 'completed' });
+    expect(await rowsOf()).toMatchObject([row]);
+  });
 });

@@ -115,7 +115,7 @@ const ALIASES: Record<string, string> = {
 
 const BY_NAME: Record<string, (number: number, path: string) => string> = {
   externalId: (number, path) =>
-    `${path.includes('/providers') || (number % 2 && path.includes('/people')) ? 'p' : 'c'}-${number}`,
+    `${path.startsWith('/v1/providers') || (number % 2 && path.includes('/people')) ? 'p' : 'c'}-${number}`,
   provider: (number) => `p-${number}`,
   providers: (number) => `p-${number}`,
   defaultProvider: (number) => `p-${number}`,

@@ -1,5 +1,4 @@
 import { CLINICAL_WORD, PERSON_WORD } from './fit-values.js';
-import type { Operation } from './openapi.js';
 import type { FuzzRequest } from './request-maker.js';
 import type { FuzzAnswer } from './send.js';
 
@@ -20,14 +19,10 @@ export const isBusy = ({ status, text }: FuzzAnswer): boolean =>
   status === 503 && /problem:(database-unavailable|not-kept)|^\{"status":"down"/.test(text);
 
 /** Which laws an answer breaks; none of what it holds. @param slugs every slug that the service's code has */
-export function brokenLaws(
-  { key, method, operation }: FuzzRequest,
-  answer: FuzzAnswer,
-  slugs: ReadonlySet<string>,
-): string[] {
+export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slugs: ReadonlySet<string>): string[] {
   const { status, text } = answer;
   if (status === 'hang') return ['it is answered'];
-  if (status === 'cut') return isSentAsRead(operation) ? [] : ['its connection is not cut'];
+  if (status === 'cut') return ['its connection is not cut'];
   const laws: string[] = [];
   const isRefused = status >= 400;
   for (const [word, scopes] of SHOWN) {
@@ -35,8 +30,7 @@ export function brokenLaws(
       laws.push(`${word} is shown to those alone who may see it`);
     }
   }
-  if (!isRefused)
-    return !isSentAsRead(operation) && isBrokenJson(answer) ? [...laws, 'an answer of JSON is whole'] : laws;
+  if (!isRefused) return isBrokenJson(answer) ? [...laws, 'an answer of JSON is whole'] : laws;
   if (INSIDE.test(text)) laws.push('an error says nothing of the inside');
   if (method === 'HEAD') return status >= 500 ? [...laws, `no ${status}`] : laws;
   const slug = slugOf(answer);
@@ -45,9 +39,6 @@ export function brokenLaws(
   if (status >= 500 && !(status === 501 && slug === 'not-configured')) laws.push(`no ${status} ${slug ?? ''}`);
   return laws;
 }
-
-/** An export leaves as it is read: one that broke off lacks its `complete`, as its description says. */
-export const isSentAsRead = ({ path }: Operation): boolean => path.endsWith('/export');
 
 function isBrokenJson({ type, text }: FuzzAnswer): boolean {
   if (text === '' || !type.startsWith('application/json')) return false;

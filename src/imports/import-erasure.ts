@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
 import { noneIfDamaged } from '../vault/unreadable-value.js';
+import { ERASED } from './model/import.js';
 import { StagingRepository } from './upload/staging.repository.js';
 
 /** A row `r` that names the person $2 of the kind $1; the conditions beside it are of the index of external ids. */
@@ -25,8 +26,8 @@ export class ImportErasure {
       `WITH emptied AS (
          UPDATE import_rows r SET profile = NULL, was = NULL, was_profile = NULL, profile_hash = NULL, email_fingerprint = NULL,
            outcome = CASE WHEN ${IS_WAITING} THEN 'skipped' ELSE r.outcome END,
-           code = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN 'erased' ELSE r.code END,
-           hint = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN $3 ELSE r.hint END
+           code = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN $3 ELSE r.code END,
+           hint = CASE WHEN ${IS_WAITING} OR r.code = 'changed-since-plan' THEN $4 ELSE r.hint END
          WHERE ${OF_PERSON} AND (r.profile IS NOT NULL OR r.was IS NOT NULL) AND NOT ${IS_UNPLANNED}
          RETURNING r.import_id, r.row_no),
        named AS (
@@ -36,7 +37,7 @@ export class ImportErasure {
        SELECT import_id AS "importId", coalesce(array_agg(row_no) FILTER (WHERE is_emptied), '{}') AS emptied,
          coalesce(array_agg(row_no) FILTER (WHERE NOT is_emptied), '{}') AS rejected
        FROM named GROUP BY import_id ORDER BY import_id`,
-      [kind, externalId, 'This person was deleted: what the row said was erased.'],
+      [kind, externalId, ERASED.code, ERASED.hint],
     );
     let erased = 0;
     for (const { importId, emptied, rejected } of rows) {

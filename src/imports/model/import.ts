@@ -37,3 +37,6 @@ export interface ImportFile {
   /** Those of the header from which nothing is read. */
   ignored?: string[];
 }
+
+/** Why a row says nothing any more. */
+export const ERASED = { code: 'erased', hint: 'This person was deleted: what the row said was erased.' };

@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import type { ImportRow } from '../../generated/prisma/client.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
-import type { PlannedOutcome, RowOutcome } from '../model/import.js';
+import { ERASED, type PlannedOutcome, type RowOutcome } from '../model/import.js';
 import type { Guard } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { PlanRepository } from '../plan/plan.repository.js';
@@ -48,6 +48,9 @@ const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
   WHEN r.kind = 'client' AND ${IS_CHECKED} THEN 1 + (cardinality(r.providers) > 1)::int
   ELSE ${planned} END`;
 
+/** What a pending row said was erased with its person. */
+const IS_EMPTY = `r.profile IS NULL AND r.planned <> 'delete'`;
+
 /** What becomes of an import's rows, and shows it. */
 @Injectable()
 export class OutcomesRepository {
@@ -78,10 +81,11 @@ export class OutcomesRepository {
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied)
        UPDATE import_rows r SET outcome = resolved.outcome::row_outcome,
          ${discarding(`resolved.outcome IN ('created', 'linked', 'updated', 'deleted')`)},
-         code = CASE WHEN resolved.outcome = 'skipped' THEN 'changed-since-plan'
-           WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END
+         code = CASE WHEN resolved.outcome = 'skipped' THEN CASE WHEN ${IS_EMPTY} THEN $2 ELSE 'changed-since-plan' END
+           WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END,
+         hint = CASE WHEN resolved.outcome = 'skipped' AND ${IS_EMPTY} THEN $3 ELSE r.hint END
        FROM resolved WHERE r.import_id = $1 AND r.row_no = resolved.row_no AND resolved.outcome IS NOT NULL`,
-      [importId],
+      [importId, ERASED.code, ERASED.hint],
     );
     const { rows } = await tx.query<{ pending: number }>(
       `SELECT count(*)::int AS pending FROM import_rows WHERE import_id = $1 AND outcome = 'pending'`,
