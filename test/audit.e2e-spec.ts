@@ -94,7 +94,7 @@ function rows(): Row[] {
     ['DELETE /v1/providers/{externalId}', `/v1/providers/${P}`, {}, 'provider-in-use', { provider: [P] }],
     ['GET /v1/clients', '/v1/clients', {}, 'ok', { client: anyIds }],
     ['GET /v1/clients/{externalId}', `/v1/clients/${C}`, {}, 'ok', { client: [C] }],
-    ['GET /v1/clients/{externalId}/export', `/v1/clients/${C}/export`, {}, 'ok', [{ client: [C] }, ofSession]],
+    ['GET /v1/clients/{externalId}/export', `/v1/clients/${C}/export`, {}, 'ok', ofSession],
     ['GET /v1/clients/{externalId}/disclosures', `/v1/clients/${C}/disclosures`, {}, 'ok', { client: [C] }],
     [
       'PUT /v1/clients/{externalId}',

@@ -1,8 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import type { AuditResponse } from '../src/access/audit/audit.dto.js';
 import type { DisclosureResponse } from '../src/client-records/client-records.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
@@ -26,8 +28,14 @@ const ANOTHERS = ['Fremda', 'fremda@example.org', 'Fremdtext', 'Fremdplan'];
 interface Export {
   client: { externalId: string; givenToPlatform: { firstName: string } };
   calls: { operation: string }[];
-  sessions: { id: string; notes: { items: { revision: number }[] }[]; transcript: unknown; request: object }[];
-  importRows: { file: string; line: number; outcome: string; read: string[] | null }[];
+  sessions: {
+    id: string;
+    sessionId: string;
+    notes: { items: { revision: number }[] }[];
+    transcript: unknown;
+    request: object;
+  }[];
+  importRows: object[];
   events: { type: string }[];
   complete: boolean;
 }
@@ -88,6 +96,8 @@ async function notebridge(...args: string[]): Promise<{ code: number | null; out
 
 const PATH = '/v1/clients/c%2F1';
 const found = (text: string, words: string[]) => words.filter((word) => text.includes(word));
+const entriesOf = async (keyId: string) =>
+  (await service.call<Page<AuditResponse>>('GET', `/v1/audit?keyId=${keyId}`)).body.items;
 const makeKey = async (...scopes: string[]) =>
   (await service.call<{ id: string; key: string }>('POST', '/v1/api-keys', { body: { name: scopes.join(), scopes } }))
     .body;
@@ -107,10 +117,16 @@ test('an export holds everything of its client and nothing of another, and is on
   expect(body.calls.map(({ operation }) => operation)).toEqual(expect.arrayContaining(['checkUser', 'createClient']));
   expect(body.events.map(({ type }) => type)).toEqual(expect.arrayContaining(['person.synced', 'session.notes-ready']));
 
-  const audited = await service.call<Page<object>>('GET', `/v1/audit?keyId=${id}`);
-  const subjects = JSON.stringify(audited.body.items);
-  expect(subjects).toContain('"c/1"');
-  expect(subjects).toContain(body.sessions[0]?.id);
+  const [session] = body.sessions;
+  expect(await entriesOf(id)).toMatchObject([
+    {
+      outcome: 'ok',
+      subjects: {
+        ...{ client: ['c/1'], provider: ['p-1'] },
+        ...{ session: [session?.id], 'platform-session': [session?.sessionId] },
+      },
+    },
+  ]);
 
   const lines = await fetch(`${service.url}${PATH}/export`, {
     headers: { authorization: `Bearer ${key}`, accept: 'application/x-ndjson' },
@@ -121,6 +137,50 @@ test('an export holds everything of its client and nothing of another, and is on
     .map((line) => (JSON.parse(line) as { kind: string }).kind);
   expect([kinds[0], kinds.at(-1)]).toEqual(['client', 'complete']);
   expect((await service.call('GET', '/v1/clients/nobody/export', { key })).status).toBe(404);
+});
+
+test('an export says what was wanted of its client before an import that is not over', async () => {
+  // As an import copies it when it applies a row, and forgets it when the row is done.
+  await mirror.sql(`UPDATE import_rows r SET was_profile = p.profile FROM people p
+    WHERE p.external_id = 'c/1' AND r.external_id = p.external_id`);
+  const { body } = await service.call<Export>('GET', `${PATH}/export`);
+  expect(body.importRows).toMatchObject([{ before: { firstName: 'Auskunfta', email: 'auskunft@example.org' } }]);
+});
+
+test('an export ends with its key, also when it was on its way', async () => {
+  const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
+  const lock = new pg.Client({ connectionString: mirror.database.url });
+  await lock.connect();
+  await lock.query('BEGIN; LOCK TABLE session_documents');
+  const answer = await fetch(`${service.url}${PATH}/export`, { headers: { authorization: `Bearer ${key}` } });
+  const text = answer.text();
+  await fetch(`${service.url}/v1/api-keys/${id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${ADMIN_KEY}` },
+  });
+  await lock.query('ROLLBACK');
+  await lock.end();
+  await expect(text).rejects.toThrow('terminated');
+  expect(await entriesOf(id)).toMatchObject([{ outcome: 'ok', subjects: { session: [expect.any(String)] } }]);
+});
+
+test('an export shows a session that was given to its client from outside as unreadable, and names it nowhere', async () => {
+  const user = (client: string) => `(SELECT platform_user_id FROM people WHERE external_id = '${client}')`;
+  const give = (client: string, where: string) =>
+    mirror.sql<{ id: string }>(
+      `UPDATE sessions SET client_user_ids = ARRAY[${user(client)}] WHERE ${where} RETURNING id`,
+    );
+  const [own] = (await service.call<Export>('GET', `${PATH}/export`)).body.sessions;
+  const [moved] = await give('c/1', `${user('c-2')} = ANY (client_user_ids)`);
+  const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
+  const { body } = await service.call<Export>('GET', `${PATH}/export`, { key });
+  await give('c-2', `id = '${moved?.id}'`);
+  expect(found(JSON.stringify(body), ANOTHERS)).toEqual([]);
+  expect(body.sessions.find((session) => session.id === moved?.id)).toMatchObject({
+    unreadable: expect.arrayContaining(['clients']),
+    notes: [],
+  });
+  expect(await entriesOf(id)).toMatchObject([{ subjects: { client: ['c/1'], session: [own?.id] } }]);
 });
 
 test('an accounting lists what went to the platform and who was shown what, the newest first, in pages', async () => {

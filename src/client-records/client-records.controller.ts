@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Logger, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
-import { recordOf } from '../access/audit/audit-record.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { ApiKeys } from '../access/keys/api-keys.js';
 import { errorTrace } from '../http/problem/error-trace.js';
@@ -43,25 +42,27 @@ export class ClientRecordsController {
     @ExternalIdParam() externalId: string,
     @Headers('accept') accept: string | undefined,
     @Caller() caller: Principal,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const sections = await this.exports.sectionsOf(externalId, async () => {
-      await this.keys.requireAlive(caller);
-      return recordOf(caller, request);
-    });
+    const sections = await this.exports.sectionsOf(externalId);
     await this.audit.commit();
     const inLines = accept?.includes(LINES) ?? false;
     const text = inLines ? asLines(sections) : asJson(sections);
     await reply
       .header('content-type', inLines ? LINES : 'application/json; charset=utf-8')
-      .send(Readable.from(this.told(text), { objectMode: false }));
+      .send(Readable.from(this.told(text, caller), { objectMode: false }));
   }
 
-  /** An answer that breaks off has been answered with 200: the log alone can tell why. */
-  private async *told(text: AsyncGenerator<string>): AsyncGenerator<string> {
+  /**
+   * Nothing is sent once the key was revoked or has expired. An answer that breaks off has been answered with 200: the log
+   * alone can tell why.
+   */
+  private async *told(text: AsyncGenerator<string>, caller: Principal): AsyncGenerator<string> {
     try {
-      yield* text;
+      for await (const piece of text) {
+        await this.keys.requireAlive(caller);
+        yield piece;
+      }
     } catch (error) {
       this.log.error({ msg: 'an export broke off', ...errorTrace(error) });
       throw error;

@@ -65,7 +65,7 @@ export class SessionReader {
       [UUID.test(id) ? id : null, id],
     );
     if (rows[0]) {
-      this.auditOf(rows[0]);
+      this.auditOf({ ...rows[0], sessionId: rows[0].session_id });
       return rows[0];
     }
     throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
@@ -89,7 +89,14 @@ export class SessionReader {
   }
 
   /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
-  async list({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
+  async list(query: SessionsQuery): Promise<Page<SessionResponse>> {
+    const page = await this.page(query);
+    for (const session of page.items) this.auditOf(session);
+    return page;
+  }
+
+  /** A page of which the audit trail is to be told by the caller. */
+  async page({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
     const after = decodeCursor<[updatedAt: string, id: string]>(cursor, 'time', 'uuid');
     const { text, values } = listStatement({
       ...filter,
@@ -218,15 +225,15 @@ export class SessionReader {
     return rows.map(({ user }) => user);
   }
 
-  private auditOf({ id, session_id: sessionId, provider, clients }: ReadSession): void {
-    this.audit.about('session', id);
-    this.audit.about('platform-session', sessionId);
-    this.audit.about('provider', provider);
-    this.audit.about('client', ...clients);
+  /** Says whom a session is about, as far as that is known. */
+  auditOf(session: Pick<SessionResponse, 'id' | 'sessionId' | 'provider' | 'clients'>): void {
+    this.audit.about('session', session.id);
+    this.audit.about('platform-session', session.sessionId);
+    this.audit.about('provider', session.provider);
+    this.audit.about('client', ...session.clients);
   }
 
   private view(row: ReadSession): SessionResponse {
-    this.auditOf(row);
     const facts = ifReadable(() => this.seal.facts.open(row));
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));

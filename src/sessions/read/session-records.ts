@@ -5,11 +5,8 @@ import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from './session-reader.js';
 
-/** Sessions that are read at once. */
-const PAGE = 50;
-
-/** Everything that is kept of a session. */
-export type SessionRecord = Awaited<ReturnType<SessionRecords['everythingOf']>>;
+/** Sessions whose ids are read at once. */
+const PAGE = 200;
 
 /** Sessions with all that is kept of them, for an access request. */
 @Injectable()
@@ -20,21 +17,36 @@ export class SessionRecords {
     private readonly seal: SessionSeal,
   ) {}
 
-  /** The sessions in which a client took part, in pages. @param client external id */
-  async *pagesOf(client: string): AsyncGenerator<SessionResponse[]> {
-    let cursor: string | undefined;
+  /**
+   * Our ids of the sessions in which a client took part, which the entry of the request names. One that is unreadable is
+   * among them, but not named: nobody can say that it is the client's.
+   *
+   * @param client external id
+   */
+  async idsOf(client: string): Promise<string[]> {
     // One that changes meanwhile comes once more: pages go by the last change.
-    const seen = new Set<string>();
+    const ids = new Set<string>();
+    let cursor: string | undefined;
     do {
-      const page = await this.reader.list({ client, limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      const fresh = page.items.filter(({ id }) => !seen.has(id));
-      for (const { id } of fresh) seen.add(id);
-      if (fresh.length > 0) yield fresh;
+      const page = await this.reader.page({ client, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+      for (const session of page.items) {
+        if (isShownTo(client, session)) ids.add(session.id);
+        if (session.clients.includes(client)) this.reader.auditOf(session);
+      }
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
+    return [...ids];
   }
 
-  async everythingOf(session: SessionResponse) {
+  /** Sessions of a client, each read when it is its turn; one that is the client's no more is left out. @param ids ours */
+  async *of(client: string, ids: readonly string[]): AsyncGenerator<object> {
+    for (const id of ids) {
+      const session = await this.reader.show(id);
+      if (isShownTo(client, session)) yield await this.everythingOf(session);
+    }
+  }
+
+  private async everythingOf(session: SessionResponse) {
     const { id } = session;
     // Whose it is is not known: its row was changed from outside.
     if (session.unreadable)
@@ -74,4 +86,9 @@ export class SessionRecords {
       return { processingId, updatedAt, answer: this.seal.processingAnswer.open(processingId, answer) };
     });
   }
+}
+
+/** Of one that is unreadable nothing is shown but that it is there. */
+function isShownTo(client: string, { clients, unreadable }: SessionResponse): boolean {
+  return unreadable !== undefined || clients.includes(client);
 }
