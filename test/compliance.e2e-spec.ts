@@ -262,6 +262,32 @@ describe('the result', () => {
     },
   );
 
+  it('that was changed in the database is shown as unreadable beside what else is known of the job', async () => {
+    const { body } = await post([file()]);
+    finishJob(mirror.simulator.state, platformJob(body.jobId));
+    await ended(body.id);
+    await sql.query(`UPDATE compliance_jobs SET result = result || '\\x00' WHERE id = $1`, [body.id]);
+    const shown = { state: 'Completed', files: ['file-1'], result: null, unreadable: ['result'] };
+    const { status, body: found } = await service.call('GET', `/v1/compliance/jobs/${body.id}`);
+    expect([status, found]).toMatchObject([200, shown]);
+  });
+
+  it('that retention removed is not fetched again for an event that is told once more', async () => {
+    const { body } = await post([file()]);
+    const job = platformJob(body.jobId);
+    finishJob(mirror.simulator.state, job);
+    await ended(body.id);
+    await heardAll();
+    const removal = 'UPDATE compliance_jobs SET request = NULL, result = NULL, removed_at = now() WHERE id = $1';
+    await sql.query(removal, [body.id]);
+    mirror.simulator.state.deliveries.send({ eventType: 'COMPLIANCE_JOB_COMPLETED', payload: { jobId: job.jobId } });
+    await heardAll();
+    const { rows } = await sql.query('SELECT due_at FROM compliance_jobs WHERE id = $1', [body.id]);
+    expect(rows).toEqual([{ due_at: null }]);
+    const removed = { state: 'Completed', result: null, files: [], removedAt: expect.any(String) };
+    expect(await show(body.id, 60)).toMatchObject(removed);
+  });
+
   it('of a failure is not shown as that of the completion that the platform tells of afterwards', async () => {
     const { body } = await post([file()]);
     const job = platformJob(body.jobId);

@@ -143,6 +143,34 @@ describe('what was kept long enough', () => {
     ]);
   });
 
+  it('drops what ended compliance jobs were asked for and what came of them, where a setting says so, and keeps their ends', async () => {
+    const jobs = `INSERT INTO compliance_jobs (id, job_id, state, request, result, fault, due_at, updated_at)
+      SELECT gen_random_uuid(), name, state, 'x', result::bytea, fault, due_at::timestamptz, ${OLD}
+      FROM (VALUES ('done', 'Completed', 'x', NULL, NULL), ('failed', 'Failed', 'x', NULL, NULL),
+        ('rejected', 'Rejected', NULL, 'rejected', NULL), ('given up', 'Abandoned', NULL, NULL, NULL),
+        ('looked up', 'Completed', 'x', NULL, '2020-01-01'), ('no result', 'Completed', NULL, NULL, NULL),
+        ('gone', 'Completed', NULL, 'gone', NULL), ('unknown', 'Unknown', NULL, NULL, NULL),
+        ('running', 'Submitted', 'x', NULL, NULL)) AS jobs (name, state, result, fault, due_at)`;
+    await run(jobs);
+    await run(`INSERT INTO compliance_jobs (id, job_id, state, result) VALUES (gen_random_uuid(), 'y', 'Failed', 'x')`);
+    expect((await drop()).complianceJobs).toBeUndefined();
+    expect((await dropOld(database, { COMPLIANCE_RETENTION_DAYS: 90 })).complianceJobs).toBe(4);
+    const { rows } = await run(
+      `SELECT job_id, state FROM compliance_jobs
+       WHERE removed_at IS NOT NULL AND request IS NULL AND result IS NULL ORDER BY job_id`,
+    );
+    expect(rows).toEqual([
+      { job_id: 'done', state: 'Completed' },
+      { job_id: 'failed', state: 'Failed' },
+      { job_id: 'given up', state: 'Abandoned' },
+      { job_id: 'rejected', state: 'Rejected' },
+    ]);
+    expect(
+      await count('compliance_jobs WHERE removed_at IS NULL AND (request IS NOT NULL OR result IS NOT NULL)'),
+    ).toBe(6);
+    expect(await count(`audit_entries WHERE action = 'retention.complianceJobs' AND outcome = '4 removed'`)).toBe(1);
+  });
+
   it('keeps each kind for its own days', async () => {
     await run(`INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ('kept', ${OLD})`);
     await run(`INSERT INTO feed_events (type, at, subject, data) VALUES ('kept', ${OLD}, 's', '{}')`);

@@ -125,6 +125,8 @@ export class ComplianceJobResponse {
   files!: string[];
   createdAt!: Date;
   updatedAt!: Date;
+  /** Since when files and result are gone, as COMPLIANCE_RETENTION_DAYS says; null: they are kept */
+  removedAt!: Date | null;
   /** Fields that are empty because what is stored of them does not open; absent: none */
   unreadable?: string[];
 }

@@ -148,7 +148,16 @@ export class ComplianceService {
     const sealed = this.seal.request.seal(id, request);
     const attempt = await confirmed(() => this.jobs.begin(id, sealed));
     const now = this.clock.now();
-    const kept = { id, job_id: null, request: sealed, result: null, fault: null, created_at: now, updated_at: now };
+    const kept = {
+      id,
+      job_id: null,
+      request: sealed,
+      result: null,
+      fault: null,
+      created_at: now,
+      updated_at: now,
+      removed_at: null,
+    };
     return afterCommit(
       async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? this.show(id, seconds, signal),
       () => this.view({ ...kept, state: 'Requested' }),
@@ -165,9 +174,9 @@ export class ComplianceService {
     const { id } = job;
     if (!isUnsettled(job)) throw wrongState(job);
     if (action === 'create') {
-      const attempt = await this.jobs.beginAgain(id);
-      if (!attempt || !job.request) throw wrongState(await this.find(id));
       const request = this.seal.request.open(id, job.request);
+      const attempt = await this.jobs.beginAgain(id);
+      if (!attempt || !request) throw wrongState(await this.find(id));
       return afterCommit(
         async () => (await this.perform(attempt, request, 'Unknown')) ?? this.show(id),
         () => this.view({ ...job, job_id: null, state: 'Requested', result: null, fault: null }),
@@ -247,11 +256,15 @@ export class ComplianceService {
   }
 
   private view(row: ShownJob): ComplianceJobResponse {
-    return { ...this.listed(row), result: this.seal.result.open(row.id, row.result) };
+    const { unreadable = [], ...job } = this.listed(row);
+    const result = ifReadable(() => this.seal.result.open(row.id, row.result));
+    const empty = [...unreadable, ...(result === undefined ? ['result'] : [])];
+    return { ...job, result: result ?? null, ...(empty.length > 0 && { unreadable: empty }) };
   }
 
   private listed(row: ShownJob): ListedJobResponse {
-    const { id, job_id: jobId, state, request, fault, created_at: createdAt, updated_at: updatedAt } = row;
+    const { id, job_id: jobId, state, request, fault } = row;
+    const { created_at: createdAt, updated_at: updatedAt, removed_at: removedAt } = row;
     this.audit.about('compliance-job', id);
     const code = state === 'Unknown' ? 'submission-unknown' : state === 'Abandoned' ? 'abandoned' : fault;
     const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
@@ -265,12 +278,16 @@ export class ComplianceService {
       files,
       createdAt,
       updatedAt,
+      removedAt,
       ...(opened === undefined && { unreadable: ['files'] }),
     };
   }
 }
 
-type ShownJob = Pick<JobRow, 'id' | 'job_id' | 'state' | 'request' | 'result' | 'fault' | 'created_at' | 'updated_at'>;
+type ShownJob = Pick<
+  JobRow,
+  'id' | 'job_id' | 'state' | 'request' | 'result' | 'fault' | 'created_at' | 'updated_at' | 'removed_at'
+>;
 
 function wrongState({ state }: JobRow): Problem {
   const detail =

@@ -76,7 +76,7 @@ export class JobEventsHandler implements EventHandler {
   }
 }
 
-/** Makes the result due, too: a look-up that left before has lost its lease. */
+/** Makes the result due, too: a look-up that left before has lost its lease. What retention has removed stays so. */
 async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
   await tx.query(
     `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, pending_events_at)
@@ -87,7 +87,8 @@ async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd
                                 ELSE excluded.pending_events_at END,
        ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
        result = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.result END,
-       lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()`,
+       lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()
+     WHERE known.removed_at IS NULL`,
     [jobId, end],
   );
 }

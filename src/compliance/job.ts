@@ -44,7 +44,7 @@ export const UNSETTLED = `(state = 'Unknown'
 
 /** Answers whether nothing more changes by itself: a result is there, or a person has to act. */
 export function isSettled(job: JobRow): boolean {
-  if (hasEnded(job.state)) return job.result !== null || job.fault === 'gone';
+  if (hasEnded(job.state)) return job.result !== null || job.removed_at !== null || job.fault === 'gone';
   return job.state === 'Rejected' || job.state === 'Abandoned' || isUnsettled(job);
 }
 

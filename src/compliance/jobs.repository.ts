@@ -66,7 +66,7 @@ export class JobsRepository {
       const { rows } = await tx.query<{ no: number }>(
         `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
        VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
-       ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL,
+       ON CONFLICT (id) DO UPDATE SET state = 'Requested', request = excluded.request, fault = NULL, removed_at = NULL,
          submitted_at = excluded.submitted_at, lease_owner = excluded.lease_owner, lease_no = known.lease_no + 1,
          lease_safe_at = excluded.lease_safe_at, updated_at = clock_timestamp()
        WHERE known.state = 'Rejected' OR known.state = 'Requested' AND known.request = excluded.request

@@ -203,6 +203,9 @@ export class Env {
   /** Of transcripts and insights, from their fetch. */
   @KeptDays() TRANSCRIPTS_RETENTION_DAYS: Days = 'off';
 
+  /** Of what an ended compliance job was asked for and what came of it, from its end. */
+  @KeptDays() COMPLIANCE_RETENTION_DAYS: Days = 'off';
+
   /** Six years, as 45 CFR 164.316(b)(2)(i) asks of the record of actions. */
   @KeptDays(365) AUDIT_RETENTION_DAYS: Days = 2_192;
 

@@ -17,6 +17,9 @@ const OF_ONE_THAT_IS_OVER = `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.impo
 
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
+/** A compliance job that nobody works on or waits for: what an end left to look up, or to be resolved, is no such job. */
+const ENDED_JOB = `due_at IS NULL AND (state IN ('Rejected', 'Abandoned') OR state IN ('Completed', 'Failed') AND result IS NOT NULL)`;
+
 /** What is removed of one kind: rows older than $1, at most `BATCH` of them. */
 interface Rule {
   days: Days;
@@ -27,7 +30,8 @@ interface Rule {
  * What is removed, by the kind that the audit trail names. The last event of the feed that has a cursor stays, behind
  * which the next ones are given. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
  * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
- * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new.
+ * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new; a compliance job leaves
+ * its ids and its end.
  */
 export function retentionRules(env: Env): Record<string, Rule> {
   const usual = env.RETENTION_DAYS;
@@ -79,6 +83,11 @@ export function retentionRules(env: Env): Record<string, Rule> {
       shorter(notes, insights),
       `UPDATE processing_sessions SET answer = NULL
        WHERE ${places('processing_sessions', 'answer IS NOT NULL AND updated_at < $1')}`,
+    ),
+    complianceJobs: rule(
+      env.COMPLIANCE_RETENTION_DAYS,
+      `UPDATE compliance_jobs SET request = NULL, result = NULL, removed_at = now()
+       WHERE ${places('compliance_jobs', `removed_at IS NULL AND updated_at < $1 AND ${ENDED_JOB}`)}`,
     ),
   };
 }
