@@ -80,6 +80,15 @@ describe('the demo', () => {
     for (const text of texts) expect(text).not.toMatch(/@example|Castellan|Lindqvist/);
   });
 
+  it('leaves what is verified without a setting', async () => {
+    const program = await startProgram({
+      file: 'dist/src/cli/main.js',
+      args: ['audit', 'verify'],
+      env: { DATA_DIR: folder },
+    });
+    expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('nothing was changed')]);
+  });
+
   it('keeps its keys where only their owner reads them', () => {
     expect(statSync(path.join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
   });

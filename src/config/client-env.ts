@@ -16,8 +16,8 @@ export function readClientEnv(raw: Record<string, string | undefined> = process.
     keyFault: fault && `${fault.name} ${fault.fault}.`,
     /** Where a demo of this clone left its address and key. */
     dataDir: raw.DATA_DIR?.trim() || '.data',
-    /** Whether the service's own settings are here, too. */
-    hasService: Boolean(raw.PLATFORM_BASE_URL?.trim()),
+    /** Whether the service's own settings, or some of them, are here too. */
+    hasService: ['PLATFORM_BASE_URL', 'DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => raw[name]?.trim()),
   };
 }
 

@@ -1,25 +1,40 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../config/env.js';
+import { codeOf } from '../http/problem/fault.js';
+import { explained } from './connect-fault.js';
 import { EmbeddedPostgresInUse, runningEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
+
+/** SQLSTATE 28P01, which PostgreSQL also gives for a role that is not there. */
+const INVALID_PASSWORD = '28P01';
 
 /**
  * Runs the work of a command that speaks to the database itself: that of DATABASE_URL, else the embedded one, whether
  * the service runs or not.
  *
  * @param work gets a connection string of the role that serves
+ * @throws {Error} one sentence, when there is no such database yet or it can't be reached
  */
 export async function withServiceDatabase<T>(
   { DATABASE_URL: url, DATA_DIR: folder }: Pick<Env, 'DATABASE_URL' | 'DATA_DIR'>,
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (url !== undefined) return work(url);
+  if (url !== undefined) return explained('DATABASE_URL', () => work(url));
   const dataRoot = path.resolve(folder);
+  const none = `There is no database of this version under ${dataRoot} yet: start the service once, or correct DATA_DIR.`;
+  if (!existsSync(path.join(dataRoot, 'postgres'))) throw new Error(none);
   const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
     if (error instanceof EmbeddedPostgresInUse) return undefined;
     throw error;
   });
   try {
-    return await work(embedded?.servingUrl ?? runningEmbeddedPostgres(dataRoot));
+    const serving = embedded?.servingUrl ?? runningEmbeddedPostgres(dataRoot);
+    return await explained('DATA_DIR', () =>
+      work(serving).catch((error: unknown) => {
+        // A first start, or one after an upgrade, makes the role.
+        throw codeOf(error) === INVALID_PASSWORD ? new Error(none, { cause: error }) : error;
+      }),
+    );
   } finally {
     await embedded?.release();
   }

@@ -223,6 +223,16 @@ async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
 /** Runs work on a connection of its own, outside every pool: for what is done once, at start. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, options: SESSION_OPTIONS, connectionTimeoutMillis: 10_000 });
+  // Reported to this listener alone where no statement waits; without one the process would end.
+  let loss: Error | undefined;
+  client.on('error', (error) => {
+    loss ??= error;
+  });
   await client.connect();
-  return work(client).finally(() => client.end());
+  const failed = (error: unknown) => {
+    throw loss ?? error;
+  };
+  return work(client)
+    .catch(failed)
+    .finally(() => client.end());
 }

@@ -23,7 +23,7 @@ export function parseDataKeys(pairs: string[]): DataKey[] {
  * @returns pairs as `DATA_KEYS` holds them
  */
 export async function keptDataKeys(folder: string, random: Random): Promise<string[]> {
-  const file = path.join(folder, 'data-keys');
+  const file = keysFile(folder);
   await mkdir(folder, { recursive: true });
   const draft = `${file}.${random.bytes(8).toString('hex')}`;
   await writeFile(draft, `k1:${random.bytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
@@ -32,5 +32,12 @@ export async function keptDataKeys(folder: string, random: Random): Promise<stri
     if (error.code !== 'EEXIST') throw error;
   });
   await rm(draft, { force: true });
-  return (await readFile(file, 'utf8')).trim().split(/[\s,]+/);
+  return readKeptDataKeys(folder);
 }
+
+/** The same for a command, which makes none. */
+export async function readKeptDataKeys(folder: string): Promise<string[]> {
+  return (await readFile(keysFile(folder), 'utf8')).trim().split(/[\s,]+/);
+}
+
+const keysFile = (folder: string): string => path.join(folder, 'data-keys');

@@ -4,14 +4,30 @@ import type { DataKey } from './data-keys.js';
 import { isFormerLayout, Vault } from './vault.js';
 import { FINGERPRINT_PLACE } from './vault.module.js';
 
-/** The vault of a database, for a command that makes nothing. @throws {Error} when nothing was sealed there yet */
-export async function readVault(client: Pick<Client, 'query'>, keys: DataKey[]): Promise<Vault> {
-  const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
-  const { rows } = await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row]);
-  if (!rows[0]) throw new Error('The database holds nothing sealed yet; start the service once.');
+type Sql = Pick<Client, 'query'>;
+
+/** The vault of a database, for a command that makes nothing. @throws {Error} as `wrappedKey` */
+export async function readVault(sql: Sql, keys: DataKey[]): Promise<Vault> {
   const wrapping = new Vault(keys, Buffer.alloc(32), new Random(), { readsFormerLayout: true });
-  const { wrapped } = rows[0];
+  const wrapped = await wrappedKey(sql);
   return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, wrapped), new Random(), {
     readsFormerLayout: isFormerLayout(wrapped),
   });
+}
+
+/** The sealed key of the fingerprints. @throws {Error} when the service has not started on this database yet */
+export async function wrappedKey(sql: Sql): Promise<Buffer> {
+  const found = await findWrappedKey(sql);
+  if (!found) throw new Error('The database holds nothing sealed yet: start the service once.');
+  return found;
+}
+
+/** The same; undefined where there is none yet. */
+export async function findWrappedKey(sql: Sql): Promise<Buffer | undefined> {
+  const { rows: tables } = await sql.query<{ isThere: boolean }>(
+    `SELECT to_regclass('vault_keys') IS NOT NULL AS "isThere"`,
+  );
+  if (!tables[0]?.isThere) return undefined;
+  const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
+  return (await sql.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row])).rows[0]?.wrapped;
 }

@@ -4,7 +4,7 @@ import { Random } from '../config/random.js';
 import { PrismaService, toBytes } from '../database/prisma.service.js';
 import { Metrics } from '../http/server/metrics.js';
 import { parseDataKeys } from './data-keys.js';
-import { isFormerLayout, Vault } from './vault.js';
+import { FORMER_LAYOUT_LEFT, isFormerLayout, Vault } from './vault.js';
 
 const purpose = 'fingerprint';
 
@@ -25,9 +25,11 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
   if (!kept) throw new Error('The fingerprint key could not be stored; check that the database accepts writes.');
   const fingerprintKey = wrapping.openBytes(FINGERPRINT_PLACE, kept.wrapped);
   const log = new Logger(Vault.name);
+  const readsFormerLayout = isFormerLayout(kept.wrapped);
+  if (readsFormerLayout) log.warn(FORMER_LAYOUT_LEFT);
   const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', ['column', 'cause']);
   return new Vault(keys, fingerprintKey, random, {
-    readsFormerLayout: isFormerLayout(kept.wrapped),
+    readsFormerLayout,
     onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });
       if (isNew) log.error({ msg: 'a sealed value does not open', table, column, row: logRow });

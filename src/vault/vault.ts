@@ -220,6 +220,11 @@ export function isFormerLayout(wrappedFingerprintKey: Uint8Array): boolean {
   return wrappedFingerprintKey[0] === FORMER_LAYOUT;
 }
 
+/** What an operator should know of a database of which that is so. */
+export const FORMER_LAYOUT_LEFT =
+  'Values of an earlier version are sealed in its layout still, and the plain columns of its sessions are believed: run ' +
+  'npx notebridge keys rotate-data once, then restart every process.';
+
 function nameOf({ table, column, row }: SealedPlace): string {
   return `${table}.${column} ${row}`;
 }

@@ -1,41 +1,23 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import { Command } from 'commander';
 import type { TrailFault } from '../../access/audit/seal-chain.js';
 import { MOST_FAULTS, type Verification, verifyTrail } from '../../access/audit/verify-trail.js';
-import { type Env, readEnv } from '../../config/env.js';
-import { Random } from '../../config/random.js';
-import { withServiceDatabase } from '../../database/command-database.js';
-import { withClient } from '../../database/database.js';
-import { keptDataKeys, parseDataKeys } from '../../vault/data-keys.js';
 import { readVault } from '../../vault/read-vault.js';
-import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/print.js';
+import { withServiceData } from './service-data.js';
 
 /** The exit code of a trail with faults, beside 1 of a command that could not do its work. */
 const FAULTY = 2;
 
 async function verify({ head, json }: { head?: string; json?: boolean }): Promise<void> {
-  if (existsSync('.env')) process.loadEnvFile('.env');
-  const env = readEnv();
-  const result = await withServiceDatabase(env, async (url) => {
-    const keys = parseDataKeys(await dataKeysOf(env));
-    return withClient(url, async (client) => {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const vault = await readVault(client, keys);
-      return verifyTrail(client, (purpose, value) => vault.fingerprint(purpose, value), head);
-    });
+  const result = await withServiceData(async (client, keys) => {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const vault = await readVault(client, keys);
+    return verifyTrail(client, (purpose, value) => vault.fingerprint(purpose, value), head);
   });
   const holds = result.faults.length === 0 && result.headHolds !== false;
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));
   process.exitCode = holds ? 0 : FAULTY;
-}
-
-async function dataKeysOf(env: Env): Promise<string[]> {
-  if (env.DATA_KEYS) return env.DATA_KEYS;
-  if (env.DATABASE_URL === undefined) return keptDataKeys(path.resolve(env.DATA_DIR), new Random());
-  throw new CliFault('DATA_KEYS is not set; give it as the service has it.');
 }
 
 const SENTENCES: Record<TrailFault['fault'], (what: string, seal: string) => string> = {

@@ -1,20 +1,15 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import { Command } from 'commander';
 import type { Client } from 'pg';
-import { readEnv } from '../../config/env.js';
 import { Random } from '../../config/random.js';
-import { withClient } from '../../database/database.js';
-import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { FormerSessions } from '../../sessions/model/former-sessions.repository.js';
-import { type DataKey, keptDataKeys, parseDataKeys } from '../../vault/data-keys.js';
+import type { DataKey } from '../../vault/data-keys.js';
+import { wrappedKey } from '../../vault/read-vault.js';
 import { type ColumnKeys, countKeys, rotate, type UnreadableRow } from '../../vault/rotation.js';
 import { isFormerLayout, Vault } from '../../vault/vault.js';
-import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
-import { CliFault } from '../api/cli-fault.js';
 import { counted, table } from '../output/print.js';
 import { LiveLine } from '../output/progress.js';
+import { withServiceData } from './service-data.js';
 
 interface RotationOptions {
   dryRun?: boolean;
@@ -30,45 +25,23 @@ interface RotationReport {
   columns: ColumnKeys[];
   /** Sessions that were stored before their owner was sealed with them. */
   formerSessions: number;
+  /** Whether the layout of earlier versions was still read when this began. */
+  formerLayout: boolean;
   /** Values that are still to be sealed anew. */
   left: number;
   unreadable: UnreadableRow[];
 }
 
-/** From the environment and the database, whether the service runs or not. */
 async function rotateData({ dryRun = false, json = false }: RotationOptions): Promise<void> {
-  if (existsSync('.env')) process.loadEnvFile('.env');
-  const env = readEnv();
-  const { DATABASE_URL: url, DATA_DIR: dataDir } = env;
-  const embedded = url === undefined ? await startEmbedded(path.resolve(dataDir)) : undefined;
-  try {
-    const pairs = env.DATA_KEYS ?? (embedded && (await keptDataKeys(path.resolve(dataDir), new Random())));
-    if (!pairs) throw new CliFault('DATA_KEYS is not set; give the new key first, and the old ones behind it.');
-    const report = await withClient(url ?? embedded?.url ?? '', (client) =>
-      rotateAll(client, parseDataKeys(pairs), dryRun, json),
-    );
-    console.log(json ? JSON.stringify(report, null, 2) : inWords(report));
-    process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
-  } finally {
-    await embedded?.release();
-  }
-}
-
-async function startEmbedded(dataRoot: string) {
-  return startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
-    if (!(error instanceof EmbeddedPostgresInUse)) throw error;
-    throw new CliFault('The embedded PostgreSQL is in use by the service; stop it first, and begin again.');
-  });
+  const report = await withServiceData((client, keys) => rotateAll(client, keys, dryRun, json));
+  console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
+  process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
 }
 
 async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json: boolean): Promise<RotationReport> {
-  const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
-  const { rows } = await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row]).catch(() => {
-    throw new CliFault('The database holds no tables of this version yet; start the service once.');
+  const vault = new Vault(keys, Buffer.alloc(32), new Random(), {
+    readsFormerLayout: isFormerLayout(await wrappedKey(client)),
   });
-  const [mark] = rows;
-  if (!mark) throw new CliFault('The database holds nothing sealed yet; start the service once.');
-  const vault = new Vault(keys, Buffer.alloc(32), new Random(), { readsFormerLayout: isFormerLayout(mark.wrapped) });
   const sessions = vault.readsFormerLayout ? new FormerSessions(client, vault) : undefined;
   const first = keys[0]?.id ?? '';
   const unreadable: UnreadableRow[] = [];
@@ -87,31 +60,31 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
     live.end();
   }
   const columns = await countKeys(client, first);
-  return reportOf(keys, columns, unreadable, (await sessions?.count()) ?? 0);
+  const formerSessions = (await sessions?.count()) ?? 0;
+  return reportOf(keys, { columns, unreadable, formerSessions, formerLayout: vault.readsFormerLayout });
 }
 
 function reportOf(
   keys: DataKey[],
-  columns: ColumnKeys[],
-  unreadable: UnreadableRow[],
-  formerSessions: number,
+  found: Pick<RotationReport, 'columns' | 'unreadable' | 'formerSessions' | 'formerLayout'>,
 ): RotationReport {
+  const { columns, formerSessions } = found;
   const values = (key: string) => columns.reduce((sum, column) => sum + (column.keys[key] ?? 0), 0);
   const given = keys.map(({ id }, at) => ({ key: id, values: values(id), droppable: at > 0 && values(id) === 0 }));
   const used = new Set(columns.flatMap((column) => Object.keys(column.keys)));
   return {
+    ...found,
     keys: given,
     missing: [...used].filter((key) => !keys.some(({ id }) => id === key)),
     columns: columns.filter((column) => Object.keys(column.keys).length > 0),
-    formerSessions,
     left: staleOf(columns) + formerSessions,
-    unreadable,
   };
 }
 
 const staleOf = (columns: readonly ColumnKeys[]): number => columns.reduce((sum, { stale }) => sum + stale, 0);
 
-function inWords({ keys, missing, columns, left, unreadable }: RotationReport): string {
+function inWords(report: RotationReport, dryRun: boolean): string {
+  const { keys, missing, columns, left, unreadable } = report;
   const droppable = keys.flatMap(({ key, droppable }) => (droppable ? key : []));
   const used = columns.map((column) => ({
     column: `${column.table}.${column.column}`,
@@ -119,13 +92,15 @@ function inWords({ keys, missing, columns, left, unreadable }: RotationReport): 
       .map(([key, count]) => `${key}: ${count}`)
       .join(', '),
   }));
+  const again = `${dryRun ? 'run this without --dry-run' : 'run this again'}${unreadable.length > 0 ? ', and restore the rows above from a backup' : ''}`;
   return [
     ...(used.length > 0 ? [table(used)] : []),
     ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} does not open.`),
     ...missing.map((key) => `✗ Values are sealed with ${key}, which DATA_KEYS lacks.`),
-    left > 0
-      ? `${counted(left, 'value')} still to be sealed anew: run this again${unreadable.length > 0 ? ', and restore the rows above from a backup' : ''}.`
-      : `All is sealed with ${keys[0]?.key}.`,
+    left > 0 ? `${counted(left, 'value')} still to be sealed anew: ${again}.` : `All is sealed with ${keys[0]?.key}.`,
+    ...(report.formerLayout && left === 0
+      ? ['Nothing of the former layout is left: restart every process, for until then it is still read.']
+      : []),
     droppable.length > 0
       ? `Nothing uses ${droppable.join(', ')} any more: take it out of DATA_KEYS once every process runs with ${keys[0]?.key} first.`
       : 'No key can be dropped.',

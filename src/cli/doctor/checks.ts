@@ -6,7 +6,11 @@ import type { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { checkDataFolder } from '../../database/data-folder.js';
 import { withClient } from '../../database/database.js';
-import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../../database/embedded-postgres.js';
+import {
+  EmbeddedPostgresInUse,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../database/embedded-postgres.js';
 import { missingMigrations } from '../../database/migrations.js';
 import { commitFault, mayChangeTrail, OPEN_TRAIL } from '../../database/runtime-role.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
@@ -14,7 +18,8 @@ import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import { readContract } from '../../platform/contract/contract.js';
 import { prepareQueueStore } from '../../queue/backend/backend.js';
 import { parseDataKeys } from '../../vault/data-keys.js';
-import { Vault } from '../../vault/vault.js';
+import { findWrappedKey } from '../../vault/read-vault.js';
+import { FORMER_LAYOUT_LEFT, isFormerLayout, Vault } from '../../vault/vault.js';
 import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
 import { causeOf } from '../api/api.js';
 import { byteSize } from '../output/print.js';
@@ -111,12 +116,14 @@ async function embeddedFinding(env: Env): Promise<Finding> {
     if (error instanceof EmbeddedPostgresInUse) return undefined;
     throw error;
   });
-  if (!embedded) return unknown('not judged: the embedded PostgreSQL is in use by the service');
   try {
-    const finding = await databaseFinding(embedded.url, false);
-    return { ...finding, what: `${finding.what}; the embedded one, in ${embedded.home}` };
+    // That of a service that runs is joined.
+    const finding = await (embedded
+      ? databaseFinding(embedded.url, false)
+      : databaseFinding(runningEmbeddedPostgres(dataRoot)));
+    return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
   } finally {
-    await embedded.release();
+    await embedded?.release();
   }
 }
 
@@ -130,6 +137,8 @@ async function databaseFinding(url: string, isServing = true): Promise<Finding> 
       const missing = await missingMigrations(client);
       const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
       if (isServing && (await mayChangeTrail(client))) advice.push(OPEN_TRAIL);
+      const wrapped = await findWrappedKey(client);
+      if (wrapped && isFormerLayout(wrapped)) advice.push(FORMER_LAYOUT_LEFT);
       return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
     });
   } catch (error) {
@@ -150,20 +159,12 @@ async function hasTable(client: pg.Client, name: string): Promise<boolean> {
  */
 async function keysFinding(url: string, keys: string[] | undefined): Promise<Finding> {
   if (!keys) return faulty('DATA_KEYS is not set', NEW_KEY);
-  const sealed = await sealedKey(url).catch(() => 'unread' as const);
+  const sealed = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
   if (sealed === 'unread') return unknown('not judged: the database can not be read');
   if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
   const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random(), { readsFormerLayout: true });
   vault.openBytes(FINGERPRINT_PLACE, sealed);
   return ok(`${keys.length} given; they open what was sealed at the first start`);
-}
-
-async function sealedKey(url: string): Promise<Buffer | undefined> {
-  return withClient(url, async (client) => {
-    if (!(await hasTable(client, 'vault_keys'))) return undefined;
-    const text = 'SELECT wrapped FROM vault_keys WHERE purpose = $1';
-    return (await client.query<{ wrapped: Buffer }>(text, [FINGERPRINT_PLACE.row])).rows[0]?.wrapped;
-  });
 }
 
 /** Whether the first key is taken still, beside those that were made. @param isOn whether ADMIN_API_KEY holds one */

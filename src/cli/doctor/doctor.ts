@@ -1,14 +1,13 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { readClientEnv } from '../../config/client-env.js';
-import { type Env, readEnv, validateEnv } from '../../config/env.js';
-import { readDemoNote } from '../api/connection.js';
+import type { Env } from '../../config/env.js';
+import { loadEnvFile, serviceSettings } from '../api/service-settings.js';
 import { allChecks, type Checks, faultOf, findingLines, machineChecks, ok } from './checks.js';
 
 /** Reads the environment as the service does, and looks at everything that it names. */
 async function examine(): Promise<void> {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  loadEnvFile();
   process.exitCode = 0;
   for (const [name, look] of Object.entries(checksToMake())) {
     const finding = await Promise.resolve().then(look).catch(faultOf);
@@ -20,10 +19,9 @@ async function examine(): Promise<void> {
 /** Without settings of its own, this clone's demo is looked at; without any that are complete, the machine alone. */
 function checksToMake(): Checks {
   const client = readClientEnv();
-  const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
   const ofDemo = "complete: the demo's, since none are set here; its platform and service run only while it does";
   try {
-    const env = demo ? validateEnv(demo.environment) : readEnv();
+    const { env, demo } = serviceSettings(client);
     return {
       Settings: () => ok(demo ? ofDemo : 'complete'),
       ...allChecks(env, client.url ?? demo?.url ?? addressOf(env)),
