@@ -36,8 +36,14 @@ export function findRedisServer(): string | undefined {
  *
  * @param program as `findRedisServer` finds it
  * @param port 0: a free one
+ * @param more settings beside the usual ones
  */
-export async function startRedis(program: string, folder: string, port = 0): Promise<RedisServer> {
+export async function startRedis(
+  program: string,
+  folder: string,
+  port = 0,
+  more: Record<string, string | number> = {},
+): Promise<RedisServer> {
   const chosen = port || (await freePort());
   const settings = {
     port: chosen,
@@ -46,6 +52,7 @@ export async function startRedis(program: string, folder: string, port = 0): Pro
     appendonly: 'no',
     'maxmemory-policy': 'noeviction',
     databases: 64,
+    ...more,
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = spawn(program, args, { cwd: folder, stdio: 'ignore' });

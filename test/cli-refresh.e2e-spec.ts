@@ -75,7 +75,7 @@ test('--session fetches that one: its new notes are there when the command ends,
   for (const session of [one, other]) regenerateUnheard(session);
   const before = world.fetches();
   const { code, output } = await refresh('--session', (await show(one.sessionId)).id);
-  expect([code, output]).toEqual([0, expect.stringContaining('1 session to be fetched')]);
+  expect([code, output]).toEqual([0, expect.stringMatching(/^1 session to be fetched\n[\s\S]*^All were fetched\.$/m)]);
   expect([await generationShown(one), await generationShown(other), world.fetches() - before]).toEqual(['2', '1', 1]);
 });
 

@@ -294,6 +294,11 @@ test('a wait that is no number of seconds is refused before anything is asked fo
   expect([code, output]).toEqual([1, expect.stringContaining('Say whole seconds, 0 to 60.')]);
 });
 
+test('a head that is cut short is refused, for it would look as if the trail were', async () => {
+  const { code, output } = await notebridge('audit', 'verify', '--head', '17:ab12');
+  expect([code, output]).toEqual([1, expect.stringContaining('Give it whole, as number:mac.')]);
+});
+
 test('the doctor finds everything well without spending a call of the limit, and says that the first key is on', async () => {
   expect((await notebridge('keys', 'create', 'an administrator', '--scopes', 'admin')).code).toBe(0);
   const before = mirror.arrivals();

@@ -1,5 +1,17 @@
+import { once } from 'node:events';
+import { chownSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { createServer, rootCertificates } from 'node:tls';
+import pg from 'pg';
+import { freePort } from '../harness/free-port.js';
+import { askRedis, findRedisServer, type RedisServer, startRedis } from '../harness/redis-server.js';
+import { READY, serviceOf } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import { TLS } from '../src/platform/clients/loopback-platform.spec-support.js';
+import { ADMIN_KEY, testSettings } from './support/app.js';
 import { usePrograms } from './support/programs.js';
 
 const run = usePrograms();
@@ -40,4 +52,154 @@ it('a platform without a certificate that somebody vouches for gets nothing, wha
   });
   const [told = ''] = await program.printed(/^\{.*\}$/m);
   expect(JSON.parse(told)).toEqual({ usual: 200, ours: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+});
+
+/** Self-signed for elsewhere.example, of no use anywhere else. */
+const ELSEWHERE = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQmiivkMrT0wx3y9z
+btkwtoMm4W6ogEDHSa3h2fEB7XOhRANCAAR2Jf2VUV7b0/inIDLsTAj13ptGI2OR
+qDULKCiEGp00+iTyR2Feu6rEiGNW7fkTYzqpIvXnFfI+kKnOnEu5AXv3
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBrTCCAVOgAwIBAgIUDCZFbHB2BhBY3nJ+yj68tMhHJVgwCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRZWxzZXdoZXJlLmV4YW1wbGUwIBcNMjYxMTIzMDY0MjU3WhgP
+MjEyNjEwMzAwNjQyNTdaMBwxGjAYBgNVBAMMEWVsc2V3aGVyZS5leGFtcGxlMFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEdiX9lVFe29P4pyAy7EwI9d6bRiNjkag1
+CygohBqdNPok8kdhXruqxIhjVu35E2M6qSL15xXyPpCpzpxLuQF796NxMG8wHQYD
+VR0OBBYEFFIJ1a3gapTZQPFbcAtGABOu0quyMB8GA1UdIwQYMBaAFFIJ1a3gapTZ
+QPFbcAtGABOu0quyMA8GA1UdEwEB/wQFMAMBAf8wHAYDVR0RBBUwE4IRZWxzZXdo
+ZXJlLmV4YW1wbGUwCgYIKoZIzj0EAwIDSAAwRQIhAIksq1IiyhUxAUjQwF6BMdTh
+zX1Hqv1uX1J5a3aLyklzAiBFtv6E35kWlLT/ZUqckXVlhldYGWyTJR58rdkfpJzc
+3Q==
+-----END CERTIFICATE-----`,
+};
+
+/** A PostgreSQL and a Redis that speak TLS, with the certificate for localhost; its authority is in `ca`. */
+describe('stores behind TLS', () => {
+  const folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'tls-'));
+  const fileOf = (name: string, content: string) => {
+    writeFileSync(path.join(folder, name), content, { mode: 0o600 });
+    return path.join(folder, name);
+  };
+  const ca = fileOf('ca.pem', TLS.cert);
+  const stranger = fileOf('stranger.pem', rootCertificates[0] ?? '');
+  const elsewhere = fileOf('elsewhere.pem', ELSEWHERE.cert);
+  const redisServer = findRedisServer();
+  let postgres: EmbeddedPostgres;
+  let redis: RedisServer | undefined;
+  let tlsPort: number;
+
+  beforeAll(async () => {
+    postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: false });
+    await present(TLS);
+    if (!redisServer) return;
+    tlsPort = await freePort();
+    const key = fileOf('redis.key', TLS.key);
+    mkdirSync(path.join(folder, 'redis'));
+    redis = await startRedis(redisServer, path.join(folder, 'redis'), 0, {
+      ...{ 'tls-port': tlsPort, 'tls-cert-file': ca, 'tls-key-file': key, 'tls-ca-cert-file': ca },
+      'tls-auth-clients': 'no',
+    });
+  });
+  afterAll(async () => {
+    await redis?.stop();
+    await postgres.release();
+  });
+
+  async function onPostgres<Row extends pg.QueryResultRow>(...statements: string[]): Promise<Row[]> {
+    const client = new pg.Client(postgres.url);
+    await client.connect();
+    let rows: Row[] = [];
+    for (const statement of statements) rows = (await client.query<Row>(statement)).rows;
+    await client.end();
+    return rows;
+  }
+
+  /** Has PostgreSQL show a certificate from now on. */
+  async function present({ key, cert }: typeof TLS): Promise<void> {
+    const data = path.join(postgres.home, 'cluster', 'data');
+    const { uid, gid } = statSync(data);
+    for (const [name, content] of Object.entries({ 'tls.key': key, 'tls.crt': cert })) {
+      writeFileSync(path.join(data, name), content, { mode: 0o600 });
+      chownSync(path.join(data, name), uid, gid);
+    }
+    await onPostgres(
+      `ALTER SYSTEM SET ssl_cert_file = 'tls.crt'`,
+      `ALTER SYSTEM SET ssl_key_file = 'tls.key'`,
+      'ALTER SYSTEM SET ssl = on',
+      'SELECT pg_reload_conf()',
+    );
+    const subject = new RegExp(cert === TLS.cert ? 'localhost' : 'elsewhere');
+    await until('it shows this certificate', () => shows(subject));
+  }
+
+  async function shows(subject: RegExp): Promise<boolean> {
+    const client = new pg.Client({ connectionString: postgres.url, ssl: { rejectUnauthorized: false } });
+    client.on('error', () => undefined);
+    const isThere = await client.connect().then(
+      () => true,
+      () => false,
+    );
+    const stream = Reflect.get(client.connection, 'stream') as { getPeerCertificate?(): { subject: { CN: string } } };
+    const name = isThere ? stream.getPeerCertificate?.().subject.CN : undefined;
+    await client.end();
+    return name !== undefined && subject.test(name);
+  }
+
+  const overTls = (url: string, authority: string): string => {
+    const { href } = Object.assign(new URL(url), { hostname: 'localhost' });
+    return `${href}?sslmode=verify-full&sslrootcert=${authority}`;
+  };
+  const settings = (more: Record<string, string>) => ({
+    ...testSettings(overTls(postgres.servingUrl, ca)),
+    ...{ DATABASE_OWNER_URL: overTls(postgres.url, ca), PORT: '0', ...more },
+  });
+
+  /** What a start says that ends by itself. */
+  async function refusal(more: Record<string, string>): Promise<string> {
+    const program = await run({ file: 'dist/src/main.js', env: settings(more) });
+    expect([await program.ended(), program.output()]).toEqual([1, expect.any(String)]);
+    return program.output();
+  }
+
+  it('are spoken to over nothing else', async () => {
+    const more = { REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: ca };
+    const env = settings(redis ? more : {});
+    const service = serviceOf(await run({ file: 'dist/src/main.js', env, ready: READY }), ADMIN_KEY);
+    const { checks } = (await service.call<HealthReport>('GET', '/health/ready')).body;
+    expect([checks.database?.status, checks.queue?.status]).toEqual(['ok', 'ok']);
+    const ways = await onPostgres<{ ssl: boolean }>(
+      `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'notebridge_service'`,
+    );
+    expect(ways).toEqual([{ ssl: true }]);
+    if (redis) expect(await askRedis(redis.port, 'CLIENT LIST')).toContain(`laddr=127.0.0.1:${tlsPort} `);
+    expect(await service.kill('SIGTERM')).toBe(0);
+  });
+
+  it('are refused where somebody else may stand in their place, in one sentence that names the setting', async () => {
+    const untrusted = await refusal({ DATABASE_OWNER_URL: overTls(postgres.url, stranger) });
+    expect(untrusted).toMatch(/^PostgreSQL .* nobody trusted vouches .* &sslrootcert=.* in DATABASE_OWNER_URL\.\n$/);
+    const plain = overTls(process.env.TEST_PG_URL ?? '', ca);
+    expect(await refusal({ DATABASE_OWNER_URL: plain })).toMatch(
+      /^PostgreSQL .* it speaks no TLS .*DATABASE_OWNER_URL\.\n$/,
+    );
+    await present(ELSEWHERE);
+    const other = { DATABASE_URL: overTls(postgres.url, elsewhere), DATABASE_OWNER_URL: '' };
+    expect(await refusal(other)).toMatch(/^PostgreSQL .* for another host .* in DATABASE_URL\.\n$/);
+    await present(TLS);
+    if (!redis) return;
+    const url = `rediss://localhost:${tlsPort}`;
+    expect(await refusal({ REDIS_URL: url })).toMatch(
+      /^Redis .* nobody trusted vouches .* in NODE_EXTRA_CA_CERTS.*\n$/,
+    );
+    const impostor = createServer(ELSEWHERE)
+      .on('tlsClientError', () => undefined)
+      .listen(0, '127.0.0.1');
+    await once(impostor, 'listening');
+    const { port } = impostor.address() as AddressInfo;
+    const wrong = { REDIS_URL: `rediss://localhost:${port}`, NODE_EXTRA_CA_CERTS: elsewhere };
+    expect(await refusal(wrong)).toMatch(/^Redis .* for another host .* in REDIS_URL\.\n$/);
+    impostor.close();
+  });
 });

@@ -1,3 +1,5 @@
+import { tlsFault } from '../config/tls-fault.js';
+
 /** Socket faults as Node names them, and SQLSTATEs of a server that refuses connections now. */
 const AWAY = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|08...|57P0[1-4]|53300)$/;
 
@@ -16,6 +18,9 @@ function connectFault(error: unknown, setting: string): string | undefined {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const about = BY_CODE[code];
   if (about) return about(setting);
+  const authority = `as &sslrootcert=/path/ca.pem in ${setting}`;
+  const tls = tlsFault(error, { setting, authority });
+  if (tls) return `PostgreSQL can not be reached over TLS, for ${tls}`;
   const silent = /^(timeout expired$|timeout exceeded|Connection terminated)/.test(error.message);
   if (!silent && !AWAY.test(code)) return undefined;
   return `PostgreSQL can not be reached (${code || 'no answer'}): check ${setting}, and that the server runs and takes connections from here.`;

@@ -11,7 +11,9 @@ import { type DemoNote, readDemoNote } from './connection.js';
  */
 export function serviceSettings(client: ClientEnv): { env: Env; demo: DemoNote | undefined } {
   const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
-  return { env: demo ? validateEnv(demo.environment) : readEnv(), demo };
+  if (!demo) return { env: readEnv(), demo };
+  // Its PostgreSQL is an embedded one, whose address holds only while the demo runs.
+  return { env: validateEnv({ ...demo.environment, DATABASE_URL: undefined }), demo };
 }
 
 /** Adds what stands in .env, as the service does at its start. */

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { TrailFault } from '../../access/audit/seal-chain.js';
 import { MOST_FAULTS, type Verification, verifyTrail } from '../../access/audit/verify-trail.js';
 import { readVault } from '../../vault/read-vault.js';
@@ -18,6 +18,12 @@ async function verify({ head, json }: { head?: string; json?: boolean }): Promis
   const holds = result.faults.length === 0 && result.headHolds !== false;
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));
   process.exitCode = holds ? 0 : FAULTY;
+}
+
+/** Reads a head. @throws {InvalidArgumentError} when none looks so: a slip would say that the trail was cut */
+function headIn(text: string): string {
+  if (!/^\d+:[0-9a-f]{64}$/.test(text)) throw new InvalidArgumentError('Give it whole, as number:mac.');
+  return text;
 }
 
 const SENTENCES: Record<TrailFault['fault'], (what: string, seal: string) => string> = {
@@ -49,7 +55,7 @@ function inWords({ seals, entries, unsealed, head, headHolds, faults }: Verifica
 
 new Command('notebridge audit verify')
   .description('Finds what was changed, removed, inserted or reordered in the audit trail, and names it.')
-  .option('--head <number:mac>', 'what an earlier run printed: proves that nothing was cut off the end since')
+  .option('--head <number:mac>', 'what an earlier run printed: proves that nothing was cut off the end since', headIn)
   .option('--json', 'print the outcome as JSON')
   .addHelpText(
     'after',

@@ -94,8 +94,9 @@ async function refresh(
   if (since === undefined && session === undefined) throw new CliFault('Say what to refresh: --since or --session.');
   const { sessions } = await api.post<{ sessions: number }>('/v1/sessions/refreshes', { since, session });
   console.log(`${counted(sessions, 'session')} to be fetched`);
-  const failing = sessions > 0 && wait ? await watchRefresh(api, sessions) : 0;
-  if (failing === 0) return;
+  if (sessions === 0 || !wait) return;
+  const failing = await watchRefresh(api, sessions);
+  if (failing === 0) return console.log('All were fetched.');
   console.log(`${counted(failing, 'session')} could not be fetched; the service tries again by itself.`);
   process.exitCode = 2;
 }

@@ -53,7 +53,8 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
     const onProgress = (count: number) => {
       done += count;
       const seconds = (performance.now() - startedAt) / 1000;
-      live.show({ done, total, noun: 'values', etaSeconds: done === 0 ? null : (seconds / done) * (total - done) });
+      if (total > 0)
+        live.show({ done, total, noun: 'values', etaSeconds: done === 0 ? null : (seconds / done) * (total - done) });
     };
     await sessions?.seal(onProgress, (row) => unreadable.push({ table: 'sessions', column: 'error_message', row }));
     await rotate(client, vault, first, { onProgress, onUnreadable: (row) => unreadable.push(row) });

@@ -18,9 +18,7 @@ export async function withServiceData<T>(work: (client: Client, keys: DataKey[])
   loadEnvFile();
   const { env, demo } = serviceSettings(readClientEnv());
   if (demo) console.error("No settings of a service are set here: this is about the demo's database.");
-  // The demo's is an embedded one, whose address holds only while the demo runs.
-  const address = demo ? { DATABASE_URL: undefined, DATA_DIR: env.DATA_DIR } : env;
-  return withServiceDatabase(address, async (url) => {
+  return withServiceDatabase(env, async (url) => {
     const keys = parseDataKeys(await dataKeysOf(env));
     return withClient(url, (client) => work(client, keys));
   });

@@ -73,8 +73,8 @@ export function machineChecks(dataDir: string, isUsed: boolean): Checks {
   };
 }
 
-/** All that the settings name: nothing is changed. @param serviceUrl where the service should run */
-export function allChecks(env: Env, serviceUrl: string): Checks {
+/** All that the settings name: nothing is changed. @param serviceUrl where the service should run @param starter of it */
+export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATA_KEYS: keys } = env;
   return {
     ...machineChecks(env.DATA_DIR, !url),
@@ -85,7 +85,7 @@ export function allChecks(env: Env, serviceUrl: string): Checks {
     Contract: () => contractFinding(env),
     Addresses: () => addressesFinding(env),
     Platform: () => platformFinding(env.PLATFORM_BASE_URL),
-    Service: () => serviceFinding(serviceUrl),
+    Service: () => serviceFinding(serviceUrl, starter),
   };
 }
 
@@ -238,7 +238,7 @@ interface HealthAnswer {
   checks?: Record<string, { status: string; reason?: string }>;
 }
 
-async function serviceFinding(url: string): Promise<Finding> {
+async function serviceFinding(url: string, starter: string): Promise<Finding> {
   try {
     const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     const { status, checks = {} } = (await answer.json()) as HealthAnswer;
@@ -248,6 +248,6 @@ async function serviceFinding(url: string): Promise<Finding> {
     );
     return (answer.ok ? ok : faulty)(`${url} is ${status}`, ...advice);
   } catch (error) {
-    return unknown(`nothing answers at ${url} (${causeOf(error)}); npm start starts it`);
+    return unknown(`nothing answers at ${url} (${causeOf(error)}); ${starter} starts it`);
   }
 }

@@ -24,7 +24,7 @@ function checksToMake(): Checks {
     const { env, demo } = serviceSettings(client);
     return {
       Settings: () => ok(demo ? ofDemo : 'complete'),
-      ...allChecks(env, client.url ?? demo?.url ?? addressOf(env)),
+      ...allChecks(env, client.url ?? demo?.url ?? addressOf(env), demo ? 'npm run demo' : 'npm start'),
     };
   } catch (error) {
     return { Settings: () => faultOf(error), ...machineChecks(client.dataDir, false) };

@@ -11,6 +11,7 @@ test.each([
   withCode('53300'),
   withCode('25006'),
   withCode('ECONNREFUSED'),
+  withCode('CERT_HAS_EXPIRED'),
   withCode('P1001'),
   new Error('Connection terminated unexpectedly'),
   new Error('timeout exceeded when trying to connect'),

@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import { isTlsFault } from '../../config/tls-fault.js';
 import { Problem } from './problem.js';
 
 /** Seconds a caller is asked to wait while the database is away. */
@@ -90,7 +91,7 @@ function statusCodeOf(error: unknown): number {
 const UNAVAILABLE = [
   /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/,
-  /^(P1001|P1002|P1008|P1017|P2024|P2037)$/,
+  /^(P1001|P1002|P1008|P1011|P1017|P2024|P2037)$/,
 ];
 
 /** pg and pg-pool raise these without a code. */
@@ -107,7 +108,7 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
   const code = codeOf(error);
   if (UNAVAILABLE.some((codes) => codes.test(code)) || error.name === 'PrismaClientInitializationError') return true;
-  if (MESSAGES.some((message) => error.message.startsWith(message))) return true;
+  if (MESSAGES.some((message) => error.message.startsWith(message)) || isTlsFault(error)) return true;
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
@@ -130,6 +131,7 @@ const SOCKET_KINDS = new Map([
   ['DatabaseNotReachable', 'P1001'],
   ['SocketTimeout', 'P1008'],
   ['ConnectionClosed', 'P1017'],
+  ['TlsConnectionError', 'P1011'],
 ]);
 
 /** The code of an error of a library, or an empty text; of one that Prisma wrapped, the database's or the socket's. */

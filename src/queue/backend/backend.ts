@@ -9,6 +9,7 @@ import {
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { Env } from '../../config/env.js';
+import { tlsFault } from '../../config/tls-fault.js';
 import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS, withClient } from '../../database/database.js';
 import { QUEUE_NAMES } from './queue-names.js';
 
@@ -94,8 +95,8 @@ export function producerOptions(env: BackendEnv): QueueOptions {
  *
  * @param ownerUrl of a role that may make tables, if there is one at hand
  * @returns a warning when Redis can't be reached; the service starts all the same and catches up by its poller
- * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production); when there are no
- *   tables, and nobody to make them
+ * @throws {Error} when Redis may evict: it would lose jobs silently (BullMQ, Going to production); when it is not who
+ *   REDIS_URL says, by its certificate; when there are no tables, and nobody to make them
  */
 export async function prepareQueueStore(env: BackendEnv, ownerUrl: string | undefined): Promise<string | undefined> {
   if (env.REDIS_URL) return checkRedis(env.REDIS_URL);
@@ -121,7 +122,10 @@ async function createQueueTables(ownerUrl: string): Promise<undefined> {
 async function checkRedis(url: string): Promise<string | undefined> {
   const once = { lazyConnect: true, connectTimeout: 3_000, retryStrategy: null, maxRetriesPerRequest: 0 };
   const redis = new Redis(url, once);
-  redis.on('error', () => undefined);
+  let fault: unknown;
+  redis.on('error', (error) => {
+    fault = error; // what `connect` throws says only that the connection is closed
+  });
   try {
     await redis.connect();
     const policy = /maxmemory_policy:(\S+)/.exec(await redis.info('memory'))?.[1];
@@ -133,6 +137,8 @@ async function checkRedis(url: string): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     if (error instanceof Error && error.message.startsWith('Redis runs')) throw error;
+    const tls = tlsFault(fault, { setting: 'REDIS_URL', authority: 'in NODE_EXTRA_CA_CERTS=/path/ca.pem' });
+    if (tls) throw new Error(`Redis can not be reached over TLS, for ${tls}`);
     return 'Redis can not be reached where REDIS_URL says; work is kept in PostgreSQL and goes on when it is back.';
   } finally {
     redis.disconnect();
