@@ -41,6 +41,7 @@ const base = {
 export default {
   // Ends a hang, and judges nothing: a slow machine is far below it.
   testTimeout: 900_000,
+  testSequencer: '<rootDir>/scripts/slowest-first.mjs',
   reporters: ['default', '<rootDir>/scripts/replay-reporter.mjs'],
   // Suites wait as much as they work; each of them has services and connections of its own, so not too many at once.
   maxWorkers: Math.min(2 * availableParallelism(), 6),

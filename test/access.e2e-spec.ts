@@ -31,8 +31,8 @@ import { type Health, HealthIndicator } from '../src/http/server/health-indicato
 import { OperationsModule } from '../src/operations/operations.module.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
 import { Poller } from '../src/queue/notifier/poller.js';
-import { baseOf, startApp } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { baseOf, startApp } from './support/start-app.js';
 
 const ADMIN = 'the-first-administrator-key-of-all';
 

@@ -12,7 +12,8 @@ import { AuditSealer } from '../src/operations/audit-sealer.js';
 import type { Poller } from '../src/queue/notifier/poller.js';
 import { testSettings } from './support/app.js';
 import { auditOf, testVault } from './support/audit.js';
-import { freshDatabase, openDatabase, query, type TestDatabase } from './support/databases.js';
+import { freshDatabase, query, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();

@@ -13,7 +13,8 @@ import {
   rowsOf,
 } from './support/bulk.js';
 import { callRoom } from './support/call-room.js';
-import { openDatabase, query } from './support/databases.js';
+import { query } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { dropOld } from './support/retention.js';
 import { useSharedService } from './support/shared-service.js';
 

@@ -10,9 +10,9 @@ import type { ComplianceJobResponse, ComplianceUploadResponse } from '../src/com
 import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
+import { contractFile } from './support/contract-file.js';
 import { dumpOf } from './support/database-dump.js';
 import { type Mirror, useMirrors } from './support/service.js';
-import { contractFile } from './support/sessions-app.js';
 
 interface ProblemBody {
   type: string;

@@ -11,7 +11,7 @@ import { many, providerLine, providersCsv } from './support/bulk.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
 import { type Mirror, useMirrors } from './support/service.js';
-import { deliver, sessionEvent, signed } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
 
 /** What a silence of all open connections may cost, in milliseconds. */
 const SILENCE_COSTS_MS = 15_000;

@@ -6,7 +6,7 @@ import type { Env } from '../src/config/env.js';
 import type { Database } from '../src/database/database.js';
 import { DueRows, type DueTable, type Leased } from '../src/queue/due-rows/due-rows.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
-import { openDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { statementsOf } from './support/statements.js';
 

@@ -3,8 +3,9 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { LOCKOUT_SECONDS, MOST_FAILURES } from '../src/access/guard/attempt-rules.js';
 import { FailedAttempts } from '../src/access/guard/failed-attempts.js';
 import { Database } from '../src/database/database.js';
-import { ADMIN_KEY, baseOf, startApp } from './support/app.js';
+import { ADMIN_KEY } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { baseOf, startApp } from './support/start-app.js';
 
 const ATTEMPTS = 5_000;
 const AT_ONCE = 40;

@@ -4,7 +4,7 @@ import { createConnection, type Socket } from 'node:net';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { useMirrors } from './support/service.js';
-import { deliver, sessionEvent, signed } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
 
 const MIB = 1024 ** 2;
 const CONNECTIONS = 1_000;

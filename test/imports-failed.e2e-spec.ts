@@ -3,8 +3,8 @@ import type { Database } from '../src/database/database.js';
 import type { ImportsRepository } from '../src/imports/model/imports.repository.js';
 import { ADMIN_KEY } from './support/app.js';
 import { importIs, rowsOf } from './support/bulk.js';
-import { openDatabase } from './support/databases.js';
 import { importRepositories } from './support/import-repositories.js';
+import { openDatabase } from './support/open-database.js';
 import { useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();

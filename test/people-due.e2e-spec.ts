@@ -6,8 +6,9 @@ import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
 import { DependentsRepository } from '../src/people/store/dependents.repository.js';
 import { DuePeopleRepository } from '../src/people/store/due-people.repository.js';
 import { NEW_IMPORT } from './support/bulk.js';
+import { contractFile } from './support/contract-file.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { contractFile, type SessionsApp, startSessions } from './support/sessions-app.js';
+import { type SessionsApp, startSessions } from './support/sessions-app.js';
 
 /** Enough that a walk over all of them, or a sort, shows; how long one takes is nobody's matter here. */
 const MANY = 50_000;

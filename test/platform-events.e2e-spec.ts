@@ -5,7 +5,7 @@ import { FEED_TYPES } from '../src/feed/feed.js';
 import { EVENT_TYPES, type EventType } from '../src/platform/contract/wire-types.js';
 import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { readFeed } from './support/read-feed.js';
-import { signed } from './support/webhooks-app.js';
+import { signed } from './support/webhook-requests.js';
 
 const world = useArrivingSessions();
 const { newSession, toEnd, show, shownAs, read, heardAll, sql } = world;

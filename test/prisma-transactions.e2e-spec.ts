@@ -3,7 +3,8 @@ import type { Database } from '../src/database/database.js';
 import { PrismaService, toBytes } from '../src/database/prisma.service.js';
 import type { Prisma } from '../src/generated/prisma/client.js';
 import { codeOf, isDatabaseUnavailable, problemOf } from '../src/http/problem/fault.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({
   id: randomUUID(),

@@ -9,8 +9,8 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
 import { ADMIN_KEY } from './support/app.js';
+import { contractFile } from './support/contract-file.js';
 import { type Mirror, useMirrors } from './support/service.js';
-import { contractFile } from './support/sessions-app.js';
 
 interface ProblemBody {
   type: string;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../src/database/database.js';
-import { freshDatabase, openDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { dropOld } from './support/retention.js';
 
 const OLD = `now() - interval '100 days'`;

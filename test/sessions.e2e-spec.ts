@@ -5,7 +5,7 @@ import type { Page } from '../src/http/request/page.js';
 import type { RevisionsResponse, SessionResponse } from '../src/sessions/model/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { newSimulatedProvider } from './support/simulator-call.js';
-import { sessionEvent, signed } from './support/webhooks-app.js';
+import { sessionEvent, signed } from './support/webhook-requests.js';
 
 const world = useArrivingSessions();
 const { newSession, toEnd, show, shownAs, notesOf, read, refresh, sql } = world;

@@ -9,7 +9,8 @@ import { SeededRandom } from '../simulator/seeded-random.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 const SEED = Number(process.env.SEED);
 const REQUESTS = 10_000;

@@ -13,15 +13,8 @@ import { MOST_ATTEMPTS } from '../src/webhooks/process/inbox-loop.js';
 import { ADMIN_KEY } from './support/app.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import {
-  answerTo,
-  deliver,
-  ScriptedFeature,
-  sessionEvent,
-  signed,
-  startWebhooks,
-  type WebhooksApp,
-} from './support/webhooks-app.js';
+import { answerTo, deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { ScriptedFeature, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 interface Delivery {
   id: string;

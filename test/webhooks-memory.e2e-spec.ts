@@ -1,7 +1,7 @@
 import { until } from '../harness/until.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { useMirrors } from './support/service.js';
-import { deliver, signed } from './support/webhooks-app.js';
+import { deliver, signed } from './support/webhook-requests.js';
 
 /** Bytes of a delivery, under the receiver's limit of 5 MiB. */
 const SIZE = 4_900_000;

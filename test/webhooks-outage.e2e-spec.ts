@@ -5,7 +5,8 @@ import { signWebhook } from '../src/platform/webhook-signature.js';
 import { Receiver } from '../src/webhooks/receive/receiver.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 const TIMESTAMP = '1800000000000';
 

@@ -7,7 +7,8 @@ import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { Rejections } from '../src/webhooks/receive/rejections.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { answerTo, deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { answerTo, deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 describe('the receiver', () => {
   let database: TestDatabase;

@@ -3,7 +3,8 @@ import { createConnection, type Socket } from 'node:net';
 import { until } from '../harness/until.js';
 import { Rejections } from '../src/webhooks/receive/rejections.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
-import { deliver, sessionEvent, signed, startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { startWebhooks, type WebhooksApp } from './support/webhooks-app.js';
 
 const KIB = 1024;
 

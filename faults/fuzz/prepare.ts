@@ -5,7 +5,7 @@ import type { SimulatedInput } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { SimulatorState } from '../../simulator/state.js';
-import { SCOPES } from '../../src/access/identity/scopes.js';
+import { SCOPES } from '../../src/access/identity/scope.js';
 import { CLINICAL_WORD, PEOPLE, PERSON_WORD } from './fit-values.js';
 
 /** A word of the code that may be a slug, also one that a kind of person is put into. */

@@ -23,7 +23,8 @@ import {
 } from 'class-validator';
 import { validationPipe } from '../http/body/validation.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
-import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS, IsPlatformId } from '../platform/contract/wire-types.js';
+import { IsPlatformId } from '../platform/contract/is-platform-id.js';
+import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../platform/contract/wire-types.js';
 import { type ComplianceRequest, JOB_STATES, type JobEnd, type JobState } from './job.js';
 import { PDF_LIMIT_BYTES } from './pdf-form.js';
 

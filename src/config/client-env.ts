@@ -1,5 +1,4 @@
-import { withSecretFiles } from './secret-files.js';
-import { OFF } from './secret-strength.js';
+import { OFF, withSecretFiles } from './secret-files.js';
 
 const KEYS = ['NOTEBRIDGE_KEY', 'ADMIN_API_KEY'];
 

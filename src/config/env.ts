@@ -11,8 +11,8 @@ import {
   Min,
   validateSync,
 } from 'class-validator';
-import { withSecretFiles } from './secret-files.js';
-import { AreStrongSecrets, IsBootstrapKey, OFF } from './secret-strength.js';
+import { OFF, withSecretFiles } from './secret-files.js';
+import { AreStrongSecrets, IsBootstrapKey } from './secret-strength.js';
 import {
   AreAddressRanges,
   ByteSize,

@@ -11,6 +11,9 @@ const SECRETS = [
   'REDIS_URL',
 ];
 
+/** What ADMIN_API_KEY holds once it is no longer taken. */
+export const OFF = 'off';
+
 /** Bytes; a file that is longer holds no secret. */
 const LONGEST = 64 * 1024;
 

@@ -1,4 +1,5 @@
 import { ValidateBy, type ValidationArguments } from 'class-validator';
+import { OFF } from './secret-files.js';
 import { isLoopbackHost, parseUrl, settingOf } from './setting-rules.js';
 
 /** Characters that a secret must have. */
@@ -20,9 +21,6 @@ function noveltyBits(values: readonly number[]): number {
   const runs = new Set(values.slice(2).map((value, at) => `${values[at]} ${values[at + 1]} ${value}`));
   return runs.size * Math.log2(new Set(values).size);
 }
-
-/** What ADMIN_API_KEY holds once it is no longer taken. */
-export const OFF = 'off';
 
 /** A first key of this service's own API, made by whoever runs it. */
 export function IsBootstrapKey(): PropertyDecorator {

@@ -7,8 +7,9 @@ import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import { contractFile } from './contract-file.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
-import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
+import { type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';

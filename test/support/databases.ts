@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { Database } from '../../src/database/database.js';
 
 export interface TestDatabase {
   readonly url: string;
@@ -37,13 +36,6 @@ export async function query<Row extends pg.QueryResultRow>(
   values: unknown[] = [],
 ): Promise<Row[]> {
   return (await sql.query<Row>(text, values)).rows;
-}
-
-/** The product's access to a database, for a test that calls what uses it; it waits for a connection however long. */
-export function openDatabase({ url }: Pick<TestDatabase, 'url'>): Database {
-  const database = new Database(url);
-  database.pool.options.connectionTimeoutMillis = 0;
-  return database;
 }
 
 async function admin(serverUrl: string, sql: string): Promise<void> {

@@ -5,7 +5,8 @@ import { ImportsRepository } from '../../src/imports/model/imports.repository.js
 import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../../src/people/model/profile.js';
 import { auditOf, testVault } from './audit.js';
-import { freshDatabase, openDatabase } from './databases.js';
+import { freshDatabase } from './databases.js';
+import { openDatabase } from './open-database.js';
 
 /** The repositories of imports over a database of a test's own. */
 export async function importRepositories() {

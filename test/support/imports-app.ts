@@ -8,7 +8,8 @@ import type { ImportRequest } from '../../src/imports/model/import.js';
 import { ImportsService } from '../../src/imports/report/imports.service.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';
-import { ADMIN_KEY, startApp } from './app.js';
+import { ADMIN_KEY } from './app.js';
+import { startApp } from './start-app.js';
 
 /** Whoever holds that key. */
 export const ADMIN = { id: 'admin', name: 'admin', scopes: [] } as unknown as Principal;

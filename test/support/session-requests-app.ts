@@ -2,8 +2,9 @@ import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { contractFile } from './contract-file.js';
 import { freshDatabase, query, type TestDatabase } from './databases.js';
-import { contractFile, type SessionsApp, startSessions } from './sessions-app.js';
+import { type SessionsApp, startSessions } from './sessions-app.js';
 import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';

@@ -1,6 +1,3 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
@@ -13,7 +10,8 @@ import { QueueModule } from '../../src/queue/queue.module.js';
 import { RecordingsModule } from '../../src/recordings/recordings.module.js';
 import { SessionsModule, SessionsWorkerModule } from '../../src/sessions/sessions.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from '../../src/webhooks/webhooks.module.js';
-import { ADMIN_KEY, baseOf, startApp } from './app.js';
+import { ADMIN_KEY } from './app.js';
+import { baseOf, startApp } from './start-app.js';
 
 /** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
 const AGAIN_MS = 500;
@@ -52,25 +50,6 @@ export interface SessionsApp {
   url: string;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   close(): Promise<void>;
-}
-
-/**
- * A contract file with the platform's operations that the simulator has, but for those left out.
- *
- * @param without operations, or other parts of the file such as `events`
- * @param changes parts of operations that are other than the simulator's own contract says
- */
-export async function contractFile(without: string[] = [], changes: Record<string, object> = {}): Promise<string> {
-  const source = path.resolve(__dirname, '../../simulator/contract.json');
-  const contract = JSON.parse(await readFile(source, 'utf8'));
-  for (const name of without) {
-    delete contract.operations[name];
-    delete contract[name];
-  }
-  for (const [operation, change] of Object.entries(changes)) Object.assign(contract.operations[operation], change);
-  const file = path.join(await mkdtemp(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
-  await writeFile(file, JSON.stringify(contract));
-  return file;
 }
 
 /** The way of a session: receiver, inbox, sessions with their worker, against a simulator that sends its webhooks here. */

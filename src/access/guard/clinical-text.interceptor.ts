@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { catchError, map, type Observable } from 'rxjs';
 import { Problem } from '../../http/problem/problem.js';
-import type { Scope } from '../identity/scopes.js';
+import type { Scope } from '../identity/scope.js';
 
 /** Who may read clinical text, and the platform's own words, which may hold some, wherever they stand. */
 const TEXT_SCOPE: Scope = 'notes:read';

@@ -1,27 +1,7 @@
 import { type CustomDecorator, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-
-/**
- * What a key may be allowed to do. `notes:read` covers clinical text, and whatever the platform says in words of its own,
- * in every answer that holds some; `admin` keys and the audit trail. No scope contains another.
- */
-export const SCOPES = [
-  'people:read',
-  'people:write',
-  'imports',
-  'sessions:read',
-  'sessions:write',
-  'notes:read',
-  'recorder',
-  'compliance',
-  'events:read',
-  'webhooks',
-  'operations',
-  'admin',
-] as const;
-
-export type Scope = (typeof SCOPES)[number];
+import type { Scope } from './scope.js';
 
 /** Metadata keys of the decorators below. */
 const PUBLIC_ROUTE = Symbol('notebridge:public');

@@ -13,7 +13,7 @@ import {
 } from 'class-validator';
 import { IsMoment } from '../../http/request/moment.js';
 import { PageResponse } from '../../http/request/page.js';
-import { SCOPES, type Scope } from '../identity/scopes.js';
+import { SCOPES, type Scope } from '../identity/scope.js';
 
 const DAY_SECONDS = 86_400;
 

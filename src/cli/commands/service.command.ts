@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { SCOPES } from '../../access/identity/scopes.js';
+import { SCOPES } from '../../access/identity/scope.js';
 import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-keys.dto.js';
 import type { Page } from '../../http/request/page.js';
 import type { CapabilityPageResponse } from '../../operations/capabilities.dto.js';

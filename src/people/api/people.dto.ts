@@ -11,7 +11,7 @@ import {
   type ValidationOptions,
 } from 'class-validator';
 import { PageQuery } from '../../http/request/page.js';
-import { IsPlatformId } from '../../platform/contract/wire-types.js';
+import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import {
   EXTERNAL_ID_MAX,

@@ -1,4 +1,3 @@
-import { ValidateBy, type ValidationOptions } from 'class-validator';
 import * as v from 'valibot';
 
 /** Bodies between the platform and its partners, as the spec names them. */
@@ -94,12 +93,6 @@ export const PLATFORM_ID_MAX = 512;
 /** Answers whether a value can be an id as it stands in bodies and events: no database keeps NULs and halves of characters. */
 export function isPlatformId(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= PLATFORM_ID_MAX && !/[\0\p{Cs}]/u.test(value);
-}
-
-/** As `isPlatformId`, for a field of a request. */
-export function IsPlatformId(options?: ValidationOptions): PropertyDecorator {
-  const defaultMessage = () => `must be an id of at most ${PLATFORM_ID_MAX} characters`;
-  return ValidateBy({ name: 'isPlatformId', validator: { validate: isPlatformId, defaultMessage } }, options);
 }
 
 export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';

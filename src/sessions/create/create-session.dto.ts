@@ -14,9 +14,9 @@ import {
 } from 'class-validator';
 import { isMoment } from '../../http/request/moment.js';
 import { IsExternalId } from '../../people/api/people.dto.js';
+import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
 import {
   CLIENT_PRONOUNS,
-  IsPlatformId,
   PLATFORM_ID_MAX,
   RECORDING_CONTENTS,
   SESSION_TYPES,

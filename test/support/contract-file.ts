@@ -1,0 +1,22 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/**
+ * A contract file with the platform's operations that the simulator has, but for those left out.
+ *
+ * @param without operations, or other parts of the file such as `events`
+ * @param changes parts of operations that are other than the simulator's own contract says
+ */
+export async function contractFile(without: string[] = [], changes: Record<string, object> = {}): Promise<string> {
+  const source = path.resolve(__dirname, '../../simulator/contract.json');
+  const contract = JSON.parse(await readFile(source, 'utf8'));
+  for (const name of without) {
+    delete contract.operations[name];
+    delete contract[name];
+  }
+  for (const [operation, change] of Object.entries(changes)) Object.assign(contract.operations[operation], change);
+  const file = path.join(await mkdtemp(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
+  await writeFile(file, JSON.stringify(contract));
+  return file;
+}

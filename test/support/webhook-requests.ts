@@ -1,0 +1,40 @@
+import { until } from '../../harness/until.js';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { WEBHOOK_SECRET } from './app.js';
+
+/** A request as the platform signs it. */
+export function signed(
+  body: string | Buffer,
+  { secret = WEBHOOK_SECRET, timestamp = String(Date.now()) } = {},
+): { method: 'POST'; headers: Record<string, string>; body: Uint8Array<ArrayBuffer> } {
+  const bytes = Buffer.from(body);
+  return {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Service Webhook',
+      'x-service-timestamp': timestamp,
+      'x-service-signature': signWebhook(secret, timestamp, bytes),
+    },
+    body: new Uint8Array(bytes),
+  };
+}
+
+/** A session event as the spec shapes it. */
+export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_NOTES_COMPLETED'): string {
+  return JSON.stringify({ eventType, sessionId, providerUserId: 'p-1', aiNotesEnabled: true });
+}
+
+/** Sends a request, and again while it is answered 503, as a caller should: a slow machine's database may be late. */
+export function answerTo(url: string, init: RequestInit): Promise<Response> {
+  return until('the request is answered for good', async () => {
+    const response = await fetch(url, init);
+    if (response.status !== 503) return response;
+    await response.arrayBuffer();
+    return undefined;
+  });
+}
+
+/** Sends a delivery as the platform does. */
+export const deliver = ({ url }: { url: string }, init: RequestInit): Promise<Response> =>
+  answerTo(`${url}/webhooks/platform`, init);
