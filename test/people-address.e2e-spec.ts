@@ -2,6 +2,7 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { forgetEverybody } from './support/shared-service.js';
 
 const newMirror = useMirrors();
 let mirror: Mirror;
@@ -21,10 +22,11 @@ const restart = async (env: Record<string, string> = {}) => {
   await mirror.sql('UPDATE circuits SET probe_at = now()');
 };
 
-beforeEach(async () => {
+beforeAll(async () => {
   mirror = await newMirror();
   service = await mirror.start();
 });
+beforeEach(() => forgetEverybody(mirror));
 
 test.each(['message', 'page'] as const)(
   'under a wrong base URL (404 with a %s) nobody fails and nobody counts as deleted; all goes on under the right one',
