@@ -47,10 +47,11 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
 /** Everything that stands before the features; call it between creating the application and starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
-  installEdge(fastify, app.get(Env), app.get(Metrics), app.get(RequestGate, { strict: false }));
+  const gate = app.get(RequestGate, { strict: false });
+  installEdge(fastify, app.get(Env), app.get(Metrics), gate);
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
-  app.useGlobalFilters(new ProblemFilter());
+  app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));
   if (app.get(Env).API_DOCS) await serveDocumentation(app);
   return app;
 }

@@ -68,10 +68,11 @@ interface Asked {
   headers?: Record<string, string>;
 }
 
-/** One row: the operation, its path, what is sent, the outcome and the subjects that its entry, or each of several, has. */
-type Row = [operation: string, path: string, asked: Asked, outcome: string, subjects: object | object[]];
+/** One row: the operation, its path, what is sent, and the outcome and the subjects of its entry. */
+type Row = [operation: string, path: string, asked: Asked, outcome: string, subjects: object];
 
 const FINGERPRINT = expect.stringMatching(/^[0-9a-f]{64}$/);
+const JSON_TYPE = { 'content-type': 'application/json' };
 const person = { email: 'new@example.org', firstName: 'Noor', lastName: 'Haddad' };
 
 /** Every operation that touches somebody, asked for something that there is. */
@@ -159,7 +160,7 @@ function rows(): Row[] {
         body: { provider: P, noteTemplateIds: ['t'], input: { text: { text: 'They spoke.' } } },
         headers: { prefer: 'wait=0' },
       },
-      'ok',
+      'begun',
       ofNew,
     ],
     ['GET /v1/sessions/{id}', `/v1/sessions/${platformSession}`, {}, 'ok', ofSession],
@@ -167,14 +168,14 @@ function rows(): Row[] {
       'PATCH /v1/sessions/{id}',
       `/v1/sessions/${session}`,
       { body: { noteTemplateIds: ['11111111-1111-4111-8111-111111111111'] } },
-      'ok',
+      'begun',
       ofSession,
     ],
     [
       'PUT /v1/sessions/{id}/note-templates',
       `/v1/sessions/${asked}/note-templates`,
       { body: { noteTemplateIds: ['22222222-2222-4222-8222-222222222222'] } },
-      'ok',
+      'begun',
       { session: [asked], 'platform-session': anyIds, provider: [P] },
     ],
     [
@@ -184,7 +185,7 @@ function rows(): Row[] {
       'wrong-state',
       ofSession,
     ],
-    ['POST /v1/sessions/refreshes', '/v1/sessions/refreshes', { body: { session } }, 'ok', ofSession],
+    ['POST /v1/sessions/refreshes', '/v1/sessions/refreshes', { body: { session } }, 'begun', ofSession],
     ['GET /v1/sessions/{id}/notes', `/v1/sessions/${session}/notes`, {}, 'ok', ofSession],
     [
       'GET /v1/sessions/{id}/notes/{documentId}/revisions',
@@ -211,27 +212,27 @@ function rows(): Row[] {
       { path: [FINGERPRINT] },
     ],
     ['GET /v1/smart-edit/jobs/{jobId}', '/v1/smart-edit/jobs/none', {}, 'unknown-job', { path: [FINGERPRINT] }],
-    ['POST /v1/recordings', '/v1/recordings', { body: 'sound', headers: { 'content-type': 'audio/wav' } }, 'ok', {}],
+    ['POST /v1/recordings', '/v1/recordings', { body: 'sound', headers: { 'content-type': 'audio/wav' } }, 'begun', {}],
     [
       'POST /v1/recordings/upload-url',
       '/v1/recordings/upload-url',
       { body: { contentType: 'audio/wav', size: 5 } },
-      'ok',
+      'begun',
       {},
     ],
     [
       'POST /v1/recorder/launches',
       '/v1/recorder/launches',
       { body: { provider: P, client: C, variant: 'in-person' } },
-      'ok',
+      'begun',
       { provider: [P], client: [C] },
     ],
-    ['POST /v1/recorder/recoveries', '/v1/recorder/recoveries', { body: { provider: P } }, 'ok', { provider: [P] }],
+    ['POST /v1/recorder/recoveries', '/v1/recorder/recoveries', { body: { provider: P } }, 'begun', { provider: [P] }],
     [
       'POST /v1/compliance/jobs',
       '/v1/compliance/jobs',
       { body: pdfForm() },
-      'ok',
+      'begun',
       { 'compliance-job': [expect.any(String)] },
     ],
     ['GET /v1/compliance/jobs', '/v1/compliance/jobs', {}, 'ok', { 'compliance-job': anyIds }],
@@ -243,7 +244,7 @@ function rows(): Row[] {
       'wrong-state',
       { 'compliance-job': [job] },
     ],
-    ['POST /v1/compliance/upload-url', '/v1/compliance/upload-url', { body: { size: 5 } }, 'ok', {}],
+    ['POST /v1/compliance/upload-url', '/v1/compliance/upload-url', { body: { size: 5 } }, 'begun', {}],
     ['GET /v1/events', '/v1/events?limit=1', {}, 'ok', { provider: [expect.any(String)] }],
     ['GET /v1/events', '/v1/events', { headers: { accept: 'text/event-stream' } }, 'ok', {}],
     ['GET /v1/webhook-deliveries', '/v1/webhook-deliveries?limit=1', {}, 'ok', { delivery: [expect.any(String)] }],
@@ -349,8 +350,7 @@ test('a request leaves one entry, with whom it was about', async () => {
   for (const [operation, path, asked, outcome, subjects] of rows()) {
     const { requestId } = await ask(operation, path, asked);
     found.push([operation, await entriesOf(requestId)]);
-    const entry = { action: actionOf(operation), outcome, source: '127.0.0.1' };
-    expected.push([operation, [subjects].flat().map((each) => ({ ...entry, subjects: each }))]);
+    expected.push([operation, [{ action: actionOf(operation), outcome, source: '127.0.0.1', subjects }]]);
   }
   expect(found).toEqual(expected);
 });
@@ -363,6 +363,44 @@ test('a path that leads to nothing leaves its fingerprint and no more', async ()
     expect([operation, await entriesOf(requestId)]).toMatchObject([operation, [{ subjects: { path: [FINGERPRINT] } }]]);
     expect([operation, (await entriesOf(requestId))[0]?.outcome]).not.toEqual([operation, 'ok']);
   }
+});
+
+test('one that failed after it had to be on record leaves a second entry, which says how', async () => {
+  mirror.trouble({ operation: 'initiateAuth', kind: 'status', status: 400 });
+  const launch = { provider: P, client: C, variant: 'in-person' };
+  const { requestId, text } = await ask('POST', '/v1/recorder/launches', { body: launch });
+  expect(JSON.parse(text)).toMatchObject({ detail: expect.stringContaining('if it gave any') });
+  const entry = { action: 'POST /v1/recorder/launches', subjects: { provider: [P], client: [C] } };
+  expect(await entriesOf(requestId)).toMatchObject([
+    { ...entry, outcome: 'begun' },
+    { ...entry, outcome: 'platform-rejected' },
+  ]);
+});
+
+/** What is refused before a handler has it. */
+const REFUSED: [outcome: string, path: string, asked: Asked][] = [
+  ['bad-json', '/v1/providers/Doe-1970', { body: '{"email": "doe@ex', headers: JSON_TYPE }],
+  ['body-too-large', '/v1/providers/Doe-1970', { body: `{"email": "${'x'.repeat(70_000)}"}`, headers: JSON_TYPE }],
+  ['unsupported-media-type', '/v1/providers/Doe-1970', { body: 'doe', headers: { 'content-type': 'text/plain' } }],
+  ['bad-on-behalf-of', '/v1/providers/Doe-1970', { body: {}, headers: { 'notebridge-on-behalf-of': 'Jane Doe' } }],
+];
+
+test.each(REFUSED)('%s: what is refused before it is read leaves its entry', async (outcome, path, asked) => {
+  const { requestId, text } = await ask('PUT', path, asked);
+  expect(text).toContain(`problem:${outcome}`);
+  const action = 'PUT /v1/providers/:externalId';
+  expect(await entriesOf(requestId)).toEqual([
+    { action, outcome, source: '127.0.0.1', subjects: { path: [FINGERPRINT] } },
+  ]);
+  const unknown = { ...asked, headers: { ...asked.headers, authorization: 'Bearer nothing' } };
+  expect(await entriesOf((await ask('PUT', path, unknown)).requestId)).toEqual([]);
+});
+
+test('a key that lacks the scope leaves one entry', async () => {
+  const body = { name: 'narrow', scopes: ['imports'] };
+  const { key } = (await service.call<{ key: string }>('POST', '/v1/api-keys', { body })).body;
+  const { requestId } = await ask('GET', `/v1/clients/${C}`, { headers: { authorization: `Bearer ${key}` } });
+  expect(await entriesOf(requestId)).toMatchObject([{ outcome: 'forbidden-scope', subjects: { path: [FINGERPRINT] } }]);
 });
 
 test('an unaudited operation leaves none', async () => {
@@ -402,6 +440,9 @@ describe('when the trail takes no entries', () => {
     for (const [operation, path, asked] of rows()) {
       const { status, text } = await ask(operation, path, asked);
       expect([operation, status, text]).toEqual([operation, 503, expect.stringContaining('problem:audit-unavailable')]);
+    }
+    for (const [outcome, path, asked] of REFUSED) {
+      expect([outcome, (await ask('PUT', path, asked)).status]).toEqual([outcome, 503]);
     }
     expect(await digests()).toEqual(before);
     expect(calls()).toBe(callsBefore);

@@ -79,7 +79,7 @@ export class ComplianceService {
   /** Hands out an address for one PDF. @param size bytes; 0 when it is not known */
   async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadResponse> {
     this.require('compliance-upload');
-    await this.audit.commit();
+    await this.audit.commitBegun();
     const { fileUrl: url, ...target } = await this.target(size, signal);
     await this.handedOut.remember('compliance', url);
     return { ...target, url };
@@ -88,7 +88,7 @@ export class ComplianceService {
   /** The job is on record before its first file leaves. @param id under which it will be kept */
   async announce(id: string): Promise<void> {
     this.audit.about('compliance-job', id);
-    await this.audit.commit();
+    await this.audit.commitBegun();
   }
 
   /** Brings one PDF to the platform's store. @returns the URL by which a job names it */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../access/audit/audit.js';
+import { Audit, BEGUN } from '../access/audit/audit.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
@@ -62,7 +62,7 @@ export class JobsRepository {
    */
   async begin(id: string, request: Buffer): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    return this.manually(id, async (tx) => {
+    return this.manually(id, BEGUN, async (tx) => {
       const { rows } = await tx.query<{ no: number }>(
         `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
        VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
@@ -80,7 +80,7 @@ export class JobsRepository {
   /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
   async beginAgain(id: string): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    return this.manually(id, async (tx) => {
+    return this.manually(id, BEGUN, async (tx) => {
       const { rows } = await tx.query<{ no: number }>(
         `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
          job_id = NULL, ended_at = NULL, pending_events_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
@@ -124,7 +124,7 @@ export class JobsRepository {
 
   /** @returns false when the job's outcome is not unknown */
   async abandon(id: string): Promise<boolean> {
-    return this.manually(id, async (tx) => {
+    return this.manually(id, 'ok', async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
          job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
@@ -186,12 +186,12 @@ export class JobsRepository {
     return 'linked';
   }
 
-  /** A change that somebody asked for, with its entry in the audit trail. */
-  private manually<T>(id: string, change: (tx: PoolClient) => Promise<T>): Promise<T> {
+  /** A change that somebody asked for, with its entry in the audit trail, unless nothing is changed. */
+  private manually<T>(id: string, outcome: string, change: (tx: PoolClient) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       const changed = await change(tx);
       this.audit.about('compliance-job', id);
-      await this.audit.store(tx);
+      if (changed) await this.audit.store(tx, outcome);
       return changed;
     });
   }

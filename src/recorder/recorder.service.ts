@@ -56,7 +56,7 @@ export class RecorderService {
   /** Without its entry in the trail there is no launch. */
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
     this.audit.about('provider', provider);
-    await this.audit.commit();
+    await this.audit.commitBegun();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
       throw platformProblem(error, 'this provider');
     });

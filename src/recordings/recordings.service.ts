@@ -37,7 +37,7 @@ export class RecordingsService {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), mediaType, length);
     try {
-      await this.audit.commit();
+      await this.audit.commitBegun();
       const { uploadUrl, fileUrl, method, headers } = await this.platform.uploadTarget('recordingUploadUrl', file, {
         signal,
       });
@@ -55,7 +55,7 @@ export class RecordingsService {
   async uploadUrl(contentType: string, size: number, signal: AbortSignal): Promise<RecordingUploadResponse> {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);
-    await this.audit.commit();
+    await this.audit.commitBegun();
     const { fileUrl: url, ...target } = await this.platform
       .uploadTarget('recordingUploadUrl', file, { signal })
       .catch((error: unknown) => {

@@ -66,7 +66,7 @@ export class AuditQuery extends PageQuery {
 export class AuditResponse {
   id!: string;
   at!: Date;
-  /** Id of the key, `admin` or `system` */
+  /** Id of the key, `admin`, `system`, or `unknown` of callers with no good key: one entry each minute and source */
   keyId!: string;
   keyName!: string;
   /** The EHR's end user, as the EHR named him */
@@ -82,7 +82,12 @@ export class AuditResponse {
   subjects!: Record<string, string[]>;
   /** How many of a kind, where there were too many to keep each */
   counts!: Record<string, number> | null;
-  /** `ok`, or the type of the problem that was answered */
+  /**
+   * `ok`, or the type of the problem that was answered; a word or two where that does not say all
+   *
+   * `begun`: it was on record before something left for the platform that can't be taken back. If it failed then, another
+   * entry with the same requestId says how; every other request has one entry.
+   */
   outcome!: string;
   requestId!: string | null;
   /** The caller's IP address */

@@ -6,6 +6,13 @@ import { problemOf } from '../../http/problem/fault.js';
 import { Audit, AuditUnavailable } from './audit.js';
 import { recordOf } from './audit-record.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether its entry is this interceptor's: what is refused before has one from whoever refuses it. */
+    reachedHandler?: boolean;
+  }
+}
+
 const UNAUDITED = Symbol('notebridge:unaudited');
 
 /** Leaves no entries: the route shows settings or numbers, and touches nobody. */
@@ -24,6 +31,7 @@ export class AuditInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
+    request.reachedHandler = true;
     const by = request.principal;
     if (!by || this.reflector.get<boolean>(UNAUDITED, context.getHandler())) return next.handle();
 

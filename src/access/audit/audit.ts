@@ -25,6 +25,9 @@ const TOGETHER = {
 const ENTRY_BYTES = 500;
 const SUBJECT_BYTES = 100;
 
+/** What is on its way: the entry is stored before it leaves. */
+export const BEGUN = 'begun';
+
 const RETRY_SECONDS = 5;
 const FAILED =
   'The audit trail takes no entries, so nothing is read or changed through the API: look at the log, and at the rights and the room of the database.';
@@ -81,10 +84,21 @@ export class Audit {
     record.stored = 'with-change';
   }
 
-  /** Commits the entry of the request under way now: before what can't be taken back. @throws {AuditUnavailable} */
+  /** Commits the entry of the request under way now: before its answer, where that is streamed. @throws {AuditUnavailable} */
   async commit(): Promise<void> {
     const record = this.current.getStore();
     if (record) await this.commitRecord(record);
+  }
+
+  /**
+   * Commits the entry of the request under way before something leaves that can't be taken back, and how it ends is not
+   * known. One that fails afterwards leaves a second.
+   *
+   * @throws {AuditUnavailable}
+   */
+  async commitBegun(): Promise<void> {
+    const record = this.current.getStore();
+    if (record?.stored === 'no') await this.commitRecord(Object.assign(record, { outcome: BEGUN }));
   }
 
   /** The request under way shows nothing about anybody, so it leaves no entry. */

@@ -3,6 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
+import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit } from '../audit/audit.js';
@@ -38,6 +39,12 @@ export class Admission extends RequestGate {
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
   }
 
+  /** What is refused before its handler has it, for its scope, its body or its form, leaves an entry too. */
+  override async refused(error: unknown, request: FastifyRequest): Promise<void> {
+    if (!request.principal || request.reachedHandler) return;
+    await this.audit.deny(request.principal, request, problemOf(error)?.type ?? 'internal-error');
+  }
+
   override describe(document: OpenAPIObject): OpenAPIObject {
     return describeAccess(document, (method, pattern) => this.neededFor(method, pattern));
   }
@@ -54,18 +61,16 @@ export class Admission extends RequestGate {
    * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
    */
   async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
-    const principal = request.principal ?? (await this.identify(request));
+    request.principal ??= await this.identify(request);
+    const { scopes } = request.principal;
     Object.assign(request, endUserOf(request.headers));
 
-    const missing = needed.find((scope) => !principal.scopes.has(scope));
-    if (missing) {
-      await this.audit.deny(principal, request, 'forbidden-scope');
+    const missing = needed.find((scope) => !scopes.has(scope));
+    if (missing)
       throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}; use one that has it.`, {
         extensions: { scope: missing },
         headers: { 'www-authenticate': `Bearer realm="notebridge", error="insufficient_scope", scope="${missing}"` },
       });
-    }
-    request.principal = principal;
   }
 
   private async identify({ headers, ip }: FastifyRequest): Promise<Principal> {

@@ -16,9 +16,14 @@ const DRAINED_BYTES = 1024 ** 2;
 export class ProblemFilter implements ExceptionFilter {
   private readonly log = new Logger('Http');
 
-  catch(error: unknown, host: ArgumentsHost): void {
+  /** @param beforeAnswer is told first; what it throws is answered instead */
+  constructor(private readonly beforeAnswer?: (error: unknown, request: FastifyRequest) => Promise<void>) {}
+
+  async catch(error: unknown, host: ArgumentsHost): Promise<void> {
     const http = host.switchToHttp();
-    this.answer(error, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+    const request = http.getRequest<FastifyRequest>();
+    const answered = await this.beforeAnswer?.(error, request).catch((instead: unknown) => ({ instead }));
+    this.answer(answered ? answered.instead : error, request, http.getResponse<FastifyReply>());
   }
 
   /** Sends the answer; also for errors that never reach Nest, such as a malformed URL. */

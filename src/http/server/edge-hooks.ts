@@ -15,6 +15,11 @@ export abstract class RequestGate {
   /** @throws {Problem} 401, 403 or 503 when it may not */
   abstract admit(request: FastifyRequest): Promise<void> | void;
 
+  /** Told of each error before it is answered, wherever the request stands. @throws what is answered instead */
+  refused(_error: unknown, _request: FastifyRequest): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Adds to the description of each operation what it goes by. */
   describe(document: OpenAPIObject): OpenAPIObject {
     return document;

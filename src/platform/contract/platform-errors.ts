@@ -43,9 +43,12 @@ const FAILURES = {
   rejected: {
     sentence: (call, why) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
     problem: (what, { platformMessage = null }) =>
-      new Problem(400, 'platform-rejected', `The platform rejected ${what}; platformMessage says why.`, {
-        extensions: { platformMessage },
-      }),
+      new Problem(
+        400,
+        'platform-rejected',
+        `The platform rejected ${what}; platformMessage has its words, if it gave any and this key may read them.`,
+        { extensions: { platformMessage } },
+      ),
   },
   /** Nothing was sent. */
   unreachable: {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit, BEGUN } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
@@ -177,7 +177,7 @@ export class SessionRequestsRepository {
       );
       if (rowCount === 0) return false;
       await this.show(tx, session, 'Requested');
-      await this.audit.store(tx);
+      await this.audit.store(tx, BEGUN);
       return true;
     });
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit, BEGUN } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { confirmed } from '../../database/retries.js';
@@ -75,7 +75,7 @@ export class SessionRequests {
         if (inTheWay) return { inTheWay };
       }
       const session = await this.reader.show(id, tx);
-      await this.audit.store(tx);
+      await this.audit.store(tx, BEGUN);
       return session;
     });
   }
@@ -115,7 +115,8 @@ export class SessionRequests {
       signal,
     );
     if (session.state !== 'Rejected') return session;
-    const detail = 'The platform did not take this session; platformMessage says why.';
+    const detail =
+      'The platform did not take this session; platformMessage has its words, if it gave any and this key may read them.';
     const extensions = { session: id, platformMessage: session.error?.message || null };
     return new Problem(400, session.error?.code ?? 'platform-rejected', detail, { extensions });
   }

@@ -55,7 +55,7 @@ export class SessionUpdates {
     }
     requireCapability('session-read', this.contract, this.env);
     const one = session === undefined ? undefined : await this.reader.find(session);
-    await this.audit.commit();
+    await this.audit.commitBegun();
     const sessions = one ? await this.wanted.wantOne(one.id) : await this.wanted.wantSince(new Date(since ?? 0));
     this.notifier.notify('sessions', 'due');
     return sessions;
@@ -95,7 +95,7 @@ export class SessionUpdates {
       const detail = 'The platform has no such session yet; look at its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
-    await this.audit.commit();
+    await this.audit.commitBegun();
     const update = await this.wanted.beginUpdate(id);
     // Another row has absorbed it between the two looks; its id is an alias now.
     if (update === undefined) return this.change(idOrAlias, call);
