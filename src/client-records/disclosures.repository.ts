@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { IN_ORDER_OF_INDEX } from '../access/audit/audit.repository.js';
 import { Database } from '../database/database.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
@@ -67,7 +68,10 @@ export class DisclosuresRepository {
 
   /** What keys did with the client or were shown of it. @param before the last entry seen */
   reads({ externalId }: DisclosedClient, before: string, limit: number): Promise<PlacedDisclosure<string>[]> {
-    return this.rows(READS, [externalId, before, limit]);
+    return this.database.transaction(async (tx) => {
+      await tx.query(IN_ORDER_OF_INDEX);
+      return (await tx.query<PlacedDisclosure<string>>(READS, [externalId, before, limit])).rows;
+    });
   }
 
   private async rows<Place>(text: string, values: unknown[]): Promise<PlacedDisclosure<Place>[]> {
