@@ -1,15 +1,13 @@
 import { CliFault } from '../src/cli/api/cli-fault.js';
 
 /** A user as the simulated platform knows it. */
-export interface PlatformUser {
+interface PlatformUser {
   userId: string;
-  role: string;
-  partnerUserId?: string;
   providerUserIds: string[];
 }
 
 /** What the simulated platform counted. */
-export interface CallStats {
+interface CallStats {
   userManagement: { arrivals: number; rateLimited: number; largestWindow: { all: number } };
 }
 

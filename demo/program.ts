@@ -12,7 +12,7 @@ const STOP_MS = 20_000;
 const LAST_LINES = 15;
 
 /** A program that the demo runs beside itself. */
-export interface Program {
+interface Program {
   /** Asks it to stop, and waits until it has; killed when it takes too long. Safe to call twice. */
   stop(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { Service } from '../harness/service.js';
 import type { SeededRandom } from '../simulator/seeded-random.js';
 import type { Counts } from './counts.js';
 
-export type Roles = 'api' | 'worker' | 'api,worker';
+type Roles = 'api' | 'worker' | 'api,worker';
 type Settings = Record<string, string | undefined>;
 
 /** Milliseconds until a process that ended is started again. */

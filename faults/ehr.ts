@@ -6,7 +6,7 @@ import type { Counts } from './counts.js';
 /** Milliseconds between two tries. */
 const AGAIN_MS = 200;
 
-export interface Patience {
+interface Patience {
   /** Tries, until an answer comes that is neither broken off nor a fault of the service; no end unless told. */
   readonly tries?: number;
 }

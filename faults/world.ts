@@ -170,9 +170,8 @@ export class World {
     }
   }
 
-  arrivals(operation?: string): number {
-    const all = this.simulator.state.arrivals.list();
-    return operation === undefined ? all.length : all.filter((arrival) => arrival.operation === operation).length;
+  arrivals(): number {
+    return this.simulator.state.arrivals.list().length;
   }
 
   /** A moment within so many milliseconds, mostly while something is under way. */

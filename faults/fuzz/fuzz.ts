@@ -16,7 +16,7 @@ const TRIES = 40;
 const PROBE = { method: 'GET', url: '/health/live', headers: {}, body: undefined };
 
 /** What a run came to. */
-export interface Tally {
+interface Tally {
   /** Answers by their status. */
   readonly statuses: Record<string, number>;
   /** Answers that the machine was too busy for; the request was sent again. */

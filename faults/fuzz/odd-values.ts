@@ -1,9 +1,9 @@
 import type { SeededRandom } from '../../simulator/seeded-random.js';
 
 /** Stands in a body for something that JSON.stringify can't write; `bodyText` puts it in. */
-export const DEEP_LISTS = '@deep-lists@';
-export const DEEP_OBJECTS = '@deep-objects@';
-export const HUGE_NUMBER = '@huge-number@';
+const DEEP_LISTS = '@deep-lists@';
+const DEEP_OBJECTS = '@deep-objects@';
+const HUGE_NUMBER = '@huge-number@';
 
 /** Levels of nesting; a body of lists so deep is just below the limit of 64 KiB. */
 const LEVELS = 32_000;

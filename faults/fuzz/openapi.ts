@@ -26,7 +26,6 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
-  readonly minLength?: number;
   readonly maxLength?: number;
   readonly minItems?: number;
   readonly minimum?: number;

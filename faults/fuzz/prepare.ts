@@ -52,7 +52,7 @@ export async function bringPeople(service: Service, state: SimulatorState): Prom
 }
 
 /** The keys that requests bear: one of each scope, and one of all, under the name `all`. */
-export interface FuzzKeys {
+interface FuzzKeys {
   readonly keys: ReadonlyMap<string, string>;
   /** Ids of the keys, which no request may revoke. */
   readonly ids: ReadonlySet<string>;

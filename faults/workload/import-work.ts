@@ -8,7 +8,7 @@ import type { FeedWatch } from './feed-watch.js';
 /** Every fourth client has no email, so that a create of it without an answer is left for review. */
 const hasEmail = (client: number): boolean => client % 4 !== 0;
 
-export interface ImportSize {
+interface ImportSize {
   readonly providers: number;
   readonly clients: number;
   /** Providers that the platform knows before. */

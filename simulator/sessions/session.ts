@@ -25,7 +25,7 @@ export interface NewSession {
 }
 
 /** What happens to a session next: its first run, or the making anew of some documents. */
-export type SessionStep = 'start' | 'make-notes' | 'complete' | 'remake-notes';
+type SessionStep = 'start' | 'make-notes' | 'complete' | 'remake-notes';
 
 /** A therapy session as the platform holds it. */
 export interface SimulatedSession extends NewSession {

@@ -21,7 +21,7 @@ export interface Upload {
 }
 
 /** The two URLs of an upload: where the file goes, and how a session or job names it. */
-export interface UploadUrls {
+interface UploadUrls {
   uploadUrl: string;
   fileUrl: string;
 }

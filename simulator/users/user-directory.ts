@@ -14,7 +14,7 @@ export interface User {
 }
 
 /** Who has more than one user: what must never happen to the partner's people. */
-export interface Duplicates {
+interface Duplicates {
   partnerUserIds: string[];
   emails: string[];
 }

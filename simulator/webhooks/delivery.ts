@@ -33,7 +33,7 @@ export interface Delivery {
   attempts: DeliveryAttempt[];
 }
 
-export interface DeliveryAttempt {
+interface DeliveryAttempt {
   /** Milliseconds since the Unix epoch. */
   at: number;
   /** The timestamp header that was signed. */

@@ -4,7 +4,7 @@ import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../src/pl
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 
 /** What one attempt came to: an HTTP status, or why there was none. */
-export interface WebhookAnswer {
+interface WebhookAnswer {
   status: number | null;
   error: string | null;
 }

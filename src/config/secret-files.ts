@@ -20,7 +20,7 @@ const LONGEST = 64 * 1024;
 type Raw = Record<string, unknown>;
 
 /** Why a secret's file is not taken. */
-export interface SecretFault {
+interface SecretFault {
   readonly name: string;
   readonly fault: string;
 }

@@ -33,7 +33,7 @@ export function migrationsFolder(): string {
  * @returns the names of the migrations that were applied now
  * @throws {Error} naming the migration that failed (it leaves nothing behind), or one that was edited after it was applied
  */
-export async function applyMigrations(databaseUrl: string, folder = migrationsFolder()): Promise<string[]> {
+export async function applyMigrations(databaseUrl: string): Promise<string[]> {
   return withClient(databaseUrl, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
     await client.query(HISTORY);
@@ -42,8 +42,8 @@ export async function applyMigrations(databaseUrl: string, folder = migrationsFo
     );
     const known = new Map(rows.map((row) => [row.migration_name, row.checksum]));
     const applied: string[] = [];
-    for (const name of await migrationNames(folder)) {
-      const sql = await readFile(path.join(folder, name, 'migration.sql'), 'utf8');
+    for (const name of await migrationNames()) {
+      const sql = await readFile(path.join(migrationsFolder(), name, 'migration.sql'), 'utf8');
       const checksum = createHash('sha256').update(sql).digest('hex');
       const before = known.get(name);
       if (before === checksum) continue;
@@ -57,8 +57,8 @@ export async function applyMigrations(databaseUrl: string, folder = migrationsFo
 }
 
 /** The names of the migrations, in their order. */
-export async function migrationNames(folder = migrationsFolder()): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
+async function migrationNames(): Promise<string[]> {
+  const entries = await readdir(migrationsFolder(), { withFileTypes: true });
   return entries.flatMap((entry) => (entry.isDirectory() ? entry.name : [])).sort();
 }
 

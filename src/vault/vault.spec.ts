@@ -1,9 +1,10 @@
-import { createCipheriv, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Client } from 'pg';
 import { Random } from '../config/random.js';
 import type { DataKey } from './data-keys.js';
+import { sealedInLayout1 } from './layout-1.spec-support.js';
 import { readVault } from './read-vault.js';
 import { SEALED_TABLES } from './sealed-columns.js';
 import { ifReadable, UnreadableValue } from './unreadable-value.js';
@@ -112,7 +113,7 @@ test('every value gets its own nonce, straight from the source of randomness', (
 
 test('a value of layout 1 opens by what it was bound to, only while the database is not wholly sealed anew', () => {
   const bound = { table: 'document_revisions', column: 'notes', row: 's1/d1/1', formerRow: 'd1/1' };
-  const former = sealedInLayout1({ ...bound, row: 'd1/1' }, 'text');
+  const former = sealedInLayout1(k1, { ...bound, row: 'd1/1' }, Buffer.from('text'));
   const upgraded = new Vault([k1], fingerprintKey, new Random(), { readsFormerLayout: true });
   expect(upgraded.open(bound, former)).toBe('text');
   expect(() => vault.open(bound, former)).toThrow('does not open');
@@ -194,26 +195,13 @@ test('every column that the schema calls sealed is in the registry, and every ot
 
 const nameOf = (where: SealedPlace) => JSON.stringify(where);
 
-/** As the first layout was: version, key's name, nonce, ciphertext, tag, bound to the row alone. */
-function sealedInLayout1(where: SealedPlace, text: string): Buffer {
-  const header = Buffer.from([1, k1.id.length, ...Buffer.from(k1.id)]);
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', k1.key, nonce);
-  const names = [where.table, where.column, where.row].flatMap((name) => [
-    Buffer.from([name.length >> 8, name.length & 255]),
-    Buffer.from(name),
-  ]);
-  cipher.setAAD(Buffer.concat([header, ...names]));
-  return Buffer.concat([header, nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]);
-}
-
 test('a command opens the vault of a database that was not sealed anew yet', async () => {
-  const wrapped = sealedInLayout1(FINGERPRINT_PLACE, 'f'.repeat(32));
-  const query = (async () => ({ rows: [{ wrapped }] })) as unknown as Client['query'];
+  const wrapped = sealedInLayout1(k1, FINGERPRINT_PLACE, Buffer.alloc(32, 'f'));
+  const query = (async () => ({ rows: [{ isThere: true, wrapped }] })) as unknown as Client['query'];
   const read = await readVault({ query }, [k1]);
   expect(read.readsFormerLayout).toBe(true);
   expect(read.fingerprint('p', 'v')).toEqual(
-    new Vault([k1], Buffer.from('f'.repeat(32)), new Random()).fingerprint('p', 'v'),
+    new Vault([k1], Buffer.alloc(32, 'f'), new Random()).fingerprint('p', 'v'),
   );
 });
 

@@ -17,7 +17,7 @@ export interface SealedPlace {
 }
 
 /** Why a value could not be opened, as the metric has it. */
-export type UnreadableCause = 'missing-key' | 'damaged';
+type UnreadableCause = 'missing-key' | 'damaged';
 
 /** How a vault is used. */
 export interface VaultUse {

@@ -19,7 +19,7 @@ export const DAP = '22222222-2222-4222-8222-222222222222';
 const PLATFORM = { stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 };
 
 /** A platform whose sessions arrive here by webhooks; p-1 and c-1 are mirrored. */
-export interface ArrivingSessions {
+interface ArrivingSessions {
   readonly simulator: Simulator;
   readonly service: SessionsApp;
   /** The ids of p-1 and c-1 on the platform. */

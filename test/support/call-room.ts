@@ -8,7 +8,7 @@ import { PLATFORM_ACCOUNT } from './service.js';
  * The permits that are left for bulk work: an import makes so many calls and then stands still in its middle, however
  * long a test takes to look at it or to steer it. Interactive work keeps its own permits.
  */
-export interface CallRoom {
+interface CallRoom {
   /** Leaves permits for so many calls of bulk work from now on. */
   leave(calls: number): Promise<void>;
   /** Waits until so many calls have arrived since permits were left. */

@@ -1,24 +1,11 @@
-import { createCipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { Random } from '../../src/config/random.js';
 import { SessionFactsSeal } from '../../src/sessions/model/session-facts.js';
 import type { SessionRow } from '../../src/sessions/model/session-row.js';
 import { type DataKey, parseDataKeys } from '../../src/vault/data-keys.js';
+import { sealedInLayout1 } from '../../src/vault/layout-1.spec-support.js';
 import { SEALED_TABLES } from '../../src/vault/sealed-columns.js';
-import { type SealedPlace, Vault } from '../../src/vault/vault.js';
-
-/** A value as layout 1 had it: version, key's name, nonce, ciphertext, tag, bound to its row alone. */
-export function sealedInLayout1({ id, key }: DataKey, { table, column, row }: SealedPlace, plain: Buffer): Buffer {
-  const header = Buffer.from([1, id.length, ...Buffer.from(id)]);
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce);
-  const names = [table, column, row].flatMap((name) => {
-    const bytes = Buffer.from(name);
-    return [Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes];
-  });
-  cipher.setAAD(Buffer.concat([header, ...names]));
-  return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
-}
+import { Vault } from '../../src/vault/vault.js';
 
 /** Turns a database, sealed with one key, into what the version before layout 2 had stored. @returns how many values */
 export async function inFormerLayout(sql: pg.Pool | pg.Client, dataKey: string): Promise<number> {

@@ -22,7 +22,7 @@ const OPERATIONS = [
 ];
 
 /** Work of every kind, under way. */
-export interface HeldWork {
+interface HeldWork {
   /** Waits until all of it came to its end; the platform must have answered (`mirror.release()`). */
   ended(): Promise<void>;
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { ImportFile } from '../../harness/service.js';
-import type { Principal } from '../../src/access/identity/scopes.js';
 import { AppModule } from '../../src/app.module.js';
 import { Database } from '../../src/database/database.js';
 import type { ImportRequest } from '../../src/imports/model/import.js';
@@ -10,9 +9,6 @@ import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';
 import { ADMIN_KEY } from './app.js';
 import { startApp } from './start-app.js';
-
-/** Whoever holds that key. */
-export const ADMIN = { id: 'admin', name: 'admin', scopes: [] } as unknown as Principal;
 
 /** The service in this process, whose imports take their steps when the test says so and at no other time. */
 export interface ImportsApp {

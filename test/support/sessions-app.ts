@@ -29,7 +29,7 @@ const FEATURES = [
 ];
 const WORKERS = [WebhooksWorkerModule, SessionsWorkerModule, ComplianceWorkerModule];
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: Headers;
   text: string;

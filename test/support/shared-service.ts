@@ -4,7 +4,7 @@ import { query } from './databases.js';
 import { type Mirror, type MirrorOptions, PLATFORM_ACCOUNT, useMirrors } from './service.js';
 
 /** A platform, a database and one process of the service. */
-export interface SharedService {
+interface SharedService {
   readonly mirror: Mirror;
   readonly service: Service;
 }
@@ -47,7 +47,7 @@ export function useSharedService(options: MirrorOptions = {}): SharedService {
 }
 
 /** Empties the database and the platform while the service runs. */
-export async function forgetEverybody({ database, simulator }: Mirror): Promise<void> {
+async function forgetEverybody({ database, simulator }: Mirror): Promise<void> {
   // A call that is under way would be answered to somebody who is not there any more.
   await query(
     database,

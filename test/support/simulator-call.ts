@@ -1,7 +1,7 @@
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 
 /** What the simulator answered. */
-export interface SimulatorAnswer {
+interface SimulatorAnswer {
   status: number;
   headers: Headers;
   text: string;

@@ -3,7 +3,6 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { until } from '../../harness/until.js';
 import { AccessModule } from '../../src/access/access.module.js';
-import { Clock } from '../../src/config/clock.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { type Env, validateEnv } from '../../src/config/env.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
@@ -25,15 +24,12 @@ export async function startApp(
   databaseUrl: string,
   settings: Record<string, string | undefined>,
   modules: (env: Env) => ModuleMetadata['imports'],
-  clock = new Clock(),
 ): Promise<{ app: NestFastifyApplication; url: string; env: Env }> {
   const env = validateEnv({ ...testSettings(databaseUrl), ...settings });
   await prepareQueueStore(env, databaseUrl);
   const app = await until('the app is started', async () => {
-    const module = Test.createTestingModule({ imports: modules(env) })
-      .overrideProvider(Clock)
-      .useValue(clock);
-    const made = (await module.compile()).createNestApplication<NestFastifyApplication>(httpAdapter(env), {
+    const module = await Test.createTestingModule({ imports: modules(env) }).compile();
+    const made = module.createNestApplication<NestFastifyApplication>(httpAdapter(env), {
       logger: false,
     });
     await setupApp(made);

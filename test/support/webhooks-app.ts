@@ -15,7 +15,7 @@ import { baseOf, startApp } from './start-app.js';
 /** Handles every event type as a test says. */
 @Injectable()
 @HandlesEvents(...EVENT_TYPES)
-export class ScriptedHandler implements EventHandler {
+class ScriptedHandler implements EventHandler {
   readonly seen: InboxEvent[] = [];
   commits = 0;
   script: (event: InboxEvent, tx: pg.PoolClient) => Promise<Handled> = async () => 'processed';

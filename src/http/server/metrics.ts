@@ -19,8 +19,8 @@ export class Metrics {
   gauge<L extends string>(
     name: string,
     help: string,
-    labelNames: readonly L[] = [],
-    collect: (gauge: Gauge<L>) => void | Promise<void> = () => {},
+    labelNames: readonly L[],
+    collect: (gauge: Gauge<L>) => void | Promise<void>,
   ): Gauge<L> {
     return new Gauge({
       ...this.named(name, help, labelNames),

@@ -58,7 +58,7 @@ export const FULL_CONTRACT = {
   },
 };
 
-export interface Heard {
+interface Heard {
   method: string;
   url: string;
   headers: IncomingMessage['headers'];

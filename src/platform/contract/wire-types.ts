@@ -163,7 +163,7 @@ const note = fields({
 });
 
 /** One document a template. */
-export const sessionDocument = fields({
+const sessionDocument = fields({
   sessionDocumentId: filledText,
   noteTemplateId: filledText,
   notes: v.array(note),

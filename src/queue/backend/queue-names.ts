@@ -14,10 +14,9 @@ export const QUEUE_NAMES = [
 
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** What a job holds: why a notification was sent, and for which row when it matters. */
+/** What a job holds: why a notification was sent. */
 export interface Notification {
   reason: string;
-  id?: string;
 }
 
 /** For sentences: the settings that say where the store is. Their values may hold passwords. */

@@ -20,7 +20,7 @@ export interface DueTable {
 }
 
 /** Rows of one urgency. */
-export interface Lane {
+interface Lane {
   readonly lane: number;
   /** How many of them one process works on at most, so that there is always a place for the more urgent. */
   readonly atOnce?: number;

@@ -8,7 +8,7 @@ const TOLD = 60;
 export const canary = (name: string): string => `${MARK}${name}x`;
 
 /** One find: the spelling, and what stands there. */
-export type Find = string;
+type Find = string;
 
 /** A text as base64 has it, whatever stands before it: of each of the three places, what the text alone decides. */
 function inBase64(text: string): string[] {

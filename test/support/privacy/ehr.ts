@@ -1,12 +1,12 @@
 import { signWebhook } from '../../../src/platform/webhook-signature.js';
 
 /** What the service answered. */
-export interface Said {
+interface Said {
   readonly status: number;
   readonly text: string;
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** Sent as JSON, or as it is when it is a text, bytes or a form. */
   readonly body?: unknown;
   readonly type?: string;
