@@ -1,5 +1,4 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { guardAdmin } from './admin/admin-guard.js';
 import { controlRoutes } from './admin/control-routes.js';
 import { sessionAdminRoutes } from './admin/session-admin-routes.js';
 import { uploadAdminRoutes } from './admin/upload-admin-routes.js';
@@ -88,6 +87,17 @@ function answerRefusals(app: FastifyInstance, state: SimulatorState): void {
     const status = error.statusCode ?? 500;
     if (status >= 500) console.error(error);
     return reply.code(status).send({ message: status >= 500 ? 'Something went wrong.' : error.message });
+  });
+}
+
+const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
+
+/** The admin API needs no key, so only this machine may use it. */
+function guardAdmin(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    if (!LOOPBACK.test(request.socket.remoteAddress ?? '')) {
+      throw new Refusal(403, 'The admin API answers on loopback only.');
+    }
   });
 }
 

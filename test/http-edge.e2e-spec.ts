@@ -23,11 +23,11 @@ import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
 import { type DestinationStream, pino } from 'pino';
 import { until } from '../harness/until.js';
+import { recordOf, SYSTEM } from '../src/access/audit/audit-record.js';
 import { Env } from '../src/config/env.js';
 import { Problem } from '../src/http/problem/problem.js';
 import { PageQuery } from '../src/http/request/page.js';
 import { RawContent, RouteOptions } from '../src/http/request/route-options.js';
-import { sourceAddress } from '../src/http/request/source-address.js';
 import { ClientDisconnect, PreferWait, pollUntil } from '../src/http/request/waiting.js';
 import { RequestGate } from '../src/http/server/edge-hooks.js';
 import { HttpModule } from '../src/http/server/metrics.js';
@@ -138,7 +138,7 @@ class EdgeController {
 
   @Get('source')
   source(@Req() request: FastifyRequest) {
-    return { source: sourceAddress(request), scheme: request.protocol, host: request.host };
+    return { source: recordOf(SYSTEM, request).source, scheme: request.protocol, host: request.host };
   }
 
   @Get('fault/:kind')

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../refusal.js';
+import type { Settings } from '../settings.js';
 import type { SimulatorState } from '../state.js';
 import type { Arrival } from './arrivals.js';
 import type { FaultRule } from './fault-rule.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from './platform-route.js';
-import { retryAfterHeader } from './retry-after.js';
 
 /** What the gate remembers of a request while it is under way. */
 interface Passage {
@@ -67,6 +67,16 @@ function admit(state: SimulatorState, arrival: Arrival): void {
   const waitMs = state.limit.admit(arrival.at, callsPerWindow, windowSeconds * 1_000);
   arrival.accepted = waitMs === undefined;
   if (waitMs !== undefined) throw tooMany(retryAfterHeader(retryAfter, waitMs, arrival.at));
+}
+
+/**
+ * The Retry-After header of a 429 in the form asked for (RFC 9110, 10.2.3), rounded up so that who waits exactly so
+ * long is not refused again.
+ */
+function retryAfterHeader(form: Settings['retryAfter'], waitMs: number, nowMs: number): Record<string, string> {
+  if (form === 'absent') return {};
+  if (form === 'seconds') return { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) };
+  return { 'retry-after': new Date(Math.ceil((nowMs + waitMs) / 1_000) * 1_000).toUTCString() };
 }
 
 function tooMany(headers: Record<string, string>): Refusal {

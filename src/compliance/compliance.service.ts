@@ -159,7 +159,9 @@ export class ComplianceService {
       removed_at: null,
     };
     return afterCommit(
-      async () => (attempt && (await this.perform(attempt, request, 'Rejected'))) ?? this.show(id, seconds, signal),
+      async () =>
+        (attempt && (await this.outcomes.follow(this.send(attempt, request, 'Rejected')))) ??
+        this.show(id, seconds, signal),
       () => this.view({ ...kept, state: 'Requested' }),
     );
   }
@@ -178,7 +180,7 @@ export class ComplianceService {
       const attempt = await this.jobs.beginAgain(id);
       if (!attempt || !request) throw wrongState(await this.find(id));
       return afterCommit(
-        async () => (await this.perform(attempt, request, 'Unknown')) ?? this.show(id),
+        async () => (await this.outcomes.follow(this.send(attempt, request, 'Unknown'))) ?? this.show(id),
         () => this.view({ ...job, job_id: null, state: 'Requested', result: null, fault: null }),
       );
     }
@@ -201,16 +203,11 @@ export class ComplianceService {
     this.notifySoon('linked');
   }
 
-  /** One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown. */
-  private perform(
-    attempt: Lease,
-    request: ComplianceRequest,
-    whenRefused: 'Rejected' | 'Unknown',
-  ): Promise<Problem | undefined> {
-    return this.outcomes.follow(this.send(attempt, request, whenRefused));
-  }
-
-  /** @returns why the platform has certainly not taken it; an outcome that can't be stored soon is stored later */
+  /**
+   * One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown.
+   *
+   * @returns why the platform has certainly not taken it; an outcome that can't be stored soon is stored later
+   */
   private async send(
     attempt: Lease,
     request: ComplianceRequest,
@@ -270,17 +267,8 @@ export class ComplianceService {
     const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
     const opened = ifReadable(() => this.seal.request.open(id, request));
     const files = opened?.files.map((file) => file.id) ?? [];
-    return {
-      id,
-      jobId,
-      state,
-      error,
-      files,
-      createdAt,
-      updatedAt,
-      removedAt,
-      ...(opened === undefined && { unreadable: ['files'] }),
-    };
+    const unreadable = opened === undefined && { unreadable: ['files'] };
+    return { id, jobId, state, error, files, createdAt, updatedAt, removedAt, ...unreadable };
   }
 }
 

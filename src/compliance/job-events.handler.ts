@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../database/database.js';
-import type { PendingFeedEvents } from '../feed/feed.js';
-import { Feed, PendingEventsPublisher } from '../feed/feed.js';
+import { Feed, PendingEventsPublisher, type PendingFeedEvents } from '../feed/feed.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import type { JobEnd } from './job.js';
@@ -51,7 +50,7 @@ export class JobEventsHandler implements EventHandler {
   ) {}
 
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
-    const jobId = jobIdOf(body);
+    const { jobId } = body.payload as { jobId: string };
     const end = eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
     if (eventType.startsWith('SMART_EDIT')) await this.recordSmartEditEnd(tx, jobId, end);
     else await recordComplianceEnd(tx, jobId, end);
@@ -91,11 +90,4 @@ async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd
      WHERE known.removed_at IS NULL`,
     [jobId, end],
   );
-}
-
-/** The id that a job's event names, under `payload` as the spec shows it. @throws {Error} when it names none */
-function jobIdOf({ payload }: Record<string, unknown>): string {
-  const jobId = typeof payload === 'object' && payload !== null && 'jobId' in payload ? payload.jobId : undefined;
-  if (typeof jobId !== 'string' || jobId === '') throw new Error('A job event names no payload.jobId.');
-  return jobId;
 }

@@ -76,12 +76,7 @@ function fileId(name: string, before: readonly ComplianceFile[]): string {
   throw badPart('repeated-part', 'Two files have one name; name each part after its file, or all of them files.');
 }
 
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-}
+const splitList = (text: string): string[] => text.split(',').flatMap((item) => item.trim() || []);
 
 function badPart(type: string, detail: string): Problem {
   return new Problem(400, type, detail);

@@ -2,7 +2,6 @@ import { plainToInstance, Transform } from 'class-transformer';
 import {
   ArrayNotEmpty,
   ArrayUnique,
-  IsBoolean,
   IsIn,
   IsInt,
   IsOptional,
@@ -105,7 +104,7 @@ export class Env {
 
   /** Seconds; the platform's minute. Shortened only to rehearse the limit against the simulator. */
   @Seconds(0.5, 60)
-  @IsForRehearsal(60, { message: 'must be 60: only against a platform on a loopback host may it be less' })
+  @IsForRehearsal(60)
   USER_MANAGEMENT_WINDOW_SECONDS: number = 60;
 
   /** Seconds to wait before a create without an answer is looked up: the platform may commit late. */
@@ -155,10 +154,7 @@ export class Env {
   @IsHttpUrl({ each: true })
   REDIRECT_ALLOWED_ORIGINS: string[] = [];
 
-  @Flag()
-  @IsBoolean({ message: 'must be true or false' })
-  @IsOptional()
-  PRIVATE_HOSTS_ALLOWED?: boolean;
+  @IsOptional() @Flag() PRIVATE_HOSTS_ALLOWED?: boolean;
 
   @List()
   @IsOptional()
@@ -213,9 +209,7 @@ export class Env {
   @IsIn(['keep', 'erase']) ERASE_NOTES_OF_DELETED_CLIENTS: 'keep' | 'erase' = 'keep';
 
   /** Whether /docs and /openapi.json are served, to whoever asks. */
-  @Flag()
-  @IsBoolean({ message: 'must be true or false' })
-  API_DOCS: boolean = true;
+  @Flag() API_DOCS: boolean = true;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 

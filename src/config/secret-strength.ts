@@ -1,6 +1,6 @@
 import { ValidateBy, type ValidationArguments } from 'class-validator';
 import { OFF } from './secret-files.js';
-import { isLoopbackHost, parseUrl, settingOf } from './setting-rules.js';
+import { isPlatformHere } from './setting-rules.js';
 
 /** Characters that a secret must have. */
 const SHORTEST_SECRET = 32;
@@ -33,8 +33,7 @@ export function IsBootstrapKey(): PropertyDecorator {
 /** Secrets that the platform gave; those of a platform on this machine, such as the simulator, protect nothing. */
 export function AreStrongSecrets(): PropertyDecorator {
   const validate = (value: unknown, args?: ValidationArguments) =>
-    isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '') ||
-    [value].flat().every((secret) => typeof secret !== 'string' || isStrongSecret(secret));
+    isPlatformHere(args) || [value].flat().every((secret) => typeof secret !== 'string' || isStrongSecret(secret));
   const defaultMessage = () =>
     `must hold secrets of at least ${SHORTEST_SECRET} random characters; have the platform give you a stronger one`;
   return ValidateBy({ name: 'areStrongSecrets', validator: { validate, defaultMessage } });

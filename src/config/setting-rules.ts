@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
 import {
+  IsBoolean,
   IsInt,
   IsNumber,
   Matches,
@@ -33,8 +34,11 @@ export function KeptDays(least = 1): PropertyDecorator {
 }
 
 /** True or false, in the usual spellings. */
-export const Flag = (): PropertyDecorator =>
-  fromText((text) => ({ true: true, '1': true, false: false, '0': false })[text.trim().toLowerCase()] ?? text);
+export const Flag = () =>
+  applyDecorators(
+    IsBoolean({ message: 'must be true or false' }),
+    fromText((text) => ({ true: true, '1': true, false: false, '0': false })[text.trim().toLowerCase()] ?? text),
+  );
 
 /** What commas separate, without blanks around and between the items. */
 export const List = (): PropertyDecorator => fromText(splitList);
@@ -70,10 +74,10 @@ export const IsPlatformUrl = (): PropertyDecorator =>
   );
 
 /** A value that stands for the real platform; another is for rehearsals against the simulator, on a loopback host. */
-export function IsForRehearsal(real: number, options?: ValidationOptions): PropertyDecorator {
-  const validate = (value: unknown, args?: ValidationArguments) =>
-    value === real || isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '');
-  return ValidateBy({ name: 'isForRehearsal', validator: { validate } }, options);
+export function IsForRehearsal(real: number): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) => value === real || isPlatformHere(args);
+  const defaultMessage = () => `must be ${real}: only against a platform on a loopback host may it be less`;
+  return ValidateBy({ name: 'isForRehearsal', validator: { validate, defaultMessage } });
 }
 
 /** Addresses and ranges such as `10.0.0.5` or `10.0.0.0/8`. A range of all addresses would let anybody name any. */
@@ -109,6 +113,11 @@ function url(message: string, fits: (url: URL) => boolean, options?: ValidationO
 
 export function parseUrl(value: unknown): URL | undefined {
   return typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
+}
+
+/** Whether the platform is on this machine, as the simulator is. */
+export function isPlatformHere(args: ValidationArguments | undefined): boolean {
+  return isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '');
 }
 
 /** Another setting of the same environment. */

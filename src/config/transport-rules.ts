@@ -1,7 +1,6 @@
-import type { ValidationArguments } from 'class-validator';
-import { ValidateBy } from 'class-validator';
+import { ValidateBy, type ValidationArguments } from 'class-validator';
 import pg from 'pg';
-import { isLoopbackHost, parseUrl, settingOf } from './setting-rules.js';
+import { isLoopbackHost, isPlatformHere, parseUrl, settingOf } from './setting-rules.js';
 
 /** Whether the way to a host needs no TLS: it stays on this machine, or PLAINTEXT_HOSTS says that its network is private. */
 function isPrivateWay(host: string, args?: ValidationArguments): boolean {
@@ -60,8 +59,7 @@ export function IsPublicUrl(): PropertyDecorator {
 
 /** Node's own switch, with which it takes any certificate: on only where no other machine is spoken to. */
 export function ChecksCertificates(): PropertyDecorator {
-  const validate = (value: unknown, args?: ValidationArguments) =>
-    value !== '0' || isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '');
+  const validate = (value: unknown, args?: ValidationArguments) => value !== '0' || isPlatformHere(args);
   const defaultMessage = () =>
     'must not be 0, which takes any certificate: name your authority in NODE_EXTRA_CA_CERTS instead';
   return ValidateBy({ name: 'checksCertificates', validator: { validate, defaultMessage } });

@@ -1,4 +1,5 @@
 import { tlsFault } from '../config/tls-fault.js';
+import { codeOf } from '../http/problem/fault.js';
 
 /** Socket faults as Node names them, and SQLSTATEs of a server that refuses connections now. */
 const AWAY = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|08...|57P0[1-4]|53300)$/;
@@ -15,7 +16,7 @@ const BY_CODE: Record<string, (setting: string) => string> = {
 /** Why PostgreSQL can't be used, and which setting to mend; undefined when the error is about something else. */
 function connectFault(error: unknown, setting: string): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error);
   const about = BY_CODE[code];
   if (about) return about(setting);
   const authority = `as &sslrootcert=/path/ca.pem in ${setting}`;

@@ -127,12 +127,11 @@ export class Database implements OnApplicationShutdown {
   readonly silence: SilenceWatch;
   private readonly looking: NodeJS.Timeout;
   private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
-  private readonly log = new Logger(Database.name);
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
-    this.pool = this.newPool(USUAL);
-    this.bulkPool = this.newPool(BULK);
+    this.pool = poolOf(url, USUAL);
+    this.bulkPool = poolOf(url, BULK);
     this.silence = new SilenceWatch(this.pool);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
     // What keeps the look from its answer is reported by those who use the pool.
@@ -187,29 +186,33 @@ export class Database implements OnApplicationShutdown {
     clearInterval(this.looking);
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
+}
 
-  private newPool({ statementMs, idleMs, ...sizes }: pg.PoolConfig & typeof USUAL): pg.Pool {
-    const pool = new pg.Pool({
-      ...sizes,
-      connectionString: this.url,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: statementMs + SILENT_AFTER_MS,
-      statement_timeout: statementMs,
-      // Whose other side is gone holds its locks no longer.
-      idle_in_transaction_session_timeout: idleMs,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      options: SESSION_OPTIONS,
-      application_name: APPLICATION,
-    });
-    pool.on('error', ({ message }) => {
-      if (!pool.ending) this.log.warn(`an idle database connection was lost: ${message}`);
-    });
-    // A connection that dies between two statements of a transaction is reported to this listener alone; without one the
-    // process would end. The next statement fails, and the transaction with it.
-    pool.on('connect', (client) => client.on('error', () => undefined));
-    return pool;
-  }
+function poolOf(url: string, { statementMs, idleMs, ...sizes }: pg.PoolConfig & typeof USUAL): pg.Pool {
+  return newPool({
+    ...sizes,
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: statementMs + SILENT_AFTER_MS,
+    statement_timeout: statementMs,
+    // Whose other side is gone holds its locks no longer.
+    idle_in_transaction_session_timeout: idleMs,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: APPLICATION,
+  });
+}
+
+/** A pool whose connections may die: an idle one is replaced, one in use fails its next statement. */
+export function newPool(config: pg.PoolConfig & { application_name: string }): pg.Pool {
+  const log = new Logger(Database.name);
+  const pool = new pg.Pool({ keepAlive: true, options: SESSION_OPTIONS, ...config });
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
+  });
+  // What befalls a connection between two statements of a transaction is reported to this listener alone; without one
+  // the process would end.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
 
 /** No statement comes through any more on a connection whose last one got no answer (node-postgres' own words). */

@@ -19,6 +19,10 @@ const HISTORY = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
   applied_steps_count INTEGER NOT NULL DEFAULT 0
 )`;
 
+/** The migrations that a database has had. */
+const APPLIED = `SELECT migration_name AS name, checksum FROM _prisma_migrations
+  WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`;
+
 /** The folder of the committed migrations, seen from the compiled file and from the source alike. */
 export function migrationsFolder(): string {
   const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
@@ -37,10 +41,8 @@ export async function applyMigrations(databaseUrl: string): Promise<string[]> {
   return withClient(databaseUrl, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
     await client.query(HISTORY);
-    const { rows } = await client.query<{ migration_name: string; checksum: string }>(
-      'SELECT migration_name, checksum FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
-    );
-    const known = new Map(rows.map((row) => [row.migration_name, row.checksum]));
+    const { rows } = await client.query<{ name: string; checksum: string }>(APPLIED);
+    const known = new Map(rows.map((row) => [row.name, row.checksum]));
     const applied: string[] = [];
     for (const name of await migrationNames()) {
       const sql = await readFile(path.join(migrationsFolder(), name, 'migration.sql'), 'utf8');
@@ -69,9 +71,7 @@ export async function missingMigrations(client: pg.Client): Promise<string[]> {
     `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS "isThere"`,
   );
   if (!tables[0]?.isThere) return names;
-  const { rows } = await client.query<{ name: string }>(
-    'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
-  );
+  const { rows } = await client.query<{ name: string }>(APPLIED);
   const applied = new Set(rows.map((row) => row.name));
   return names.filter((name) => !applied.has(name));
 }

@@ -18,13 +18,10 @@ export function startOf(lastEventId?: string, after?: string, cursor?: string): 
     [cursor, '/cursor'],
   ];
   for (const [text, pointer] of places) {
-    if (text !== undefined && !CURSOR.test(text)) throw badCursor(pointer);
+    if (text === undefined || CURSOR.test(text)) continue;
+    const detail = 'The cursor is not one of the feed; hand back that of the last event that was read, or none.';
+    throw new Problem(400, 'bad-cursor', detail, { pointer });
   }
   const given = places.flatMap(([text]) => (text === undefined ? [] : [BigInt(text)]));
   return String([0n, ...given].sort((a, b) => Number(a - b)).at(-1));
-}
-
-function badCursor(pointer: string | undefined): Problem {
-  const detail = 'The cursor is not one of the feed; hand back that of the last event that was read, or none.';
-  return new Problem(400, 'bad-cursor', detail, pointer === undefined ? {} : { pointer });
 }

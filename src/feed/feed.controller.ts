@@ -2,6 +2,7 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
+import type { SubjectKind } from '../access/audit/audit-record.js';
 import { EventStreams } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { ApiKeys } from '../access/keys/api-keys.js';
@@ -10,7 +11,6 @@ import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
 import { FeedStream } from './feed-stream.js';
-import { subjectOf } from './feed-subject.js';
 
 /** The change feed. */
 @ApiTags('events')
@@ -63,4 +63,23 @@ export class FeedController {
     };
     await reply.send(page);
   }
+}
+
+/** What the paths of events lead to, as the audit trail calls it. */
+const KINDS: Record<string, SubjectKind> = {
+  clients: 'client',
+  providers: 'provider',
+  sessions: 'session',
+  imports: 'import',
+  'compliance/jobs': 'compliance-job',
+  'smart-edit/jobs': 'smart-edit-job',
+  'processing-sessions': 'processing-session',
+  'processing-notices': 'delivery',
+};
+
+/** What an event is about. @param path its subject, below /v1 @returns nothing's id where the path leads to nothing */
+function subjectOf(path: string): [SubjectKind, string | null] {
+  const slash = path.lastIndexOf('/');
+  const kind = KINDS[path.slice(0, slash)];
+  return kind ? [kind, decodeURIComponent(path.slice(slash + 1))] : ['platform-user', null];
 }

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { sourceAddress } from '../../http/request/source-address.js';
 import type { Principal } from '../identity/scopes.js';
 
 /** What an entry of the trail can be about. `path` is the keyed fingerprint of a path that led to nothing. */
@@ -79,11 +80,11 @@ export interface AuditRecord {
 
 /** The record of a request whose caller is known. */
 export function recordOf(by: Actor, request: FastifyRequest): AuditRecord {
-  const { onBehalfOf, purpose, id: requestId, ip: source } = request;
+  const { onBehalfOf, purpose, id: requestId } = request;
   const action = routeOf(request);
   return {
     ...{ by, action, subjects: new AuditSubjects(), outcome: 'ok' },
-    ...{ onBehalfOf, purpose, requestId, source, stored: 'no' },
+    ...{ onBehalfOf, purpose, requestId, source: sourceAddress(request), stored: 'no' },
   };
 }
 

@@ -31,13 +31,6 @@ const MOST_REMEMBERED = 1_000;
 /** What is known of a key's use is older than is worth a write. */
 const USE_IS_OLD = `(last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`;
 
-/** What a key is made of, beside its random part. */
-interface KeyToMake {
-  name: string;
-  scopes: Scope[];
-  expiresAt: Date | null;
-}
-
 /** A key as it is rotated. */
 interface RotatedKey {
   name: string;
@@ -181,7 +174,7 @@ export class ApiKeys {
 
   private async make(
     tx: pg.PoolClient,
-    { name, scopes, expiresAt }: KeyToMake,
+    { name, scopes, expiresAt }: { name: string; scopes: Scope[]; expiresAt: Date | null },
     by: Principal,
   ): Promise<NewApiKeyResponse> {
     const { key, prefix, hash } = newApiKey(this.random.bytes(32));

@@ -1,6 +1,6 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import pg from 'pg';
-import { ANSWER_TIMEOUT_MS, Database, SESSION_OPTIONS } from '../../database/database.js';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type pg from 'pg';
+import { ANSWER_TIMEOUT_MS, Database, newPool } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 
 /** Uploads that one process reads at once; each holds a connection until its end. */
@@ -22,21 +22,14 @@ export class UploadConnectionPool implements OnApplicationShutdown {
   private taken = 0;
 
   constructor(database: Database) {
-    this.pool = new pg.Pool({
+    this.pool = newPool({
       connectionString: database.url,
       max: PLACES,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       // Each statement stores a batch that is there; a connection that fell silent costs its upload, not its place.
       query_timeout: ANSWER_TIMEOUT_MS,
-      keepAlive: true,
-      options: SESSION_OPTIONS,
       application_name: 'notebridge-uploads',
     });
-    this.pool.on('error', (error) =>
-      new Logger(UploadConnectionPool.name).warn(`an idle connection was lost: ${error.name}`),
-    );
-    // One that dies while its sender is slow fails the next statement; without a listener it would end the process too.
-    this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Runs an upload in a transaction. @throws {Problem} 503 `too-many-uploads` when all places are taken */

@@ -77,7 +77,7 @@ export class RateLimiterRepository {
 
   /** Locks the budget, which serialises grants over all processes, and reads the window. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
-    await this.lockBudget(tx);
+    await this.awaitGrants(tx);
     const window = await this.readWindow(tx);
     if (!window.wasSetBack) return window;
     await this.followClock(tx);
@@ -86,7 +86,10 @@ export class RateLimiterRepository {
 
   /** Waits for the grant that is being decided: whatever is granted after this transaction knows what it changed. */
   async awaitGrants(tx: PoolClient): Promise<void> {
-    await this.lockBudget(tx);
+    const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
+    if (rowCount !== 0) return;
+    await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
+    await this.awaitGrants(tx);
   }
 
   /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
@@ -219,13 +222,6 @@ export class RateLimiterRepository {
        WHERE account = $1`,
       [this.account, step.now, step.back],
     );
-  }
-
-  private async lockBudget(tx: PoolClient): Promise<void> {
-    const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
-    if (rowCount !== 0) return;
-    await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
-    await this.lockBudget(tx);
   }
 
   private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {

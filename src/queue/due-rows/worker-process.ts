@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import pg from 'pg';
+import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { Database, SESSION_OPTIONS } from '../../database/database.js';
+import { Database, newPool } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** Milliseconds between two beats. */
@@ -45,18 +45,14 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     private readonly clock: Clock,
     private readonly database: Database,
   ) {
-    this.own = new pg.Pool({
+    this.own = newPool({
       connectionString: database.url,
       max: 1,
       connectionTimeoutMillis: BEAT_TIMEOUT_MS,
       query_timeout: BEAT_TIMEOUT_MS,
       statement_timeout: BEAT_TIMEOUT_MS,
-      keepAlive: true,
-      options: SESSION_OPTIONS,
       application_name: 'notebridge-heartbeat',
     });
-    this.own.on('error', () => undefined); // the next beat connects anew
-    this.own.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** False while the last beat is too old: then nothing may be claimed, and no call may begin. */

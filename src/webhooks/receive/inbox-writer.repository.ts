@@ -1,7 +1,7 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import pg from 'pg';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type pg from 'pg';
 import { Env } from '../../config/env.js';
-import { SESSION_OPTIONS } from '../../database/database.js';
+import { newPool } from '../../database/database.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 
@@ -53,23 +53,17 @@ const REPEATED = new Set(['23505', '40P01']);
 /** The receiver's way into the database, over connections of its own. */
 @Injectable()
 export class InboxWriterRepository implements OnApplicationShutdown {
-  private readonly log = new Logger(InboxWriterRepository.name);
   private readonly pool: pg.Pool;
 
   constructor(env: Env) {
-    this.pool = new pg.Pool({
+    this.pool = newPool({
       connectionString: env.DATABASE_URL,
       max: 3, // two commits, and the health check
       connectionTimeoutMillis: STUCK_MS / 2,
       query_timeout: STUCK_MS,
       statement_timeout: STUCK_MS,
-      keepAlive: true,
-      options: SESSION_OPTIONS,
-      application_name: 'notebridge receiver',
+      application_name: 'notebridge-receiver',
     });
-    this.pool.on('error', (error) => this.log.warn(`an idle receiver connection was lost: ${error.name}`));
-    // One that dies while it is in use fails its statement; without a listener it would end the process too.
-    this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Commits all rows or throws. */
