@@ -214,7 +214,7 @@ export function layoutOf(sealed: Buffer): SealedHeader | undefined {
 
 /**
  * Whether the database was sealed before layout 2 and not wholly since: the key of the fingerprints, without which
- * nothing is found any more, is sealed anew last (`rotate.ts`), so that nobody can take this mark away.
+ * nothing is found any more, is sealed anew last (`rotation.ts`), so that nobody can take this mark away.
  */
 export function isFormerLayout(wrappedFingerprintKey: Uint8Array): boolean {
   return wrappedFingerprintKey[0] === FORMER_LAYOUT;
