@@ -47,7 +47,7 @@ export function useSharedService(options: MirrorOptions = {}): SharedService {
 }
 
 /** Empties the database and the platform while the service runs. */
-async function forgetEverybody({ database, simulator }: Mirror): Promise<void> {
+export async function forgetEverybody({ database, simulator }: Mirror): Promise<void> {
   // A call that is under way would be answered to somebody who is not there any more.
   await query(
     database,
