@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import type { RowOutcome } from '../src/imports/model/import.js';
 import { type ReadRow, rawRow } from '../src/imports/parse/row/import-row.js';
 import { isImportableId } from '../src/imports/parse/row/validate-person.js';
+import { ProviderCells } from '../src/imports/upload/provider-cells.js';
+import { testVault } from './support/audit.js';
 import { NEW_IMPORT } from './support/bulk.js';
 import { importRepositories } from './support/import-repositories.js';
 
@@ -58,7 +60,7 @@ describe('of what rows were read as, their import keeps what the file of rejecte
       for (let first = 0; first < rowNos.length; first += block) {
         const some = rowNos.slice(first, first + block);
         const rows = some.map((rowNo) => staging.staged(rowNo, 1, rejectedRow(rowNo, `row ${rowNo}`), null, []));
-        await staging.storeRows(tx, id, staging.batch(id, rows));
+        await staging.storeRows(tx, id, staging.batch(id, rows, new ProviderCells(testVault())));
       }
       await tx.query(
         `UPDATE import_rows SET kind = c.kind, external_id = 'x-' || n, outcome = c.outcome, planned = c.planned, code = c.code
@@ -135,7 +137,9 @@ test(`rows are stored as they were read, whatever stands in them (SEED=${SEED})`
           : rejectedRow(at + 1, raw);
         return staging.staged(at + 1, 1, read, null, one?.providers ?? []);
       });
-      await database.transaction((tx) => staging.storeRows(tx, importId, staging.batch(importId, staged)));
+      const cells = new ProviderCells(testVault());
+      for (const one of rows.flatMap(({ person: known }) => known?.providers ?? [])) cells.brings(one);
+      await database.transaction((tx) => staging.storeRows(tx, importId, staging.batch(importId, staged, cells)));
       const stored = await database.pool.query(
         'SELECT external_id, providers, profile FROM import_rows WHERE import_id = $1 ORDER BY row_no',
         [importId],

@@ -4,6 +4,7 @@ import { PlatformModule } from '../platform/platform.module.js';
 import { ImportErasure } from './import-erasure.js';
 import { ImportsRepository } from './model/imports.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
+import { ProviderTokensRepository } from './plan/provider-tokens.repository.js';
 import { ReferencesRepository } from './plan/references.repository.js';
 import { SnapshotDeletesRepository } from './plan/snapshot-deletes.repository.js';
 import { ImportMentions } from './report/import-mentions.js';
@@ -34,6 +35,7 @@ import { UploadConnectionPool } from './upload/upload-connections.js';
     UploadConnectionPool,
     StagingRepository,
     PlanRepository,
+    ProviderTokensRepository,
     ReferencesRepository,
     SnapshotDeletesRepository,
     ApplyRepository,

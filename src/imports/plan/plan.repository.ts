@@ -6,6 +6,7 @@ import { type Guard, guardsOf, type PlanCounts, parseThreshold } from '../model/
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { StagingRepository } from '../upload/staging.repository.js';
+import { ProviderTokensRepository } from './provider-tokens.repository.js';
 import { added, ReferencesRepository } from './references.repository.js';
 import { SnapshotDeletesRepository } from './snapshot-deletes.repository.js';
 
@@ -21,6 +22,7 @@ export const namesOneOf = (parameter: string): string =>
 export class PlanRepository {
   constructor(
     private readonly imports: ImportsRepository,
+    private readonly tokens: ProviderTokensRepository,
     private readonly references: ReferencesRepository,
     private readonly deletes: SnapshotDeletesRepository,
     private readonly staging: StagingRepository,
@@ -29,7 +31,10 @@ export class PlanRepository {
 
   /** Plans the pending rows of an import that was read to its end; no person is changed yet. */
   async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
-    if (record.state === 'staging') await this.staging.recheckUnchanged(tx, record.id);
+    if (record.state === 'staging') {
+      await this.staging.recheckUnchanged(tx, record.id);
+      await this.tokens.resolve(tx, record.id);
+    }
     if (record.kind === 'fhir') await this.references.resolve(tx, record);
     await this.rejectDuplicates(tx, record.id);
     if (record.mode === 'upsert') await this.keepLists(tx, record.id);

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
@@ -9,9 +8,7 @@ import { knownPersonKeys } from '../parse/fhir/reference-key.js';
 import type { ReferenceForm } from '../parse/row/import-row.js';
 import { rejection } from '../parse/row/rejection.js';
 import { keyFingerprint } from '../upload/staging.repository.js';
-
-/** Keys that are hashed before the event loop goes round: a few milliseconds. */
-export const HASHES_AT_ONCE = 1_000;
+import { HASHES_AT_ONCE, knownProviders } from './known-providers.js';
 
 /** Milliseconds before the newest date of the files in which an encounter names a provider by default. */
 export const ENCOUNTER_MS = 365 * 86_400_000;
@@ -158,13 +155,8 @@ export class ReferencesRepository {
   private async addKnownProviders(tx: PoolClient, record: Resolvable): Promise<number> {
     const batch = Math.ceil(HASHES_AT_ONCE / Math.max(2, record.idSystems.length)) - 1;
     let named = 0;
-    for (let after = ''; ; ) {
-      const { rows } = await tx.query<{ id: string }>(
-        `SELECT external_id AS id FROM people WHERE kind = 'provider' AND wanted AND external_id > $1
-         ORDER BY external_id LIMIT $2`,
-        [after, batch],
-      );
-      const aliases = rows.flatMap(({ id }) =>
+    for await (const ids of knownProviders(tx, batch)) {
+      const aliases = ids.flatMap((id) =>
         knownPersonKeys('provider', id, record.idSystems).map((key) => [keyFingerprint(this.vault, key), id] as const),
       );
       await tx.query(
@@ -174,10 +166,8 @@ export class ReferencesRepository {
         [record.id, aliases.map(([key]) => key), aliases.map(([, target]) => target), named],
       );
       named += aliases.length;
-      after = rows.at(-1)?.id ?? '';
-      if (rows.length < batch) return named;
-      await setImmediate();
     }
+    return named;
   }
 
   /** … or by an identifier or a role of an earlier import, unless this one says whom it means. */

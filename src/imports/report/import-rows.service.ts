@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Audit } from '../../access/audit/audit.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
+import { isExternalId } from '../../people/model/person-field-rules.js';
 import { noneIfUnreadable } from '../../vault/unreadable-value.js';
 import type { ImportFile } from '../model/import.js';
 import { CSV_COLUMNS, parseRaw, rawRow } from '../parse/row/import-row.js';
@@ -68,7 +69,7 @@ export class ImportRowsService {
           line: row.line,
           code: row.code ?? '',
           hint: row.hint ?? '',
-          providers: row.providers,
+          providers: row.providers.filter(isExternalId), // not the tokens of unknown ones
         };
       }
       const last = page.at(-1);

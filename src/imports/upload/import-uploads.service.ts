@@ -7,11 +7,13 @@ import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { Vault } from '../../vault/vault.js';
 import type { ImportFile, ImportRequest } from '../model/import.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { readPeople } from '../parse/read-people.js';
 import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 import { UnreadableFile } from '../parse/row/rejection.js';
+import { ProviderCells } from './provider-cells.js';
 import { type StagedRow, StagingRepository } from './staging.repository.js';
 import { UploadConnectionPool } from './upload-connections.js';
 import { readingOf, type UploadedFile } from './uploaded-files.js';
@@ -63,6 +65,7 @@ export class ImportUploads {
     private readonly imports: ImportsRepository,
     private readonly staging: StagingRepository,
     private readonly uploads: UploadConnectionPool,
+    private readonly vault: Vault,
     private readonly notifier: QueueNotifier,
   ) {}
 
@@ -105,7 +108,8 @@ export class ImportUploads {
     request: ImportRequest,
     files: AsyncIterable<UploadedFile>,
   ): Promise<void> {
-    const writer = new StagingWriter(this.staging, tx, id, request, this.env.IMPORT_MAX_ROWS);
+    const cells = new ProviderCells(this.vault, request.defaultProvider);
+    const writer = new StagingWriter(this.staging, cells, tx, id, request, this.env.IMPORT_MAX_ROWS);
     const read: ImportFile[] = [];
     const keepAlive = this.keepingAlive(id);
     for await (const { content, ...file } of files) {
@@ -175,6 +179,7 @@ class StagingWriter {
   /** @param tx used by nobody else until `flush` */
   constructor(
     private readonly staging: StagingRepository,
+    private readonly cells: ProviderCells,
     private readonly tx: PoolClient,
     private readonly importId: string,
     private readonly request: ImportRequest,
@@ -186,6 +191,7 @@ class StagingWriter {
     const rowNo = ++this.rowNo;
     if (rowNo > this.mostRows) throw tooMany(this.mostRows, 'rows');
     this.rows.push(this.staging.staged(rowNo, file, row, kind, this.providersOf(row)));
+    if (row.ok && row.person.kind === 'provider') this.cells.brings(row.person.externalId);
     this.characters += row.raw.length;
     if (this.characters > BATCH_CHARACTERS || this.rows.length === BATCH_ITEMS) await this.handOver();
   }
@@ -205,11 +211,16 @@ class StagingWriter {
 
   /** Stores the batch as soon as the one before is stored. @throws what that one met */
   private async handOver(): Promise<void> {
-    const { rows, references, tx, importId, staging } = this;
+    const { rows, references, cells, tx, importId, staging } = this;
     const first = this.referencesStored + 1;
     this.referencesStored += references.length;
     [this.rows, this.references, this.characters] = [[], [], 0];
-    const batch = rows.length > 0 ? staging.batch(importId, rows) : undefined;
+    const named = new Set(rows.flatMap(({ providers }) => providers ?? []));
+    if (cells.lacks(named)) {
+      await this.storing;
+      await cells.lookUp(tx, named);
+    }
+    const batch = rows.length > 0 ? staging.batch(importId, rows, cells) : undefined;
     await this.storing;
     const store = async () => {
       if (batch) await staging.storeRows(tx, importId, batch);

@@ -5,11 +5,12 @@ import type { PersonKind } from '../../people/model/person.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
+import type { ProviderCells } from './provider-cells.js';
 
 /** Columns and their types: of every row as it was read, of one that is not unchanged, and of a reference. */
 const READ_COLUMNS = {
   ...{ row_no: 'int', file: 'int', line: 'int', kind: 'person_kind', external_id: 'text' },
-  ...{ providers: 'text', profile_hash: 'bytea' },
+  ...{ profile_hash: 'bytea', providers: 'text' },
 };
 const ROW_COLUMNS = {
   ...{ ...READ_COLUMNS, profile: 'bytea', email_fingerprint: 'bytea', outcome: 'row_outcome' },
@@ -22,8 +23,10 @@ const REFERENCE_COLUMNS = {
 
 /** A row on its way into the database. */
 export interface StagedRow {
-  /** Of `READ_COLUMNS`; texts alone, for a Buffer for each row would outlive many a batch. */
+  /** Of `READ_COLUMNS` but for the last; texts alone, for a Buffer for each row would outlive many a batch. */
   values: unknown[];
+  /** Null: the row does not speak of the client's providers; in FHIR, resources that may be to come do. */
+  providers: readonly string[] | null;
   row: ReadRow;
   /** Of an accepted row. */
   profile?: Profile;
@@ -79,7 +82,6 @@ export class StagingRepository {
    * @param rowNo its number over all files, from 1
    * @param file its file's ordinal, from 1
    * @param kind of a rejected row that does not say; null: it may be either
-   * @param providers null: the row does not speak of the client's providers; in FHIR, resources that may be to come do
    */
   staged(
     rowNo: number,
@@ -88,23 +90,27 @@ export class StagingRepository {
     kind: PersonKind | null,
     providers: readonly string[] | null,
   ): StagedRow {
-    if (!row.ok) return { row, values: [rowNo, file, row.line, row.kind ?? kind, row.externalId, '{}', null] };
+    if (!row.ok) return { row, providers, values: [rowNo, file, row.line, row.kind ?? kind, row.externalId, null] };
     const { person, line } = row;
     const profile = { email: person.email ?? null, firstName: person.firstName, lastName: person.lastName };
-    // An array literal: ids hold no characters that JSON escapes but the two that a literal escapes likewise.
-    const list = providers && `{${JSON.stringify(providers).slice(1, -1)}}`;
-    const values = [rowNo, file, line, person.kind, person.externalId, list, hex(this.seal.hash(profile))];
-    return { row, profile, values };
+    const values = [rowNo, file, line, person.kind, person.externalId, hex(this.seal.hash(profile))];
+    return { row, profile, providers, values };
   }
 
   /** Consecutive rows, at least one, as they go to the database: made while the batch before is being stored. */
-  batch(importId: string, rows: readonly StagedRow[]): StagedBatch {
+  batch(importId: string, read: readonly StagedRow[], cells: ProviderCells): StagedBatch {
+    const rows = read.map((row) => ({ ...row, values: [...row.values, listLiteral(row.providers, cells)] }));
     const records = rows.map(({ values }) => values);
     const rowNos = records.map(([rowNo]) => rowNo as number);
     const [firstRow = 0, lastRow = firstRow] = [rowNos[0], rowNos.at(-1)];
     const block = new Map(rows.map(({ row: { raw }, profile }, at) => [rowNos[at] ?? 0, { raw, profile }]));
-    const read = unnested(READ_COLUMNS, 5, records);
-    return { rows, read, firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) };
+    return {
+      rows,
+      read: unnested(READ_COLUMNS, 5, records),
+      firstRow,
+      lastRow,
+      sealed: this.sealAt(importId, firstRow, block),
+    };
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
@@ -115,7 +121,7 @@ export class StagingRepository {
     const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
       `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
-       SELECT $1, row_no, file, line, kind, external_id, providers::text[], profile_hash, profile, email_fingerprint,
+       SELECT $1, row_no, file, line, kind, external_id, profile_hash, providers::text[], profile, email_fingerprint,
          outcome, planned, code, field, hint FROM ${table}`,
       [importId, ...values],
     );
@@ -264,6 +270,11 @@ export class StagingRepository {
   sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
     return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
   }
+}
+
+/** An array literal: ids and tokens hold no characters that JSON escapes but the two that a literal escapes likewise. */
+function listLiteral(providers: readonly string[] | null, cells: ProviderCells): string | null {
+  return providers && `{${JSON.stringify(providers.map((cell) => cells.storedAs(cell))).slice(1, -1)}}`;
 }
 
 function placeOf(importId: string, firstRow: number): SealedPlace {

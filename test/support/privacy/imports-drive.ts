@@ -14,7 +14,7 @@ const CSV = [
   HEADER,
   `c-20,${cells('Csv')},p-1,${canary('Cell')}`,
   `c-21,${canary('NotAMail')},${canary('FirstBad')},${canary('LastBad')},p-1,x`,
-  `c-22,${cells('NoProvider')},p-nobody,x`,
+  `c-22,${cells('NoProvider')},p-1|${canary('Provider')},x`,
   `c-20,${cells('Twice')},p-1,x`,
   `,${cells('NoId')},p-1,x`,
   `"c-23,${canary('OpenQuote')}`,

@@ -95,6 +95,7 @@ function spoken(url: string, text: string): string {
     name: canary('Entity'),
     summary: canary('Summary'),
     message: canary('SessionError'),
+    code: canary('ErrorCode'),
     evidence: canary('Evidence'),
   };
   const answer: unknown = JSON.parse(text, (name, value) =>
