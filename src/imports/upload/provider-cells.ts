@@ -48,7 +48,12 @@ export class ProviderCells {
     for (const cell of unknown) this.stored.set(cell, known.has(cell) ? cell : providerToken(this.vault, cell));
   }
 
-  storedAs(cell: string): string {
+  /** A row's list as an array literal: ids and tokens hold no characters that JSON escapes but the two that it escapes likewise. */
+  listLiteral(providers: readonly string[] | null): string | null {
+    return providers && `{${JSON.stringify(providers.map((cell) => this.storedAs(cell))).slice(1, -1)}}`;
+  }
+
+  private storedAs(cell: string): string {
     return cell === this.defaultProvider ? cell : (this.stored.get(cell) ?? providerToken(this.vault, cell));
   }
 }

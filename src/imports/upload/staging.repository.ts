@@ -98,19 +98,14 @@ export class StagingRepository {
   }
 
   /** Consecutive rows, at least one, as they go to the database: made while the batch before is being stored. */
-  batch(importId: string, read: readonly StagedRow[], cells: ProviderCells): StagedBatch {
-    const rows = read.map((row) => ({ ...row, values: [...row.values, listLiteral(row.providers, cells)] }));
+  batch(importId: string, staged: readonly StagedRow[], cells: ProviderCells): StagedBatch {
+    const rows = staged.map((row) => ({ ...row, values: [...row.values, cells.listLiteral(row.providers)] }));
     const records = rows.map(({ values }) => values);
     const rowNos = records.map(([rowNo]) => rowNo as number);
     const [firstRow = 0, lastRow = firstRow] = [rowNos[0], rowNos.at(-1)];
     const block = new Map(rows.map(({ row: { raw }, profile }, at) => [rowNos[at] ?? 0, { raw, profile }]));
-    return {
-      rows,
-      read: unnested(READ_COLUMNS, 5, records),
-      firstRow,
-      lastRow,
-      sealed: this.sealAt(importId, firstRow, block),
-    };
+    const read = unnested(READ_COLUMNS, 5, records);
+    return { rows, read, firstRow, lastRow, sealed: this.sealAt(importId, firstRow, block) };
   }
 
   /** Stores consecutive rows: unchanged ones with their outcome, the others with what they say, sealed. */
@@ -270,11 +265,6 @@ export class StagingRepository {
   sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
     return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
   }
-}
-
-/** An array literal: ids and tokens hold no characters that JSON escapes but the two that a literal escapes likewise. */
-function listLiteral(providers: readonly string[] | null, cells: ProviderCells): string | null {
-  return providers && `{${JSON.stringify(providers.map((cell) => cells.storedAs(cell))).slice(1, -1)}}`;
 }
 
 function placeOf(importId: string, firstRow: number): SealedPlace {
