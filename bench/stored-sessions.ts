@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { sealLinks } from '../harness/user-links.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import { type BenchRow, median } from './bench-row.js';
 import { cpuSeconds, postmasterOf } from './cpu-seconds.js';
 import { withScratchPostgres } from './scratch-postgres.js';
-import { type ServiceProcess, startService } from './service-process.js';
+import { IDLE_SETTINGS, type ServiceProcess, startService } from './service-process.js';
 
 const SIZES = [1_000, 100_000, 1_000_000];
 const ROUNDS = 5;
@@ -102,6 +103,7 @@ async function storePeople(client: pg.Client): Promise<void> {
       [kind, count, kind[0]],
     );
   }
+  await sealLinks(client, IDLE_SETTINGS.DATA_KEYS);
 }
 
 /** Old sessions that are done, as years of work leave them: most have nothing to look up, one in ten next month. */

@@ -7,6 +7,7 @@ import { until } from '../harness/until.js';
 import type { AuditResponse } from '../src/access/audit/audit.dto.js';
 import type { DisclosureResponse } from '../src/client-records/client-records.dto.js';
 import type { Page } from '../src/http/request/page.js';
+import type { HealthReport } from '../src/operations/health-checks.js';
 import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
 import { ADMIN_KEY } from './support/app.js';
 import { usePrograms } from './support/programs.js';
@@ -45,6 +46,9 @@ const startProgram = usePrograms();
 let mirror: Mirror;
 let service: Service;
 let folder: string;
+/** Our ids of the two sessions. */
+let ours: string;
+let anothers: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-client-'));
@@ -62,8 +66,8 @@ beforeAll(async () => {
   const content = 'externalId,firstName,lastName,providers\nc/1,Doppelta,Adler,nobody\nc-3,Cy,Ng,p-1';
   const { id } = await service.startImport('kind=clients', [{ name: 'clients.csv', type: 'text/csv', content }]);
   await service.importEnded(id);
-  await newSession('c/1', 'Auskunftstext', 'Auskunftsplan');
-  await newSession('c-2', 'Fremdtext', 'Fremdplan');
+  ours = await newSession('c/1', 'Auskunftstext', 'Auskunftsplan');
+  anothers = await newSession('c-2', 'Fremdtext', 'Fremdplan');
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -73,7 +77,7 @@ const put = (id: string, firstName: string, email: string) =>
     wait: 60,
   });
 
-async function newSession(client: string, text: string, plan: string): Promise<void> {
+async function newSession(client: string, text: string, plan: string): Promise<string> {
   const body = {
     provider: 'p-1',
     client,
@@ -85,6 +89,7 @@ async function newSession(client: string, text: string, plan: string): Promise<v
   const notes = async () =>
     (await service.call<NotesResponse>('GET', `/v1/sessions/${made.body.id}/notes`)).body.documents;
   await until('its notes are there', async () => (await notes()).length > 0);
+  return made.body.id;
 }
 
 /** Runs a command to its end. */
@@ -224,4 +229,111 @@ test('the command line writes an export to a file of its own, and prints an acco
   });
   const { code, output } = await notebridge('client', 'accounting', 'c/1');
   expect([code, output]).toEqual([0, expect.stringMatching(/platform +– +createClient +created/)]);
+});
+
+describe('whose users of the platform were changed in the database', () => {
+  const REFUSED = [503, 'urn:notebridge:problem:data-unreadable'];
+  const userOf = (client: string) => mirror.usersOf(client)[0]?.userId ?? '';
+  const refused = async (method: string, path: string, body?: object, key?: string) => {
+    const answer = await service.call<{ type: string }>(method, path, { body, key });
+    expect([method, path, answer.status, answer.body.type]).toEqual([method, path, ...REFUSED]);
+  };
+  const list = async (query = '') => (await service.call<Page<SessionResponse>>('GET', `/v1/sessions${query}`)).body;
+  const health = async () => (await service.call<HealthReport>('GET', '/health/ready')).body.checks.vault;
+  /** How many values of a column did not open so far. */
+  const counted = async (column: string) => {
+    const answer = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+    const count = new RegExp(`unreadable_values_total\\{column="${column}",cause="damaged"\\} (\\d+)`);
+    return Number(count.exec(await answer.text())?.[1] ?? 0);
+  };
+  /** Sets the users of the two clients, past the rule that a user is one person's. */
+  const link = async (ofOurs: string, ofAnothers: string) => {
+    await mirror.sql(`UPDATE people SET platform_user_id = NULL WHERE kind = 'client'`);
+    const one = 'UPDATE people SET platform_user_id = $2 WHERE external_id = $1';
+    await mirror.sql(one, ['c/1', ofOurs]);
+    await mirror.sql(one, ['c-2', ofAnothers]);
+  };
+  /** Neither session is shown under anybody, and nothing of its content to anybody. */
+  const isUnreadable = async (id: string) => {
+    const { id: keyId, key } = await makeKey('sessions:read', 'notes:read');
+    const hidden = { id, provider: null, clients: [], clientUserIds: [], date: null };
+    const { body } = await service.call<SessionResponse>('GET', `/v1/sessions/${id}`, { key });
+    expect(body).toMatchObject({ ...hidden, unreadable: expect.arrayContaining(['clients']) });
+    expect((await list()).items).toContainEqual(expect.objectContaining(hidden));
+    for (const part of ['notes', 'transcript', 'insights', 'recording-url']) {
+      await refused('GET', `/v1/sessions/${id}/${part}`, undefined, key);
+    }
+    const audited = await service.call<Page<object>>('GET', `/v1/audit?keyId=${keyId}`);
+    expect(audited.body.items).toHaveLength(5);
+    expect(found(JSON.stringify(audited.body.items), ['c/1', 'c-2'])).toEqual([]);
+  };
+
+  test('two clients whose users are swapped: neither is shown the other’s sessions, nothing is sent, and all holds again once they are back', async () => {
+    const [oursUser, anothersUser] = [userOf('c/1'), userOf('c-2')];
+    expect(await counted('people.user_link')).toBe(0);
+    const { id: keyId, key: writer } = await makeKey('people:write', 'sessions:write', 'sessions:read');
+    await link(anothersUser, oursUser);
+    for (const id of [ours, anothers]) await isUnreadable(id);
+    for (const client of ['c%2F1', 'c-2']) {
+      await refused('GET', `/v1/sessions?client=${client}`);
+      await refused('GET', `/v1/clients/${client}/export`);
+      await refused('GET', `/v1/clients/${client}/disclosures`);
+    }
+    const shown = await service.call<object>('GET', PATH);
+    expect(shown.body).toMatchObject({ firstName: 'Auskunfta', platformUserId: null, unreadable: ['platformUserId'] });
+    expect((await service.call<Page<object>>('GET', '/v1/clients')).status).toBe(200);
+    expect(await counted('people.user_link')).toBeGreaterThan(10);
+    expect(await health()).toMatchObject({ status: 'degraded', reason: expect.stringMatching(/do not open/) });
+    const [{ id }] = (await mirror.sql(`SELECT id FROM people WHERE external_id = 'c/1'`)) as [{ id: string }];
+    await until('the log names the row', () =>
+      service.output().includes(`"table":"people","column":"user_link","row":"${id}"`),
+    );
+
+    // What would be sent about the one would be about the other.
+    const before = mirror.arrivals('createSession');
+    const request = { provider: 'p-1', client: 'c/1', noteTemplateIds: [SOAP], input: { text: { text: 'Fremdtext' } } };
+    await refused('POST', '/v1/sessions', request, writer);
+    await refused('PATCH', `/v1/sessions/${ours}`, { externalTreatmentPlan: 'Fremdplan' }, writer);
+    expect(mirror.arrivals('createSession')).toBe(before);
+    await service.call('DELETE', '/v1/clients/c-2', { key: writer });
+    await until('its deletion was refused', async () => {
+      const { sync } = (await service.call('GET', '/v1/clients/c-2')).body;
+      return sync.error?.code === 'unreadable' && sync.state === 'deleting';
+    });
+    expect(mirror.arrivals('deleteUser')).toBe(0);
+    const audited = await service.call<Page<object>>('GET', `/v1/audit?keyId=${keyId}`);
+    expect(JSON.stringify(audited.body.items)).not.toContain(anothersUser);
+
+    await link(oursUser, anothersUser);
+    await mirror.sql('UPDATE people SET due_at = now(), retry_at = NULL WHERE NOT wanted');
+    await until('it is deleted', async () => {
+      return (await service.call('GET', '/v1/clients/c-2')).body.sync.state === 'deleted';
+    });
+    expect([userOf('c/1'), userOf('c-2')]).toEqual([oursUser, '']);
+    expect(await list('?client=c-2')).toMatchObject({ items: [{ id: anothers, clients: ['c-2'] }] });
+    expect(await list('?client=c%2F1')).toMatchObject({ items: [{ id: ours, clients: ['c/1'] }] });
+    expect(await health()).toMatchObject({ status: 'ok' });
+  });
+
+  test('nor is the session of a client that was deleted shown under another, nor by a link whose seal was taken away', async () => {
+    const give = (client: string) =>
+      mirror.sql(
+        `UPDATE platform_users SET person_id = (SELECT id FROM people WHERE external_id = $1) WHERE person_id IS NOT NULL`,
+        [client],
+      );
+    await give('c/1');
+    await isUnreadable(anothers);
+    await refused('GET', '/v1/sessions?client=c%2F1');
+    expect(await list('?client=c-2')).toMatchObject({ items: [] });
+    expect(await counted('platform_users.person_link')).toBeGreaterThan(1);
+    await give('c-2');
+    const [{ user_link: sealed }] = (await mirror.sql(`SELECT user_link FROM people WHERE external_id = 'c/1'`)) as [
+      { user_link: Buffer },
+    ];
+    await mirror.sql(`UPDATE people SET user_link = NULL WHERE external_id = 'c/1'`);
+    await isUnreadable(ours);
+    await mirror.sql(`UPDATE people SET user_link = $1 WHERE external_id = 'c/1'`, [sealed]);
+    expect(await list()).toMatchObject({ items: [{ clients: ['c/1'] }, { clients: ['c-2'] }] });
+    expect(await health()).toMatchObject({ status: 'ok' });
+  });
 });

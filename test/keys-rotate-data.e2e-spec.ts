@@ -34,6 +34,7 @@ interface Report {
   keys: { key: string; values: number; droppable: boolean }[];
   left: number;
   formerSessions: number;
+  formerLinks: number;
   unreadable: { table: string; column: string; row: string }[];
 }
 
@@ -174,11 +175,13 @@ test('what was sealed before layout 2 is read; rotation under load, killed and b
   ]);
 
   const [code, report] = await rotated(`${K2},${K1}`);
-  expect([code, report]).toMatchObject([0, { left: 0, formerSessions: 0, unreadable: [] }]);
+  expect([code, report]).toMatchObject([0, { left: 0, formerSessions: 0, formerLinks: 0, unreadable: [] }]);
   expect(report.keys[1]).toEqual({ key: 'k1', values: 0, droppable: true });
   expect(await working.end()).toBeGreaterThan(0);
   const plain = 'SELECT 1 FROM sessions WHERE date IS NOT NULL OR error_code IS NOT NULL OR facts IS NULL';
   expect((await sql.query(plain)).rowCount).toBe(0);
+  const unbound = 'SELECT 1 FROM people WHERE platform_user_id IS NOT NULL AND user_link IS NULL';
+  expect((await sql.query(unbound)).rowCount).toBe(0);
 
   // The first key, which had wrapped the key of the fingerprints, is dropped.
   expect(await service.kill('SIGTERM')).toBe(0);

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js';
+import { sealLinks } from '../harness/user-links.js';
 import { Database } from '../src/database/database.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
@@ -11,6 +12,7 @@ import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js'
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
 import { WantedRefreshes } from '../src/sessions/refresh/wanted-refreshes.repository.js';
 import { SessionEventsHandler } from '../src/sessions/session-events.handler.js';
+import { testSettings } from './support/app.js';
 import { sealedFacts } from './support/session-facts.js';
 import { type RequestsApp, startRequestsApp } from './support/session-requests-app.js';
 import { statementsOf } from './support/statements.js';
@@ -86,6 +88,7 @@ beforeAll(async () => {
   sql = app.database.sql;
   for (const table of LARGE) await neverAnalysed(sql, table);
   for (const statement of FILL) await sql.query(statement);
+  await sealLinks(sql, testSettings('').DATA_KEYS ?? '');
   alias = (await sql.query('SELECT id FROM session_aliases LIMIT 1')).rows[0].id;
   // Of those whose content is read: nothing is without them.
   const { rows: read } = await sql.query(

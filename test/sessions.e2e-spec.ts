@@ -102,6 +102,7 @@ describe('a session that arrives by webhooks', () => {
        VALUES (gen_random_uuid(), 'provider', 'p-late', '', '', $1)`,
       [providerUserId],
     );
+    await world.linkPeople();
     expect(await show(session.sessionId)).toMatchObject({ provider: 'p-late', providerUserId });
   });
 

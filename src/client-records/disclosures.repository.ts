@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { IN_ORDER_OF_INDEX } from '../access/audit/audit.repository.js';
 import { Database } from '../database/database.js';
+import { UserLinks } from '../people/store/user-links.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** A client with the users of the platform that it is or was. */
@@ -13,11 +14,7 @@ export interface DisclosedClient {
 /** A disclosure with its place in its source. */
 export type PlacedDisclosure<Place> = DisclosureResponse & { place: Place };
 
-const CLIENT = `
-  SELECT p.id, p.external_id AS "externalId", ARRAY(
-    SELECT p.platform_user_id WHERE p.platform_user_id IS NOT NULL
-    UNION SELECT platform_user_id FROM platform_users WHERE person_id = p.id) AS users
-  FROM people p WHERE p.kind = 'client' AND p.external_id = $1`;
+const CLIENT = `SELECT id FROM people WHERE kind = 'client' AND external_id = $1`;
 
 const TO_PLATFORM = `'platform' AS recipient, NULL AS "keyId", NULL AS "keyName", NULL AS "onBehalfOf", NULL AS purpose`;
 
@@ -46,10 +43,17 @@ const READS = `
 /** To whom something of a client was disclosed: each source for itself, the newest first. */
 @Injectable()
 export class DisclosuresRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly links: UserLinks,
+  ) {}
 
+  /** @throws {Problem} 503 `data-unreadable` where it can't be told which users of the platform it is and was */
   async find(externalId: string): Promise<DisclosedClient | undefined> {
-    return (await this.database.pool.query<DisclosedClient>(CLIENT, [externalId])).rows[0];
+    const { pool } = this.database;
+    const { rows } = await pool.query<{ id: string }>(CLIENT, [externalId]);
+    if (!rows[0]) return undefined;
+    return { ...rows[0], externalId, users: await this.links.usersOf(pool, { kind: 'client', externalId }) };
   }
 
   /** The user-management calls about the client. @param before id of the last one seen */

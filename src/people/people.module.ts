@@ -17,6 +17,7 @@ import { Erasure } from './store/erasure.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
+import { UserLinks } from './store/user-links.js';
 
 const shared = [
   PeopleService,
@@ -28,6 +29,7 @@ const shared = [
   CallResultsRepository,
   DependentsRepository,
   DuePeopleRepository,
+  UserLinks,
 ];
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */

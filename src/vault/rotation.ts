@@ -35,6 +35,8 @@ interface RotationUse {
   /** Called after each batch with the number of values that were sealed anew. */
   onProgress: (resealed: number) => void;
   onUnreadable: (row: UnreadableRow) => void;
+  /** Seals what was not sealed in the former layout. @returns how many values are left, so that the mark must stay */
+  beforeLast: () => Promise<number>;
 }
 
 type Sql = Pick<Client, 'query'>;
@@ -78,21 +80,26 @@ export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: Rota
   }
   let left = 0;
   for (const [name, table] of Object.entries(SEALED_TABLES)) {
-    if (name === LAST && left > 0) break;
+    if (name === LAST && (left > 0 || (await use.beforeLast()) > 0)) break;
     const unreadable = new Set<string>();
     const onUnreadable = (row: UnreadableRow) => {
       if (!unreadable.has(`${row.column} ${row.row}`)) use.onUnreadable(row);
       unreadable.add(`${row.column} ${row.row}`);
     };
     const rotation = new TableRotation(sql, vault, name, table, sealedHeader(firstKey), { ...use, onUnreadable });
-    let passedOver = await rotation.pass();
-    for (let passes = 1; passedOver > 0 && passes < MOST_PASSES; passes++) {
-      await delay(PASS_PAUSE_MS);
-      passedOver = await rotation.pass();
-    }
-    left += passedOver;
+    left += await passedOverBy(() => rotation.pass());
   }
   return left;
+}
+
+/** Repeats a pass for rows that others had locked when their turn came. @returns how many the last one passed over */
+export async function passedOverBy(pass: () => Promise<number>): Promise<number> {
+  let passedOver = await pass();
+  for (let passes = 1; passedOver > 0 && passes < MOST_PASSES; passes++) {
+    await delay(PASS_PAUSE_MS);
+    passedOver = await pass();
+  }
+  return passedOver;
 }
 
 /** The values of one table. */

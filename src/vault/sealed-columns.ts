@@ -34,10 +34,12 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
       profile: PROFILE,
       applied_profile: PROFILE,
       attempt_profile: PROFILE,
+      user_link: { row: PERSON },
       invite_url: { row: PERSON },
       error_text: { row: PERSON },
     },
   },
+  platform_users: { key: { platform_user_id: 'text' }, columns: { person_link: { row: 't.platform_user_id' } } },
   imports: { key: { id: 'uuid' }, columns: { files: OF_ID } },
   import_rows: { key: { import_id: 'uuid', row_no: 'int' }, columns: { profile: PROFILE, was_profile: PROFILE } },
   import_raw_rows: {

@@ -102,13 +102,18 @@ export class Vault {
     return Buffer.concat([header, nonce, text, cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Opens a sealed text. @throws {Error} naming the missing key or the damaged column, never the content */
-  open(place: SealedPlace, sealed: Uint8Array): string {
-    return this.openBytes(place, sealed).toString('utf8');
+  /**
+   * Opens a sealed text.
+   *
+   * @param isBound whether the text binds what its row says
+   * @throws {Error} naming the missing key or the damaged column, never the content
+   */
+  open(place: SealedPlace, sealed: Uint8Array, isBound: (text: string) => boolean = () => true): string {
+    return this.openBytes(place, sealed, (bytes) => isBound(bytes.toString('utf8'))).toString('utf8');
   }
 
   /** Opens sealed bytes. @throws {Error} as `open` */
-  openBytes(place: SealedPlace, sealed: Uint8Array): Buffer {
+  openBytes(place: SealedPlace, sealed: Uint8Array, isBound: (plain: Buffer) => boolean = () => true): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const by = layoutOf(bytes);
     const isCut = !by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES;
@@ -131,6 +136,7 @@ export class Vault {
     } catch {
       throw this.refused(place);
     }
+    if (!isBound(plain)) throw this.refused(place);
     if (this.damaged.size > 0) this.damaged.delete(nameOf(place));
     return plain;
   }

@@ -1,5 +1,6 @@
 import pg, { type QueryResult } from 'pg';
 import { until } from '../../harness/until.js';
+import { sealLinks } from '../../harness/user-links.js';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
@@ -7,6 +8,7 @@ import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Clock } from '../../src/config/clock.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import { testSettings } from './app.js';
 import { contractFile } from './contract-file.js';
 import { freshDatabase, type TestDatabase } from './databases.js';
 import { type SessionsApp, startSessions } from './sessions-app.js';
@@ -28,6 +30,8 @@ interface ArrivingSessions {
   /** Stops the service and starts it with the contract that `contractFile` makes. */
   restart(...contract: Parameters<typeof contractFile>): Promise<void>;
   sql(text: string, values?: unknown[]): Promise<QueryResult['rows']>;
+  /** Seals the links of people whom a statement stored. */
+  linkPeople(): Promise<void>;
   /** A session that the platform's application made, which tells of it by webhooks. */
   newSession(more?: Partial<SimulatedSession>): SimulatedSession;
   toEnd(session: SimulatedSession): void;
@@ -68,6 +72,8 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
   };
   const sql = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 
+  const linkPeople = () => sealLinks(pool, testSettings('').DATA_KEYS ?? '');
+
   beforeAll(async () => {
     simulator = await buildSimulator({ seed: 11, settings: PLATFORM });
     database = await freshDatabase();
@@ -80,6 +86,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
          (gen_random_uuid(), 'provider', 'p-1', '', '', $1), (gen_random_uuid(), 'client', 'c-1', '', '', $2)`,
       [provider, client],
     );
+    await linkPeople();
   });
 
   afterAll(async () => {
@@ -109,6 +116,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       await start(...contract);
     },
     sql,
+    linkPeople,
     newSession(more = {}) {
       const input = { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' } as const;
       return createSession(simulator.state, {

@@ -12,6 +12,8 @@ export async function inFormerLayout(sql: pg.Pool | pg.Client, dataKey: string):
   const [key] = parseDataKeys([dataKey]) as [DataKey];
   const vault = new Vault([key], Buffer.alloc(32), new Random());
   await formerSessions(sql, key, vault);
+  await sql.query('UPDATE people SET user_link = NULL');
+  await sql.query('UPDATE platform_users SET person_link = NULL');
   let values = 0;
   for (const [name, table] of Object.entries(SEALED_TABLES)) {
     const keys = Object.keys(table.key);

@@ -1,7 +1,9 @@
+import { sealLinks } from '../../harness/user-links.js';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { testSettings } from './app.js';
 import { contractFile } from './contract-file.js';
 import { freshDatabase, query, type TestDatabase } from './databases.js';
 import { type SessionsApp, startSessions } from './sessions-app.js';
@@ -68,6 +70,7 @@ export async function startRequestsApp(
        (gen_random_uuid(), 'client', 'c-2', '', '', NULL, 'waiting', NULL)`,
     [provider, await newSimulatedProvider(simulator, 'bo@example.test'), client],
   );
+  await sealLinks(database.sql, testSettings('').DATA_KEYS ?? '');
   await sql(
     `INSERT INTO client_providers (client_id, position, provider_id)
      SELECT c.id, 0, p.id FROM people c, people p WHERE c.kind = 'client' AND p.external_id = 'p-1'`,

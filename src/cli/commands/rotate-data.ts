@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Command } from 'commander';
 import type { Client } from 'pg';
 import { Random } from '../../config/random.js';
+import { FormerLinks } from '../../people/store/former-links.repository.js';
 import { FormerSessions } from '../../sessions/model/former-sessions.repository.js';
 import type { DataKey } from '../../vault/data-keys.js';
 import { wrappedKey } from '../../vault/read-vault.js';
@@ -27,6 +28,8 @@ interface RotationReport {
   formerSessions: number;
   /** Whether the layout of earlier versions was still read when this began. */
   formerLayout: boolean;
+  /** Links of people to users of the platform that were stored before they were sealed. */
+  formerLinks: number;
   /** Values that are still to be sealed anew. */
   left: number;
   unreadable: UnreadableRow[];
@@ -43,10 +46,16 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
     readsFormerLayout: isFormerLayout(await wrappedKey(client)),
   });
   const sessions = vault.readsFormerLayout ? new FormerSessions(client, vault) : undefined;
+  const links = vault.readsFormerLayout ? new FormerLinks(client, vault) : undefined;
+  const countFormer = async () => ({
+    formerSessions: (await sessions?.count()) ?? 0,
+    formerLinks: (await links?.count()) ?? 0,
+  });
   const first = keys[0]?.id ?? '';
   const unreadable: UnreadableRow[] = [];
   if (!dryRun) {
-    const total = staleOf(await countKeys(client, first)) + ((await sessions?.count()) ?? 0);
+    const { formerSessions, formerLinks } = await countFormer();
+    const total = staleOf(await countKeys(client, first)) + formerSessions + formerLinks;
     const live = new LiveLine(json ? process.stderr : process.stdout);
     const startedAt = performance.now();
     let done = 0;
@@ -57,19 +66,22 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
         live.show({ done, total, noun: 'values', etaSeconds: done === 0 ? null : (seconds / done) * (total - done) });
     };
     await sessions?.seal(onProgress, (row) => unreadable.push({ table: 'sessions', column: 'error_message', row }));
-    await rotate(client, vault, first, { onProgress, onUnreadable: (row) => unreadable.push(row) });
+    await rotate(client, vault, first, {
+      onProgress,
+      onUnreadable: (row) => unreadable.push(row),
+      beforeLast: async () => (await links?.seal(onProgress)) ?? 0,
+    });
     live.end();
   }
   const columns = await countKeys(client, first);
-  const formerSessions = (await sessions?.count()) ?? 0;
-  return reportOf(keys, { columns, unreadable, formerSessions, formerLayout: vault.readsFormerLayout });
+  return reportOf(keys, { columns, unreadable, ...(await countFormer()), formerLayout: vault.readsFormerLayout });
 }
 
 function reportOf(
   keys: DataKey[],
-  found: Pick<RotationReport, 'columns' | 'unreadable' | 'formerSessions' | 'formerLayout'>,
+  found: Pick<RotationReport, 'columns' | 'unreadable' | 'formerSessions' | 'formerLinks' | 'formerLayout'>,
 ): RotationReport {
-  const { columns, formerSessions } = found;
+  const { columns, formerSessions, formerLinks } = found;
   const values = (key: string) => columns.reduce((sum, column) => sum + (column.keys[key] ?? 0), 0);
   const given = keys.map(({ id }, at) => ({ key: id, values: values(id), droppable: at > 0 && values(id) === 0 }));
   const used = new Set(columns.flatMap((column) => Object.keys(column.keys)));
@@ -78,7 +90,7 @@ function reportOf(
     keys: given,
     missing: [...used].filter((key) => !keys.some(({ id }) => id === key)),
     columns: columns.filter((column) => Object.keys(column.keys).length > 0),
-    left: staleOf(columns) + formerSessions,
+    left: staleOf(columns) + formerSessions + formerLinks,
   };
 }
 

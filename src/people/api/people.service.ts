@@ -15,6 +15,7 @@ import { DependentsRepository } from '../store/dependents.repository.js';
 import { linkedColumns, type MoreColumns, PeopleRepository } from '../store/people.repository.js';
 import { type PersonRow, storedState } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
+import { UserLinks } from '../store/user-links.js';
 import { type PersonResponse, showPerson } from './person-view.js';
 import { type Trace, traceOf } from './trace.js';
 
@@ -54,6 +55,7 @@ export class PeopleService {
     private readonly users: PlatformUsersRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
+    private readonly links: UserLinks,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
@@ -174,10 +176,11 @@ export class PeopleService {
     return traceOf(row, history);
   }
 
-  /** All that is kept of a person itself. @throws {Problem} 404 */
+  /** All that is kept of a person itself. @throws {Problem} 404; 503 `data-unreadable` */
   async everythingOf(key: PersonKey): Promise<PersonRecord> {
     const row = await this.read(key);
-    const former = await this.prisma.platformUser.findMany({ where: { personId: row.id } });
+    const links = await this.links.linksOf(this.database.pool, key);
+    this.links.check(...links);
     const opened = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
     const { history: _, ...trace } = traceOf(row, []);
     return {
@@ -186,7 +189,7 @@ export class PeopleService {
       wantedAt: row.wantedAt,
       givenToPlatform: opened(row.appliedProfile),
       sentWithoutAnswer: opened(row.attemptProfile),
-      formerPlatformUserIds: former.map(({ platformUserId }) => platformUserId),
+      formerPlatformUserIds: links.flatMap(({ isFormer, user }) => (isFormer ? user : [])),
       trace,
     };
   }

@@ -57,7 +57,11 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
   const profile = ifReadable(() => seal.open(row, row.profile));
   const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
-  const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
+  const unreadable = [
+    profile ? [] : PROFILE_FIELDS,
+    invite === undefined ? 'inviteUrl' : [],
+    row.linkHolds ? [] : 'platformUserId',
+  ].flat();
   const isHeld = !isConfigured && (state === 'pending' || state === 'deleting');
   const code = isHeld ? 'not-configured' : state === 'synced' || state === 'deleted' ? null : row.errorCode;
   const { errorText } = row;
@@ -67,7 +71,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     kind,
     ...(profile ?? NO_PROFILE),
     ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
-    platformUserId,
+    platformUserId: row.linkHolds ? platformUserId : null,
     origin,
     inviteUrl: invite ?? null,
     sync: {

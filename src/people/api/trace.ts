@@ -18,7 +18,8 @@ export type Trace = ReturnType<typeof traceOf>;
 /** Shows of a person what is wanted, what is known, what comes next and why. @param calls the newest first */
 export function traceOf(row: PersonRow, calls: (TracedCall & { grantedAt: Date })[]) {
   const { externalId, kind, state, person, context } = row;
-  const { attempt, platformUserId, checkedAbsentAt, appliedProviders, failures } = person;
+  const { attempt, checkedAbsentAt, appliedProviders, failures } = person;
+  const platformUserId = row.linkHolds ? person.platformUserId : null;
   const hasEmail = person.email !== null;
   const providers = context.providers.map((named) => ({
     externalId: named.externalId,

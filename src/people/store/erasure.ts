@@ -4,6 +4,7 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import type { PersonKey } from '../model/profile.js';
 import type { PersonRow } from './person-row.js';
+import { UserLinks } from './user-links.js';
 
 /** A person that was deleted, whose own row holds no names and no email any more. */
 export interface ErasedPerson extends PersonKey {
@@ -23,10 +24,6 @@ type EraseCopies = (tx: PoolClient, person: ErasedPerson) => Promise<ErasedCopie
 /** Marks a method `EraseCopies` of a feature that keeps copies, by the name that the audit trail gives them. */
 export const ErasesCopies = Reflector.createDecorator<string>();
 
-const USERS_OF = `
-  SELECT platform_user_id AS "user" FROM people WHERE id = $1 AND platform_user_id IS NOT NULL
-  UNION SELECT platform_user_id FROM platform_users WHERE person_id = $1`;
-
 /** Has every feature that declared `@ErasesCopies()` remove what it keeps of a deleted person. */
 @Injectable()
 export class Erasure implements OnModuleInit {
@@ -37,6 +34,7 @@ export class Erasure implements OnModuleInit {
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
     private readonly audit: Audit,
+    private readonly links: UserLinks,
   ) {}
 
   onModuleInit(): void {
@@ -48,9 +46,11 @@ export class Erasure implements OnModuleInit {
    *
    * @param names whether names and email of its own row go with it
    */
-  async erase(tx: PoolClient, { id, kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
-    const { rows } = await tx.query<{ user: string }>(USERS_OF, [id]);
-    const person = { kind, externalId, platformUserIds: rows.map(({ user }) => user) };
+  async erase(tx: PoolClient, { kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
+    const links = await this.links.linksOf(tx, { kind, externalId });
+    // Nothing of a user who may be somebody else's goes; the deletion is not done at the platform either until that is sure.
+    const platformUserIds = links.filter((link) => this.links.hold(link)).map(({ user }) => user);
+    const person = { kind, externalId, platformUserIds };
     const erased = names ? ['names and email'] : [];
     const session: string[] = [];
     for (const { name, erase } of this.copies) {

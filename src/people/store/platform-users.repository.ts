@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
+import type { PersonKey } from '../model/profile.js';
+import { UserLinks } from './user-links.js';
 
 /** A user of the platform to whom no person of the EHR is mapped. */
 export interface UnknownPlatformUser {
@@ -29,6 +31,7 @@ export class PlatformUsersRepository {
   constructor(
     private readonly database: Database,
     private readonly prisma: PrismaService,
+    private readonly links: UserLinks,
   ) {}
 
   /** Whether a user was deleted through this service: an old event must not link it again. */
@@ -48,10 +51,11 @@ export class PlatformUsersRepository {
     };
   }
 
-  /** Records a user that was deleted, and whose it was: sessions go on naming it. @param personId our id */
-  async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
+  /** Records a user that was deleted, and whose it was: sessions go on naming it. */
+  async saveDeleted(tx: PoolClient, platformUserId: string, person: PersonKey & { id: string }): Promise<void> {
     const { platformUser } = await this.prisma.in(tx);
-    const update = { role: DELETED, personId };
+    const personLink = toBytes(this.links.sealFormer(person, platformUserId));
+    const update = { role: DELETED, personId: person.id, personLink };
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 

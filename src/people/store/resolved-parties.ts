@@ -4,6 +4,7 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import { type StoredPerson, shownState } from './person-row.js';
+import { linkOf, UserLinks } from './user-links.js';
 
 /** A person that a request names, as it is now. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
@@ -15,13 +16,16 @@ export type ResolvedParties = ReturnType<typeof parties>;
 /** The people of a request, found and checked. */
 @Injectable()
 export class ResolvedPartiesRepository {
-  constructor(private readonly prisma: PrismaService) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly links: UserLinks,
+  ) {}
 
   /**
    * Finds a provider, and the client that it treats, by the ids of the EHR.
    *
    * @param tx where the answer has to hold together with what is written
-   * @throws {Problem} as {@link parties}
+   * @throws {Problem} as {@link parties}; 503 `data-unreadable`
    */
   async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
     const { person, clientProvider } = tx ? await this.prisma.in(tx) : this.prisma;
@@ -31,7 +35,9 @@ export class ResolvedPartiesRepository {
     const client = names.client === undefined ? undefined : await find('client', names.client);
     const clientId_providerId = provider && client && { clientId: client.id, providerId: provider.id };
     const treats = clientId_providerId ? await clientProvider.findUnique({ where: { clientId_providerId } }) : null;
-    return parties(provider, client, treats !== null);
+    const found = parties(provider, client, treats !== null);
+    this.links.check(...[provider, client].flatMap((one) => (one ? linkOf(one) : [])));
+    return found;
   }
 }
 

@@ -6,44 +6,38 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
+import { type UserLink, UserLinks } from '../../people/store/user-links.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
-import { NO_FACTS } from '../model/session-facts.js';
+import { noneIfUnreadable } from '../../vault/unreadable-value.js';
+import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
+import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** A session's row with what the EHR calls its people. */
+/** A session's row with whom its users of the platform are linked to. */
+interface StoredSession extends SessionRow {
+  provider: UserLink | null;
+  clients: UserLink[];
+}
+
+/** A session's row with its facts and what the EHR calls its people. */
 interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
+  /** None where they don't open, name another owner than the row, or lead to a person whose link does not hold. */
+  opened: SessionFacts | undefined;
+  /** Why there are none. */
+  refusal: unknown;
 }
 
-/** What is not shown of a session whose facts don't open, or name another owner than its row. */
+/** What is not shown of a session whose facts are not known. */
 const UNREADABLE = [
   ...['provider', 'clients', 'providerUserId', 'clientUserIds', 'error'],
   ...['date', 'sessionCreatedAt', 'recordingDurationMs', 'sessionDurationMs'],
 ];
-
-/** The external id of the person that a user of the platform is, or was until the EHR had it deleted; else null. */
-const nameOf = (user: string): string => `coalesce(
-    (SELECT external_id FROM people WHERE platform_user_id = ${user}),
-    (SELECT p.external_id FROM people p WHERE p.id = (
-      SELECT person_id FROM platform_users WHERE platform_user_id = ${user})))`;
-
-/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
-const SHOWN = `s.*, ${nameOf('s.provider_user_id')} AS provider,
-  ARRAY(SELECT name FROM (SELECT ${nameOf('taking_part.user_id')} AS name, place
-      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS named
-    WHERE name IS NOT NULL ORDER BY place) AS clients`;
-
-/** All users of the platform that a person of the EHR is or was; a person who was deleted and came back has several. */
-const USERS_OF = `
-  WITH person AS (SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
-  SELECT platform_user_id AS "user" FROM person WHERE platform_user_id IS NOT NULL
-  UNION SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
 
 /** Sessions with their notes and insights, opened for those who may read them; `id` is ours or the platform's. */
 @Injectable()
@@ -54,32 +48,34 @@ export class SessionReader {
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
     private readonly audit: Audit,
+    private readonly links: UserLinks,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
   async find(id: string, tx?: PoolClient): Promise<ReadSession> {
-    const { rows } = await (tx ?? this.database.pool).query<ReadSession>(
+    const { rows } = await (tx ?? this.database.pool).query<StoredSession>(
       `SELECT ${SHOWN} FROM sessions s
        WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
       [UUID.test(id) ? id : null, id],
     );
     if (rows[0]) {
-      this.auditOf({ ...rows[0], sessionId: rows[0].session_id });
-      return rows[0];
+      const row = this.opened(rows[0]);
+      this.auditOf(this.view(row));
+      return row;
     }
     throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
   }
 
   /**
    * The row of a session whose content is to be read or changed: nothing of it is, unless it is still the session,
-   * the provider and the clients that this service stored.
+   * the provider and the clients that this service stored, and these are whom it had linked.
    *
    * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
    */
   async findOwned(id: string, tx?: PoolClient): Promise<ReadSession> {
     const row = await this.find(id, tx);
-    this.seal.facts.open(row);
+    if (!row.opened) throw row.refusal;
     return row;
   }
 
@@ -105,12 +101,12 @@ export class SessionReader {
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
-    const { rows } = await this.database.pool.query<ReadSession>(text, values);
+    const { rows } = await this.database.pool.query<StoredSession>(text, values);
     return pageOf(
       rows,
       limit,
       (row) => [row.updated_at.toISOString(), row.id],
-      (row) => this.view(row),
+      (row) => this.view(this.opened(row)),
     );
   }
 
@@ -221,28 +217,40 @@ export class SessionReader {
   }
 
   private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ user: string }>(USERS_OF, [kind, externalId]);
-    return rows.map(({ user }) => user);
+    return this.links.usersOf(this.database.pool, { kind, externalId });
   }
 
-  /** Says whom a session is about, as far as that is known. */
-  auditOf(session: Pick<SessionResponse, 'id' | 'sessionId' | 'provider' | 'clients'>): void {
+  /** Says whom a session is about, as far as that is known: of one that is unreadable only our id. */
+  auditOf(session: SessionResponse): void {
     this.audit.about('session', session.id);
+    if (session.unreadable) return;
     this.audit.about('platform-session', session.sessionId);
     this.audit.about('provider', session.provider);
     this.audit.about('client', ...session.clients);
   }
 
+  private opened(row: StoredSession): ReadSession {
+    try {
+      const opened = this.seal.facts.open(row);
+      this.links.check(...[row.provider ?? [], row.clients].flat());
+      const clients = row.clients.map(({ externalId }) => externalId);
+      return { ...row, provider: row.provider?.externalId ?? null, clients, opened, refusal: undefined };
+    } catch (refusal) {
+      noneIfUnreadable(refusal);
+      return { ...row, provider: null, clients: [], opened: undefined, refusal };
+    }
+  }
+
   private view(row: ReadSession): SessionResponse {
-    const facts = ifReadable(() => this.seal.facts.open(row));
+    const { opened: facts } = row;
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     return {
       id: row.id,
       sessionId: row.session_id,
       partnerAppointmentId: row.partner_appointment_id,
-      provider: facts ? row.provider : null,
-      clients: facts ? row.clients : [],
+      provider: row.provider,
+      clients: row.clients,
       providerUserId: facts ? row.provider_user_id : null,
       clientUserIds: facts ? row.client_user_ids : [],
       noteTemplateIds: row.note_template_ids,
@@ -263,37 +271,4 @@ export class SessionReader {
       ...(!facts && { unreadable: UNREADABLE }),
     };
   }
-}
-
-/** What a list is narrowed to; people are given by their users of the platform. */
-interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince'> {
-  providerUsers: string[] | undefined;
-  clientUsers: string[] | undefined;
-  /** Where the page before ended. */
-  after: readonly [updatedAt: string, id: string] | undefined;
-  limit: number;
-}
-
-/** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
-function listStatement(filter: ListFilter): { text: string; values: unknown[] } {
-  const { providerUsers, clientUsers, appointment, state, updatedSince, after, limit } = filter;
-  const values: unknown[] = [];
-  const parameter = (value: unknown) => `$${values.push(value)}`;
-  // What is true of few sessions is found first: never by reading all of them in the order of the pages.
-  const few: string[] = [];
-  const conditions = ['true'];
-  if (clientUsers) few.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
-  if (appointment !== undefined) few.push(`partner_appointment_id = ${parameter(appointment)}`);
-  if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
-  else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
-  if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
-  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
-  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
-  const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
-  const from = few.length === 0 ? 'sessions' : 'found';
-  const text = `
-    WITH ${found}
-    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
-    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
-  return { text, values };
 }

@@ -1,0 +1,41 @@
+import { linkOfUser } from '../../people/store/user-links.js';
+import type { SessionsQuery } from './sessions.dto.js';
+
+/** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
+export const SHOWN = `s.*, ${linkOfUser('s.provider_user_id')} AS provider,
+  ARRAY(SELECT link FROM (SELECT ${linkOfUser('taking_part.user_id')} AS link, place
+      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS linked
+    WHERE link IS NOT NULL ORDER BY place) AS clients`;
+
+/** What a list is narrowed to; people are given by their users of the platform. */
+interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince'> {
+  providerUsers: string[] | undefined;
+  clientUsers: string[] | undefined;
+  /** Where the page before ended. */
+  after: readonly [updatedAt: string, id: string] | undefined;
+  limit: number;
+}
+
+/** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
+export function listStatement(filter: ListFilter): { text: string; values: unknown[] } {
+  const { providerUsers, clientUsers, appointment, state, updatedSince, after, limit } = filter;
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  // What is true of few sessions is found first: never by reading all of them in the order of the pages.
+  const few: string[] = [];
+  const conditions = ['true'];
+  if (clientUsers) few.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
+  if (appointment !== undefined) few.push(`partner_appointment_id = ${parameter(appointment)}`);
+  if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
+  else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
+  if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
+  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
+  const from = few.length === 0 ? 'sessions' : 'found';
+  const text = `
+    WITH ${found}
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
+    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
+  return { text, values };
+}
