@@ -188,6 +188,24 @@ test('an export shows a session that was given to its client from outside as unr
   expect(await entriesOf(id)).toMatchObject([{ subjects: { client: ['c/1'], session: [own?.id] } }]);
 });
 
+test('a note that was changed in the database is shown as unreadable beside the others, and ends no export', async () => {
+  const bend = (table: string, column: string, where: string) =>
+    mirror.sql(
+      `UPDATE ${table} SET ${column} = set_byte(${column}, 40, get_byte(${column}, 40) # 1) WHERE ${where} AND ${column} IS NOT NULL RETURNING 1`,
+    );
+  const newest = `document = (SELECT id FROM session_documents WHERE session = '${ours}' LIMIT 1)`;
+  expect(await bend('document_revisions', 'notes', newest)).toHaveLength(1);
+  expect(await bend('session_insights', 'topics', `session = '${ours}'`)).toHaveLength(1);
+  const shown = await service.call<NotesResponse>('GET', `/v1/sessions/${ours}/notes`);
+  const { body } = await service.call<Export>('GET', `${PATH}/export`);
+  await bend('document_revisions', 'notes', newest);
+  await bend('session_insights', 'topics', `session = '${ours}'`);
+  const unreadable = { notes: [], unreadable: ['notes'] };
+  expect([shown.status, shown.body.documents]).toMatchObject([200, [unreadable]]);
+  expect(body.sessions).toMatchObject([{ id: ours, notes: [{ items: [unreadable] }], unreadable: ['insights'] }]);
+  expect(body.complete).toBe(true);
+});
+
 test('an accounting lists what went to the platform and who was shown what, the newest first, in pages', async () => {
   const { id, key } = await makeKey('people:read');
   await service.call('GET', PATH, { key });

@@ -252,7 +252,9 @@ describe('values that were changed or moved in the database', () => {
     const [{ id: other }] = (await sql.query('SELECT id FROM sessions WHERE id <> $1 LIMIT 1', [session.id])).rows;
     const moved = 'UPDATE session_documents SET session = $2, ordinal = ordinal + 10 WHERE session = $1';
     await sql.query(moved, [session.id, other]);
-    await isRefused(`/v1/sessions/${other}/notes`);
+    const shown = await service.call<NotesResponse>('GET', `/v1/sessions/${other}/notes`);
+    const those = notes.documents.map(({ documentId }) => ({ documentId, notes: [], unreadable: ['notes'] }));
+    expect(shown.body.documents.filter(({ unreadable: names }) => names)).toMatchObject(those);
     const back =
       'UPDATE session_documents SET session = $1, ordinal = ordinal - 10 WHERE session = $2 AND ordinal >= 10';
     await sql.query(back, [session.id, other]);

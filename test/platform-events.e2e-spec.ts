@@ -189,6 +189,15 @@ describe('where everything can be fetched', () => {
     });
     expect(result).toMatchObject({ processingId, session: id, sessionId: session.sessionId, fault: null });
     expect(result.answer).toMatchObject({ processing: { id: processingId, sessionId: session.sessionId } });
+    // It names its session: one UPDATE does not make it another's.
+    const give = (to: string) => sql(`UPDATE processing_sessions SET session = '${to}' WHERE session IS NOT NULL`);
+    const another = newSession();
+    toEnd(another);
+    await read(another, 1);
+    await give((await show(another.sessionId)).id);
+    const moved = await world.service.call('GET', `/v1/${event?.subject}`);
+    expect([moved.status, moved.json().type]).toEqual([503, 'urn:notebridge:problem:data-unreadable']);
+    await give(id);
     expect((await world.service.call('GET', '/v1/processing-sessions/none')).status).toBe(404);
   });
 

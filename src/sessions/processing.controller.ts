@@ -6,6 +6,7 @@ import { PrismaService } from '../database/prisma.service.js';
 import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/session-view.js';
+import { ProcessingAnswers } from './read/processing-answers.js';
 
 /** What the Processing API answered; the feed names these routes. */
 @ApiTags('sessions')
@@ -14,6 +15,7 @@ import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/ses
 export class ProcessingController {
   constructor(
     private readonly prisma: PrismaService,
+    private readonly answers: ProcessingAnswers,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
   ) {}
@@ -36,7 +38,7 @@ export class ProcessingController {
       processingId,
       session: ourSessionId,
       sessionId: session?.sessionId ?? null,
-      answer: this.seal.processingAnswer.open(processingId, answer),
+      answer: this.answers.open({ processingId, answer }, session?.sessionId ?? null),
       fault,
       updatedAt,
     };

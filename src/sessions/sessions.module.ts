@@ -7,6 +7,7 @@ import { SessionRequestsRepository } from './create/session-requests.repository.
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
+import { ProcessingAnswers } from './read/processing-answers.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
@@ -35,6 +36,7 @@ import { SessionUpdates } from './update/session-updates.js';
     WantedRefreshes,
     SessionEventsHandler,
     SessionReader,
+    ProcessingAnswers,
     SessionRecords,
     SessionMerge,
     SessionRequestsRepository,

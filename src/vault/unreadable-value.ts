@@ -34,7 +34,16 @@ export function ifReadable<T>(open: () => T): T | undefined {
   }
 }
 
-/** None for a damaged value alone: one whose key is missing may open again. For the `catch` of a promise. */
+/** The same for a damaged value alone: one whose key is missing may open again. */
+export function ifNotDamaged<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    return noneIfDamaged(error);
+  }
+}
+
+/** The same as {@link ifNotDamaged} for the `catch` of a promise. */
 export function noneIfDamaged(error: unknown): undefined {
   if (!(error instanceof UnreadableValue)) throw error;
 }

@@ -189,11 +189,13 @@ export class SealedColumn<Value> {
     return value == null ? null : this.seal(row, value);
   }
 
-  open(row: string, sealed: Uint8Array): Value;
-  open(row: string, sealed: Uint8Array | null): Value | null;
-  open(row: string, sealed: Uint8Array | null): Value | null {
+  /** @param isBound whether the value binds what its row says */
+  open(row: string, sealed: Uint8Array, isBound?: (value: Value) => boolean): Value;
+  open(row: string, sealed: Uint8Array | null, isBound?: (value: Value) => boolean): Value | null;
+  open(row: string, sealed: Uint8Array | null, isBound: (value: Value) => boolean = () => true): Value | null {
     if (sealed === null) return null;
-    return JSON.parse(this.vault.open({ table: this.table, column: this.column, row }, sealed)) as Value;
+    const place = { table: this.table, column: this.column, row };
+    return JSON.parse(this.vault.open(place, sealed, (text) => isBound(JSON.parse(text) as Value))) as Value;
   }
 }
 

@@ -42,16 +42,15 @@ export const NO_FACTS: SessionFacts = {
 /** Codes of errors that hold no words of the platform's own choice. */
 const PLAIN_CODES = ['low-content-transcript', 'platform-rejected', 'abandoned'];
 
-/** The code of a session's error for what is stored plain, such as the feed: the platform's own are open. */
-export function plainCode({ error }: SessionFacts): string | null {
-  if (error === null) return null;
-  return PLAIN_CODES.includes(error.code) ? error.code : 'platform-error';
+/** The code of an error for what is stored plain, and for who may not read clinical text: the platform's own are open. */
+export function plainCode(code: string): string {
+  return PLAIN_CODES.includes(code) ? code : 'platform-error';
 }
 
 /** Facts without what the platform said of a failure. */
 export function withoutWords(facts: SessionFacts): SessionFacts {
-  const code = plainCode(facts);
-  return { ...facts, error: code === null ? null : { code, message: '' } };
+  const { error } = facts;
+  return { ...facts, error: error && { code: plainCode(error.code), message: '' } };
 }
 
 /**

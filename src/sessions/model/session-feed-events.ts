@@ -67,7 +67,10 @@ export class SessionFeedEvents extends PendingEventsPublisher {
   ): PendingFeedEvents {
     const more: Partial<Record<SessionFeedEventType, () => PendingFeedEvents['data']>> = {
       'session.notes-ready': () => ({ notesRevision: row.notes_revision }),
-      'session.failed': () => ({ code: plainCode(ifReadable(() => this.seal.facts.open(row)) ?? NO_FACTS) }),
+      'session.failed': () => {
+        const { error } = ifReadable(() => this.seal.facts.open(row)) ?? NO_FACTS;
+        return { code: error && plainCode(error.code) };
+      },
     };
     const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, state } = row;
     const data = { sessionId, partnerAppointmentId, state, aiNotesEnabled, ...more[type]?.() };

@@ -1,9 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { plainCode } from './session-facts.js';
 import type { ShownState } from './session-row.js';
 
 export class SessionErrorResponse {
   /**
-   * What of the platform's is no word is `platform-error` for a key without `notes:read`, and in the feed
+   * One that the platform made up is `platform-error` for a key without `notes:read`, and in the feed
    *
    * @example low-content-transcript
    */
@@ -14,18 +15,10 @@ export class SessionErrorResponse {
   message!: string | null;
 }
 
-/** Codes of the platform are open: one may be a sentence, about somebody. */
-const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** The code of a session's error for those who may not read clinical text. */
-export function wordOf(code: string | null): string | null {
-  return code === null || WORD.test(code) ? code : 'platform-error';
-}
-
 /** A session without the platform's words. */
 export function sessionWithoutText(session: SessionResponse): SessionResponse {
   const { error } = session;
-  return { ...session, error: error && { code: wordOf(error.code) ?? '', message: null } };
+  return { ...session, error: error && { code: plainCode(error.code), message: null } };
 }
 
 /** A session as the EHR sees it. */
@@ -96,6 +89,8 @@ export class DocumentResponse {
   removedAt!: Date | null;
   /** Empty once they were removed */
   notes!: NoteResponse[];
+  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  unreadable?: string[];
 }
 
 /** All notes of a session. */
@@ -115,6 +110,8 @@ export class RevisionResponse {
   removedAt!: Date | null;
   /** Empty once they were removed */
   notes!: NoteResponse[];
+  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  unreadable?: string[];
 }
 
 export class RevisionsResponse {

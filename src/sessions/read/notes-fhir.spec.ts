@@ -97,7 +97,7 @@ describe('notes as FHIR R4', () => {
     });
   });
 
-  test('a changed note is amended, one in the making preliminary, a superseded one has no Composition', () => {
+  test('a changed note is amended, one in the making preliminary, one that is superseded or does not open has no Composition', () => {
     const statuses = (session = sessionOf(), more = {}) =>
       resourcesOf(notesAsFhir(session, notesOf([note('Plan', 'x')], more), NOW)).map(({ status, docStatus }) => [
         status,
@@ -111,6 +111,7 @@ describe('notes as FHIR R4', () => {
     expect(statuses(sessionOf(), { supersededAt: new Date('2026-03-01T11:00:00.000Z') })).toEqual([
       ['superseded', 'final'],
     ]);
+    expect(statuses(sessionOf(), { notes: [], unreadable: ['notes'] })).toEqual([['current', 'final']]);
   });
 
   test('a session without a mapped provider or with several clients names what is known', () => {

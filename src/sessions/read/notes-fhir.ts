@@ -21,7 +21,7 @@ const NOTE_TYPE: FhirElement = {
 export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now: Date): FhirElement {
   const resources = notes.documents.flatMap((document) => [
     documentReference(session, document),
-    ...(document.supersededAt === null && document.removedAt === null ? [composition(session, document)] : []),
+    ...(isShownWhole(document) ? [composition(session, document)] : []),
   ]);
   return {
     resourceType: 'Bundle',
@@ -33,6 +33,11 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
       entry: resources.map((resource) => ({ fullUrl: `urn:uuid:${resource.id as string}`, resource })),
     }),
   };
+}
+
+/** A composition holds the notes themselves: there is none of what was superseded, is kept no longer, or does not open. */
+function isShownWhole({ supersededAt, removedAt, unreadable }: DocumentResponse): boolean {
+  return supersededAt === null && removedAt === null && unreadable === undefined;
 }
 
 /** What both resources of a document say. */

@@ -39,6 +39,14 @@ describe('notes as Markdown', () => {
     expect(body(note('Plan', 'deep', 5), note('Plan', 'two\nlines', 1))).toContain('- deep\n- two\n  lines');
   });
 
+  test('what is kept no longer, or does not open, says so', () => {
+    const at = new Date('2026-03-01T11:00:00.000Z');
+    expect(notesAsMarkdown(notesOf([], { removedAt: at }))).toContain(
+      'kept no longer, since 2026-03-01T11:00:00.000Z.',
+    );
+    expect(notesAsMarkdown(notesOf([], { unreadable: ['notes'] }))).toContain('changed or moved');
+  });
+
   test('superseded documents are left out, and without any it says so', () => {
     const gone = notesOf([note('Plan', 'x')], { supersededAt: new Date('2026-03-01T11:00:00.000Z') });
     expect(notesAsMarkdown(gone)).toBe('# Session notes\n\nNo notes are available.\n');

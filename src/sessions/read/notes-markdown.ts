@@ -20,7 +20,10 @@ export function documentAsMarkdown(document: DocumentResponse, level = 1): strin
   const removed = document.removedAt
     ? [`These notes are kept no longer, since ${document.removedAt.toISOString()}.`]
     : [];
-  return [heading, ...removed, ...sections].join('\n\n');
+  const unreadable = document.unreadable
+    ? ['These notes can’t be shown: what is stored of them was changed or moved.']
+    : [];
+  return [heading, ...removed, ...unreadable, ...sections].join('\n\n');
 }
 
 /** Paragraphs, with neighbouring list items in one block. */

@@ -9,11 +9,11 @@ import { UUID } from '../../http/request/uuid-param.js';
 import { type UserLink, UserLinks } from '../../people/store/user-links.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
-import { noneIfUnreadable } from '../../vault/unreadable-value.js';
+import { ifNotDamaged, noneIfUnreadable } from '../../vault/unreadable-value.js';
 import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
-import type { NotesResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
+import type { NotesResponse, RevisionResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
 import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
@@ -132,8 +132,8 @@ export class SessionReader {
       const version = versions.get(documentId);
       if (!version) return [];
       const { fetchedAt, removedAt } = version;
-      const notes = this.openNotes(row.id, version);
-      return [{ documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, removedAt, notes }];
+      const document = { documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, removedAt };
+      return [{ ...document, ...this.openNotes(row.id, version) }];
     });
     const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
     return { session: this.view(row), notes };
@@ -158,7 +158,7 @@ export class SessionReader {
     const versions = await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } });
     const items = versions.map((version) => {
       const { revision, sessionDocumentId, fetchedAt, removedAt } = version;
-      return { revision, sessionDocumentId, fetchedAt, removedAt, notes: this.openNotes(session.id, version) };
+      return { revision, sessionDocumentId, fetchedAt, removedAt, ...this.openNotes(session.id, version) };
     });
     return { documentId: found.id, noteTemplateId: found.noteTemplateId, items };
   }
@@ -198,12 +198,14 @@ export class SessionReader {
     throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
   }
 
-  /** None once they were removed. */
+  /** None once they were removed, and of a version that was changed or moved: it does not hide the others. */
   private openNotes(
     session: string,
     { documentId: document, revision, notes }: { documentId: string; revision: number; notes: Uint8Array | null },
-  ) {
-    return notes === null ? [] : this.seal.openNotes({ session, document, revision }, notes);
+  ): Pick<RevisionResponse, 'notes' | 'unreadable'> {
+    if (notes === null) return { notes: [] };
+    const opened = ifNotDamaged(() => this.seal.openNotes({ session, document, revision }, notes));
+    return opened ? { notes: opened } : { notes: [], unreadable: ['notes'] };
   }
 
   private async open<Part extends InsightPart>(

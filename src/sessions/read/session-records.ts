@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
+import { ProcessingAnswers } from './processing-answers.js';
 import { SessionReader } from './session-reader.js';
 
 /** Sessions whose ids are read at once. */
@@ -15,6 +17,7 @@ export class SessionRecords {
     private readonly reader: SessionReader,
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
+    private readonly answers: ProcessingAnswers,
   ) {}
 
   /**
@@ -46,6 +49,7 @@ export class SessionRecords {
     }
   }
 
+  /** What of it was changed or moved in the database is null, and named in `unreadable`; the rest is there. */
   private async everythingOf(session: SessionResponse) {
     const { id } = session;
     // Whose it is is not known: its row was changed from outside.
@@ -56,19 +60,26 @@ export class SessionRecords {
     for (const { documentId, sessionDocumentId, supersededAt } of documents) {
       notes.push({ sessionDocumentId, supersededAt, ...(await this.reader.revisions(id, documentId)) });
     }
-    const transcript = await this.reader.transcript(id).catch((error: unknown) => {
-      if (error instanceof Problem && (error.status === 404 || error.status === 410)) return null;
-      throw error;
-    });
-    const insights = await this.reader.insights(id);
+    const parts = {
+      transcript: () => this.transcriptOf(id),
+      insights: () => this.reader.insights(id),
+      request: () => this.requestOf(id),
+    };
+    const read: Record<string, unknown> = {};
+    for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
     return {
       ...session,
       notes,
-      transcript,
-      insights,
-      request: await this.requestOf(id),
-      processings: await this.processingsOf(id),
+      ...orUnreadable(read),
+      processings: await this.processingsOf(session),
     };
+  }
+
+  private async transcriptOf(id: string): Promise<unknown> {
+    return this.reader.transcript(id).catch((error: unknown) => {
+      if (error instanceof Problem && (error.status === 404 || error.status === 410)) return null;
+      throw error;
+    });
   }
 
   /** The EHR's request for a session; its body, which names recordings by their addresses, is kept while it is open. */
@@ -80,12 +91,23 @@ export class SessionRecords {
     return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body: opened };
   }
 
-  private async processingsOf(ourSessionId: string) {
-    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId } });
-    return found.map(({ processingId, updatedAt, answer }) => {
-      return { processingId, updatedAt, answer: this.seal.processingAnswer.open(processingId, answer) };
+  private async processingsOf({ id, sessionId }: SessionResponse) {
+    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId: id } });
+    return found.map(({ processingId, updatedAt, answer: sealed }) => {
+      const answer = ifNotDamaged(() => this.answers.open({ processingId, answer: sealed }, sessionId));
+      return { processingId, updatedAt, ...orUnreadable({ answer }) };
     });
   }
+}
+
+/** Values that are known; one that is undefined does not open: it is null, and named. */
+function orUnreadable<Names extends string>(
+  read: Record<Names, unknown>,
+): Record<Names, unknown> & { unreadable?: string[] } {
+  const names = Object.keys(read) as Names[];
+  const unreadable = names.filter((name) => read[name] === undefined);
+  const values = Object.fromEntries(names.map((name) => [name, read[name] ?? null])) as Record<Names, unknown>;
+  return { ...values, ...(unreadable.length > 0 && { unreadable }) };
 }
 
 /** Of one that is unreadable nothing is shown but that it is there. */

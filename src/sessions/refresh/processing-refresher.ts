@@ -55,7 +55,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
       const isKept = id === null || !(await refreshes.isErased(tx, id));
       const fault = id === null ? 'names-no-session' : null;
       return {
-        set: `session = coalesce($1, session), answer = $2, fetched_generation = $3, fault = $4, failures = 0,
+        set: `session = $1, answer = $2, fetched_generation = $3, fault = $4, failures = 0,
           refused_at = NULL, updated_at = clock_timestamp(),
           due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
         values: [
