@@ -64,7 +64,7 @@ async function running(count: number): Promise<string> {
 const pausedByImport = async (id: string): Promise<number> =>
   (await holder.query('SELECT count(*)::int AS n FROM people WHERE paused_by_import = $1', [id])).rows[0]?.n;
 
-/** Rows that each transaction over many rows read and wrote while work was done. */
+/** Rows of people and imports that each transaction read and wrote while work was done, where it did; others go on. */
 async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
   const counted: number[] = [];
   const transaction = app.database.transaction.bind(app.database);
@@ -81,7 +81,8 @@ async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
         );
       const before = await rows();
       const result = await body(tx);
-      counted.push((await rows()) - before);
+      const touched = (await rows()) - before;
+      if (touched > 0) counted.push(touched);
       return result;
     }, size),
   );
@@ -107,18 +108,18 @@ test('a pause and a resume change one row of the import, and its people follow i
   const id = await running(MANY);
   const follow = () => app.app.get(ImportRunner).steerAll();
 
-  expect(await rowsOfEach(() => app.imports.pause(id))).toEqual([0]);
+  expect(await rowsOfEach(() => app.imports.pause(id))).toEqual([]);
   const held = await rowsOfEach(follow);
   expect(Math.max(...held)).toBeLessThan(BATCH);
   expect(held.length).toBeGreaterThanOrEqual(MANY / 1_000);
   expect(await pausedByImport(id)).toBe(MANY);
 
-  expect(await rowsOfEach(() => app.imports.resume(id))).toEqual([0]);
+  expect(await rowsOfEach(() => app.imports.resume(id))).toEqual([]);
   const letGo = await rowsOfEach(follow);
   expect(Math.max(...letGo)).toBeLessThan(BATCH);
   expect(await pausedByImport(id)).toBe(0);
 
-  expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([0]);
+  expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([]);
   expect(Math.max(...(await rowsOfEach(follow)))).toBeLessThan(BATCH);
   expect(await pausedByImport(id)).toBe(MANY);
 }, 120_000);
