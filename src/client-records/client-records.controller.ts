@@ -73,8 +73,7 @@ export class ClientRecordsController {
    * To whom something of a client was disclosed, the newest first
    *
    * @remarks For an accounting of disclosures (45 CFR 164.528): what went to the platform, and what keys did with the
-   * client or were shown of it. A request that showed more than fifty
-   * clients at once left their number alone.
+   * client or were shown of it. A request that showed more than fifty clients at once left their number alone.
    */
   @Get('disclosures')
   @Scopes('admin')

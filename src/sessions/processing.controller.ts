@@ -33,12 +33,14 @@ export class ProcessingController {
     }
     const { ourSessionId, session, answer, fault, updatedAt } = found;
     this.audit.about('processing-session', processingId);
+    // Whose the row is said to be is known once its answer says so, too.
+    const opened = this.answers.open({ processingId, answer }, session?.sessionId ?? null);
     this.audit.about('session', ourSessionId);
     return {
       processingId,
       session: ourSessionId,
       sessionId: session?.sessionId ?? null,
-      answer: this.answers.open({ processingId, answer }, session?.sessionId ?? null),
+      answer: opened,
       fault,
       updatedAt,
     };
