@@ -20,7 +20,9 @@ FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
-COPY --from=build /app/dist dist
+# The service and its console; the simulator, the demo and what tests them stay behind.
+COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/console dist/console
 COPY package.json ./
 COPY bin bin
 COPY prisma/migrations prisma/migrations

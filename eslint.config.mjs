@@ -10,11 +10,12 @@ import tseslint from 'typescript-eslint';
  */
 const order = {
   config: {},
+  tracing: {},
   http: { problem: {}, request: {}, body: {}, server: {} },
   database: {},
   vault: {},
   queue: { backend: {}, notifier: {}, 'due-rows': {}, outbox: {} },
-  access: { identity: {}, audit: {}, keys: {}, guard: {}, idempotency: {} },
+  access: { identity: {}, audit: {}, keys: {}, 'browser-session': {}, guard: {}, idempotency: {} },
   feed: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
@@ -32,7 +33,8 @@ const order = {
   recorder: {},
   compliance: {},
   'client-records': {},
-  operations: {},
+  operations: { overview: {} },
+  console: {},
   cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
 };
 
@@ -44,6 +46,10 @@ const boundaries = {
   queue: {
     regex: '^(bullmq|ioredis)($|/)',
     message: 'bullmq and ioredis belong to src/queue and to *.processor.ts: use QueueNotifier instead.',
+  },
+  tracing: {
+    regex: '^@opentelemetry/',
+    message: 'OpenTelemetry belongs to src/tracing: use its spans instead.',
   },
   prisma: {
     regex: '(^|/)generated/prisma/',
@@ -96,7 +102,8 @@ function folderRules(segments) {
   const shut = Object.entries(boundaries)
     .filter(([boundary]) => !(boundary === 'axios' && top === 'platform'))
     .filter(([boundary]) => !(boundary === 'queue' && top === 'queue'))
-    .filter(([boundary]) => !(boundary === 'prisma' && top === 'database'));
+    .filter(([boundary]) => !(boundary === 'prisma' && top === 'database'))
+    .filter(([boundary]) => !(boundary === 'tracing' && top === 'tracing'));
   const without = (exception) => shut.filter(([boundary]) => boundary !== exception).map(([, pattern]) => pattern);
   const later = laterFolders(segments);
   const folder = ['src', ...segments].join('/');
@@ -128,8 +135,11 @@ function rulesWithin(folders, parent = []) {
 export default [
   { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', 'src/generated/', 'prisma/'] },
   {
-    files: ['**/*.ts'],
-    languageOptions: { parser: tseslint.parser, parserOptions: { ecmaVersion: 2023, sourceType: 'module' } },
+    files: ['**/*.{ts,tsx}'],
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { ecmaVersion: 2023, sourceType: 'module', ecmaFeatures: { jsx: true } },
+    },
     plugins: { '@typescript-eslint': tseslint.plugin },
     linterOptions: { noInlineConfig: true },
     rules: {
@@ -159,6 +169,8 @@ export default [
       ],
     },
   },
+  // The SDK is loaded by those alone who have traces delivered.
+  { files: ['src/tracing/start-tracing.ts'], rules: { 'no-restricted-syntax': 'off' } },
   { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(boundaries)) },
   ...rulesWithin(order),
   { files: ['src/config/**/*.ts', 'src/**/*.spec.ts'], rules: { 'no-restricted-properties': 'off' } },
@@ -166,7 +178,7 @@ export default [
   {
     files: ['simulator/**/*.ts'],
     rules: restrict(boundaries.axios, boundaries.queue, {
-      regex: '/src/(?!platform/(contract/wire-types|webhook-signature)\\.js$)',
+      regex: '/src/(?!platform/(contract/(wire-types|session-answer)|webhook-signature)\\.js$)',
       message: 'The simulator shares only the wire types and the webhook signature with the service.',
     }),
   },

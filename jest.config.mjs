@@ -49,7 +49,7 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults'].map(
+      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'].map(
         (folder) => `<rootDir>/${folder}/**/*.spec.ts`,
       ),
     },

@@ -8,6 +8,7 @@ import { benchDemo } from './demo.js';
 import { benchEdgeHeap } from './edge-heap.js';
 import { benchEta } from './eta.js';
 import { benchFilledTables } from './filled-tables.js';
+import { benchFootprint } from './footprint.js';
 import { benchImportReaders } from './import-readers.js';
 import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
@@ -29,6 +30,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   'edge-heap': benchEdgeHeap,
   'stored-sessions': benchStoredSessions,
   'filled-tables': benchFilledTables,
+  footprint: benchFootprint,
   audit: benchAudit,
   recovery: benchRecovery,
   'database-away': benchDatabaseAway,

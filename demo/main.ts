@@ -9,7 +9,7 @@ import { lookNext } from './look-next.js';
 import { Platform } from './platform.js';
 import { type ProgramPlan, startProgram } from './program.js';
 import { readNotes } from './session-step.js';
-import { CALLS_PER_MINUTE, DEMO_DATA, type DemoSettings, demoSettings, leaveNote } from './settings.js';
+import { CALLS_PER_MINUTE, DEMO_DATA, type DemoSettings, demoSettings, leaveNote, USUAL_PORT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 
 /** What the demo shows, in this order. */
@@ -64,7 +64,7 @@ async function startAll(settings: DemoSettings): Promise<{ url: string; simulato
   tell(
     'PostgreSQL  embedded, with an empty database: the simulated platform forgets everybody when it stops',
     `platform    ${simulatorUrl}, which takes ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
-    `notebridge  ${url}`,
+    `notebridge  ${url}${new URL(url).port === USUAL_PORT ? '' : ` (something else listens on port ${USUAL_PORT})`}`,
   );
   return { url, simulatorUrl };
 }

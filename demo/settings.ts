@@ -17,6 +17,9 @@ export const DEMO_DATA = path.join(DATA, 'demo');
 /** The platform's limit as the specification has it: user-management calls in any 60 seconds. */
 export const CALLS_PER_MINUTE = 300;
 
+/** The service's port, unless it is taken. */
+export const USUAL_PORT = '3000';
+
 /** The settings of the demo's two programs. */
 export interface DemoSettings {
   service: Record<string, string>;
@@ -30,7 +33,7 @@ export async function demoSettings(): Promise<DemoSettings> {
   const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
   const simulatorPort = await freePort(4010);
   const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
-  const port = String(await freePort(3000));
+  const port = String(await freePort(Number(USUAL_PORT)));
   const service = {
     PLATFORM_BASE_URL: simulatorUrl,
     PLATFORM_API_KEY: secret('PLATFORM_API_KEY'),

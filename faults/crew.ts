@@ -23,6 +23,8 @@ interface Member {
 export class Crew {
   /** The last lines of processes that were ready and ended although nobody ended them. */
   readonly leftByThemselves: string[] = [];
+  /** Likewise of those that were asked to stop and did not end with 0. */
+  private readonly stoppedBadly: string[] = [];
   private readonly members: Member[] = [];
   private dismissed = false;
 
@@ -50,11 +52,7 @@ export class Crew {
     for (const member of this.members) await this.supervise(member);
   }
 
-  /** The addresses of the processes that serve HTTP to the outside, ready or not. */
-  get apis(): string[] {
-    return this.receivers.map((port) => `http://127.0.0.1:${port}`);
-  }
-
+  /** Ports of the processes that serve HTTP to the outside, ready or not. */
   get receivers(): number[] {
     return this.members.filter(({ roles }) => roles !== 'worker').map(({ port }) => port);
   }
@@ -85,23 +83,32 @@ export class Crew {
 
   /** Restarts one process after the other with other settings, as a rolling update does. */
   async roll(change: Settings): Promise<void> {
-    for (const member of this.members) {
-      member.settings = { ...member.settings, ...change };
-      await this.supervise(member);
-      const service = member.service;
-      member.service = undefined;
-      await service?.kill('SIGTERM');
-      await this.supervise(member);
-    }
+    for (const { port } of this.members) await this.restart(port, change);
   }
 
-  /** Asks everybody to stop. @returns the last lines of those that did not end with 0 */
+  /** Asks a process to stop, and starts another in its place. @param port of its */
+  async restart(port: number, change: Settings = {}): Promise<void> {
+    const member = this.members.find((each) => each.port === port);
+    if (!member) throw new Error(`nobody is at port ${port}`);
+    member.settings = { ...member.settings, ...change };
+    await this.supervise(member);
+    const { service } = member;
+    member.service = undefined;
+    const code = await service?.kill('SIGTERM');
+    if (service && code !== 0) this.stoppedBadly.push(lastWords(service, code ?? null));
+    await this.supervise(member);
+  }
+
+  /** Asks everybody to stop. @returns the last lines of whoever was asked to stop, now or before, and did not end with 0 */
   async stop(): Promise<string[]> {
     await this.up();
     this.dismissed = true;
     const services = this.members.flatMap(({ service }) => service ?? []);
     const codes = await Promise.all(services.map((service) => service.kill('SIGTERM')));
-    return services.flatMap((service, place) => (codes[place] === 0 ? [] : lastWords(service, codes[place] ?? null)));
+    const now = services.flatMap((service, place) =>
+      codes[place] === 0 ? [] : lastWords(service, codes[place] ?? null),
+    );
+    return [...this.stoppedBadly, ...now];
   }
 
   /** Starts nobody again; who runs is killed by whoever started the crew. */

@@ -12,6 +12,7 @@ import { platformFaults } from './scenarios/platform-faults.js';
 import { postgresFaults } from './scenarios/postgres-faults.js';
 import { receiverKills } from './scenarios/receiver-kills.js';
 import { redisFaults } from './scenarios/redis-faults.js';
+import { rollingRestart } from './scenarios/rolling-restart.js';
 import { rotation } from './scenarios/rotation.js';
 import { table } from './table.js';
 
@@ -26,6 +27,7 @@ const SCENARIOS: readonly Scenario[] = [
   platformFaults,
   rotation,
   hostileRequests,
+  rollingRestart,
 ];
 
 async function main(words: string[]): Promise<void> {

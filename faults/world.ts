@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type Balancer, startBalancer } from '../harness/balancer.js';
 import { Programs } from '../harness/program.js';
 import { type RedisServer, startRedis } from '../harness/redis-server.js';
 import { READY, type Service, serviceOf } from '../harness/service.js';
@@ -20,9 +21,6 @@ import { Oracle } from './oracle.js';
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
 export const DATA_KEY = `k1:${Buffer.alloc(32, 9).toString('base64')}`;
-
-/** Milliseconds after which a wait of a fault run is a hang: what a fault left behind may be taken up late. */
-const HANG_MS = 600_000;
 
 /** Milliseconds between two words about something that takes long. */
 const SAY_EVERY_MS = 30_000;
@@ -59,6 +57,7 @@ export class World {
   readonly random: SeededRandom;
   readonly crew: Crew;
   readonly ehr: Ehr;
+  private balancer: Balancer | undefined;
   private readonly programs = new Programs();
 
   private constructor(
@@ -76,7 +75,12 @@ export class World {
   ) {
     this.random = new SeededRandom(setting.seed);
     this.crew = new Crew((settings) => this.startOne(settings), this.random, this.counts);
-    this.ehr = new Ehr(() => this.crew.apis, ADMIN_KEY, this.random, this.counts);
+    this.ehr = new Ehr(
+      () => this.receivers.map((port) => `http://127.0.0.1:${port}`),
+      ADMIN_KEY,
+      this.random,
+      this.counts,
+    );
   }
 
   /** @param wanted what differs from the usual surroundings */
@@ -114,6 +118,17 @@ export class World {
     });
   }
 
+  /** Puts a load balancer before the processes, for whatever is sent from now on. */
+  async balance(): Promise<Balancer> {
+    this.balancer = await startBalancer(() => this.crew.receivers);
+    return this.balancer;
+  }
+
+  /** Ports that requests to the service go to. */
+  get receivers(): number[] {
+    return this.balancer ? [this.balancer.port] : this.crew.receivers;
+  }
+
   /** Starts a process that nobody watches. @param settings beside those that all have; PRELOAD is loaded before it */
   async startOne({ PRELOAD, ...settings }: Record<string, string | undefined>): Promise<Service> {
     const preloaded = ['dist/harness/stop-with-parent.js', ...(PRELOAD ? [PRELOAD] : [])];
@@ -123,7 +138,7 @@ export class World {
       env: { ...this.env, ...settings },
       ready: READY,
     });
-    return serviceOf(program, ADMIN_KEY);
+    return serviceOf(program, ADMIN_KEY, this.balancer?.url);
   }
 
   /** How many of what a whole run has `whole` of. */
@@ -164,7 +179,7 @@ export class World {
   async reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
     const saying = setInterval(() => this.setting.log(`… waiting until ${what}`), SAY_EVERY_MS);
     try {
-      return await until(what, look, HANG_MS);
+      return await until(what, look);
     } finally {
       clearInterval(saying);
     }
@@ -188,10 +203,11 @@ export class World {
   /** Sends the platform's webhooks to one of the receivers. */
   deliverWebhooks(): void {
     const { state } = this.simulator;
-    state.settings = { ...state.settings, webhookUrl: `${this.crew.apis[0]}/webhooks/platform` };
+    state.settings = { ...state.settings, webhookUrl: `http://127.0.0.1:${this.receivers[0]}/webhooks/platform` };
   }
 
   async close(): Promise<void> {
+    await this.balancer?.close();
     this.crew.dismiss();
     await this.programs.killAll();
     await this.simulator.close();

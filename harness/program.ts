@@ -29,20 +29,32 @@ export interface ProgramOptions {
   readonly env?: Record<string, string | undefined>;
   /** What it prints when it is ready; without it the program counts as ready at once. */
   readonly ready?: RegExp;
+  /** Where it runs, if not in the project's folder. */
+  readonly cwd?: string;
+  /** Who runs it, if not whoever runs this; only root can choose. */
+  readonly user?: SystemUser;
+}
+
+/** A user of the system, by the numbers of himself and of his group. */
+export interface SystemUser {
+  readonly uid: number;
+  readonly gid: number;
 }
 
 const LAST_LINES = 40;
 
-/** Starts programs, and ends whatever of them still runs. The working folder is the project's. */
+/** Starts programs, and ends whatever of them still runs. */
 export class Programs {
   private readonly children = new Set<ChildProcess>();
 
   /** @throws Error with the last it printed, when it ends before it is ready */
-  async start({ file, args = [], nodeArgs = [], env, ready }: ProgramOptions): Promise<Program> {
+  async start({ file, args = [], nodeArgs = [], env, ready, cwd, user }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
     const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
       env: { PATH, HOME, TMPDIR, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
+      cwd,
+      ...user,
     });
     this.children.add(child);
     const program = follow(child, file);

@@ -46,9 +46,15 @@ const AGAIN_MS = 500;
 const isDatabaseBusy = (status: number, text: string) =>
   status === 503 && text.includes('problem:database-unavailable');
 
-/** @param adminKey of ADMIN_API_KEY */
-export function serviceOf(program: Program, adminKey: string): Service {
-  const url = READY.exec(program.output())?.[1] ?? '';
+/**
+ * @param adminKey of ADMIN_API_KEY
+ * @param url where requests go, such as a load balancer before it; its own address unless told
+ */
+export function serviceOf(
+  program: Program,
+  adminKey: string,
+  url: string = READY.exec(program.output())?.[1] ?? '',
+): Service {
   const service: Service = {
     ...program,
     url,

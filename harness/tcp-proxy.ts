@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from './free-port.js';
 
 /** Stands between a client and a server, so that a test can take the server away from the client. */
 export interface TcpProxy {
@@ -42,8 +43,6 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       else connectPair(pair);
     });
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    const address = server.address();
-    return typeof address === 'object' && address ? address.port : port;
   };
   const cut = async () => {
     const closed = new Promise((resolve) => server.close(resolve));
@@ -53,7 +52,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     }
     await closed;
   };
-  const port = await serve(0);
+  // It is listened on again after a cut: one that nobody takes meanwhile.
+  const port = await freePort();
+  await serve(port);
   return {
     port,
     cut,

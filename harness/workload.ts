@@ -116,7 +116,7 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
-  for (const part of ['', '/notes', '/transcript', '/insights']) {
+  for (const part of ['', '/timeline', '/notes', '/transcript', '/insights']) {
     await service.call('GET', `/v1/sessions/${asked.body.id}${part}`);
   }
   const update = { partnerAppointmentId: `moved-${day}` };
@@ -176,6 +176,7 @@ export async function readAsOperator({ service, adminKey }: Target): Promise<voi
   }
   await service.call('GET', '/v1/api-keys');
   await service.call('GET', '/health/ready');
+  await service.call('GET', '/v1/overview');
   const metrics = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } });
   assert.equal(metrics.status, 200);
 }

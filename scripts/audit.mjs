@@ -1,6 +1,9 @@
-// npm run audit: known weaknesses of what production is made of, as the registry tells them. Where it tells nothing (no
+// npm run audit: known weaknesses of what is handed on, the console's packages among it, as the registry tells them. Where it tells nothing (no
 // network, a mirror without advisories) that is said, and nothing fails: such a machine can't know.
-import { quietly } from './processes.mjs';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { quietly, root } from './processes.mjs';
+import { shippedPlaces } from './shipped-packages.mjs';
 
 const GRAVE = ['high', 'critical'];
 
@@ -16,18 +19,20 @@ function parse(output) {
 /** Asks, and prints what is known. @returns the exit code */
 export async function audit() {
   const [command, args] = process.env.npm_execpath ? [process.execPath, [process.env.npm_execpath]] : ['npm', []];
-  const { output } = await quietly(command, [...args, 'audit', '--omit=dev', '--json', '--loglevel=silent']);
+  const { output } = await quietly(command, [...args, 'audit', '--json', '--loglevel=silent']);
   const { vulnerabilities, statusCode } = parse(output);
   if (!vulnerabilities) {
     console.log(`– advisories: left out, the registry does not answer (${statusCode ?? 'not reached'})`);
     return 0;
   }
-  const grave = Object.values(vulnerabilities).filter(({ severity }) => GRAVE.includes(severity));
+  const shipped = shippedPlaces(root, JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).packages);
+  const known = Object.values(vulnerabilities).filter(({ nodes }) => nodes.some((place) => shipped.has(place)));
+  const grave = known.filter(({ severity }) => GRAVE.includes(severity));
   for (const { name, severity, range, via } of grave) {
     const [cause] = via.filter((each) => typeof each === 'object');
     console.log(`✗ ${name} ${range}: ${severity}${cause ? `, ${cause.title} (${cause.url})` : ''}`);
   }
-  const less = Object.keys(vulnerabilities).length - grave.length;
+  const less = known.length - grave.length;
   console.log(`${grave.length === 0 ? '✓' : '✗'} advisories: ${grave.length} grave, ${less} lesser`);
   return grave.length === 0 ? 0 : 1;
 }

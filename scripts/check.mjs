@@ -1,5 +1,6 @@
 // npm run check: everything that can be said about the code without running it. All faults are shown, not the first.
 import path from 'node:path';
+import { findConsoleExcess } from './check-console-size.mjs';
 import { findCycles } from './check-cycles.mjs';
 import { findLicenceFaults } from './check-licences.mjs';
 import { findSlowPatterns } from './check-patterns.mjs';
@@ -17,6 +18,15 @@ const program =
 
 const checks = {
   types: program('@typescript/native', 'tsc', '--noEmit', '--pretty', 'false', '-p', 'tsconfig.json'),
+  'types of the console': program(
+    '@typescript/native',
+    'tsc',
+    '--noEmit',
+    '--pretty',
+    'false',
+    '-p',
+    'console/tsconfig.json',
+  ),
   'format and lint': program('@biomejs/biome', 'biome', 'check', '--error-on-warnings', '.'),
   'import rules': program('eslint', 'eslint', '--max-warnings=0', '.'),
   'no circular imports': async () =>
@@ -24,6 +34,7 @@ const checks = {
       .map((cycle) => cycle.join(' → '))
       .join('\n'),
   'every pattern takes linear time': async () => findSlowPatterns(root).join('\n'),
+  "the console's first page is small": async () => findConsoleExcess(root).join('\n'),
   'every licence is allowed': async () => findLicenceFaults(root).join('\n'),
   'migrations give exactly schema.prisma': checkDrift,
 };

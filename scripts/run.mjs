@@ -36,6 +36,12 @@ const commands = {
   check: async () => (await import('./check.mjs')).check(),
   audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),
+  'api-types': async ([url = 'http://127.0.0.1:3000']) => (await import('./api-types.mjs')).writeApiTypes(url),
+  reference: (args) =>
+    foreground(process.execPath, [nodeModule('jest', 'jest'), '--forceExit', 'test/reference.e2e-spec.ts'], {
+      WRITE_REFERENCE: String(onlyKnown(args).length === 0),
+    }),
+  screenshots: async (names) => (await import('./screenshots.mjs')).takeScreenshots(names),
   migration: async (args) => (await import('./migration/command.mjs')).migration(args),
 };
 

@@ -1,18 +1,9 @@
-// npm run sbom: what production is made of, as CycloneDX 1.5, from the lockfile alone: the same lockfile gives the same
-// bytes. `npm sbom --omit dev` leaves out packages that development needs too (npm 11.19: 61 of 209, Nest among them).
+// npm run sbom: what production is made of, as CycloneDX 1.5, from the lockfile and the console's imports alone: the same
+// sources give the same bytes. `npm sbom --omit dev` leaves out packages that development needs too (npm 11.19: 61 of
+// 209, Nest among them), and what is bundled.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-
-const nameAt = (place) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
-
-/** The place of what a package at `from` gets when it asks for a name, as Node looks for it. */
-function resolve(packages, from, name) {
-  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
-    const place = `${at === '' ? '' : `${at}/`}node_modules/${name}`;
-    if (packages[place]) return place;
-    if (at === '') return undefined;
-  }
-}
+import { nameAt, resolve, shippedPlaces } from './shipped-packages.mjs';
 
 function licencesOf(root, place, locked) {
   const manifest = path.join(root, place, 'package.json');
@@ -29,19 +20,19 @@ function hashesOf({ integrity }) {
   return { hashes: [{ alg: `SHA-${algorithm}`, content: Buffer.from(base64, 'base64').toString('hex') }] };
 }
 
-/** The bill of materials of the project at `root`, with every package that production may load. */
+/** The bill of materials of the project at `root`, with every package that production may load or its pages hold. */
 export function billOfMaterials(root) {
   const { name, version, packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
-  const isTool = (place) => packages[place].dev || packages[place].devOptional;
-  const places = Object.keys(packages).filter((place) => place !== '' && !isTool(place));
+  const shipped = shippedPlaces(root, packages);
+  const places = Object.keys(packages).filter((place) => shipped.has(place));
   const purl = (place) => `pkg:npm/${nameAt(place).replace('@', '%40')}@${packages[place].version}`;
   const reference = (place) => (place === '' ? `${name}@${version}` : `${purl(place)}#${place}`);
   const dependsOn = (place) => {
-    const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = packages[place];
-    const found = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }).flatMap(
-      (wanted) => resolve(packages, place, wanted) ?? [],
-    );
-    return [...new Set(found)].filter((each) => !isTool(each)).map(reference);
+    const { dependencies, devDependencies, optionalDependencies, peerDependencies } = packages[place];
+    // Those for development are the project's own; of these only what is bundled is left.
+    const wantedNames = { ...dependencies, ...devDependencies, ...optionalDependencies, ...peerDependencies };
+    const found = Object.keys(wantedNames).flatMap((wanted) => resolve(packages, place, wanted) ?? []);
+    return [...new Set(found)].filter((each) => shipped.has(each)).map(reference);
   };
   return {
     bomFormat: 'CycloneDX',

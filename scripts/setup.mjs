@@ -25,6 +25,7 @@ export async function setUp() {
     { due: clientDue, say: 'Generating the database client', run: generateClient },
     { due: metadataDue, say: 'Describing the API', run: describeApi },
     { due: buildDue, say: 'Compiling', run: compile },
+    { due: consoleDue, say: 'Building the console', run: buildConsole },
   ];
   if (!steps.some((step) => step.due())) return;
   await withSetupLock(at('.data', 'setup.lock'), async () => {
@@ -162,10 +163,33 @@ async function compile() {
   mark(BUILD_MARK, made);
 }
 
+// The console
+
+const CONSOLE_MARK = 'dist/console/.made-from';
+
+function consoleHash() {
+  const files = readdirSync(at('console'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
+    .sort();
+  return hash(...['package-lock.json', ...files].flatMap((file) => [file, read(file)]));
+}
+
+const consoleDue = () => existsSync(at('console')) && read(CONSOLE_MARK) !== consoleHash();
+
+async function buildConsole() {
+  const made = consoleHash();
+  const args = [nodeModule('vite', 'vite'), 'build', '--config', at('console/vite.config.mjs'), '--logLevel', 'error'];
+  // The pages are those of production also where a test builds them, which sets another environment.
+  await step(process.execPath, args, 'The console does not build:', { NODE_ENV: 'production' });
+  mark(CONSOLE_MARK, made);
+}
+
 /** What was compiled from a source that is gone. Nothing else is removed: other programs may be running from dist/. */
 function removeLeftovers() {
   const kept = new Set(compiledSources().map((file) => file.replace(/\.ts$/, '.js')));
   for (const file of readdirSync(at('dist'), { recursive: true })) {
+    if (file.startsWith(`console${path.sep}`)) continue;
     if (/\.js(\.map)?$/.test(file) && !kept.has(file.replace(/\.map$/, ''))) rmSync(at('dist', file), { force: true });
   }
 }

@@ -4,6 +4,7 @@ import { ClientRecordsModule } from './client-records/client-records.module.js';
 import { ComplianceModule, ComplianceWorkerModule } from './compliance/compliance.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Env } from './config/env.js';
+import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeedModule } from './feed/feed.module.js';
 import { HttpModule } from './http/server/metrics.js';
@@ -36,6 +37,7 @@ const MODULES = [
   ComplianceModule,
   ClientRecordsModule,
   OperationsModule,
+  ConsoleModule,
 ];
 
 const WORKERS = [

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { setTimeout as delay } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
@@ -11,6 +12,7 @@ import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
+import { startTracing } from './tracing/start-tracing.js';
 
 async function main(): Promise<void> {
   const task = process.argv[2] === 'migrate' ? 'migrate' : 'serve';
@@ -19,6 +21,7 @@ async function main(): Promise<void> {
   const logger = pino(pinoOptions(env.LOG_LEVEL));
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
+  const stopTracing = await startTracing(env, (sentence) => logger.warn(sentence));
   try {
     const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
       logger: new PinoLogger(logger),
@@ -26,7 +29,12 @@ async function main(): Promise<void> {
     });
     await setupApp(app);
     sayAddresses(logger, app.get(Contract), env);
-    stopOnSignal(logger, shutdownDeadlineMs(env), () => stop(app).then(release));
+    stopOnSignal(logger, shutdownDeadlineMs(env), () =>
+      drain(app, env)
+        .then(() => stop(app))
+        .then(stopTracing)
+        .then(release),
+    );
     await listen(app, env);
     logger.info({ address: await app.getUrl(), roles: env.ROLES, ready: true }, 'notebridge is ready');
   } catch (error) {
@@ -46,9 +54,19 @@ async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: E
   }
 }
 
-/** Ends what is under way; nothing new begins. */
+/** Has load balancers go elsewhere, and works as ever until they do. */
+async function drain(app: NestFastifyApplication, { SHUTDOWN_DELAY_SECONDS: seconds }: Env): Promise<void> {
+  app.get(Stopping).announce();
+  if (seconds > 0) await delay(seconds * 1_000);
+}
+
+/**
+ * Ends what is under way; nothing new begins. The listener closes first: whatever answers a request still works then,
+ * while workers may take as long as a call to the platform.
+ */
 async function stop(app: NestFastifyApplication): Promise<void> {
   app.get(Stopping).begin();
+  await app.getHttpAdapter().close();
   await app.close();
 }
 

@@ -13,6 +13,7 @@ import {
   mayChangeTrail,
   mayMigrate,
   OPEN_TRAIL,
+  OWNER_ALONE,
 } from './database/runtime-role.js';
 import { prepareQueueStore } from './queue/backend/backend.js';
 import { keptDataKeys } from './vault/data-keys.js';
@@ -39,10 +40,7 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   const notes: string[] = [];
   const warnings: string[] = [];
   let release = async () => {};
-  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL)
-    throw new Error(
-      'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.',
-    );
+  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_ALONE);
   if (!env.DATABASE_URL) {
     const embedded = await startEmbeddedPostgres({ dataRoot: path.resolve(env.DATA_DIR) });
     env.DATABASE_URL = embedded.servingUrl;

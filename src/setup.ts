@@ -4,6 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Env } from './config/env.js';
+import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
 import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
@@ -32,6 +33,7 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
   return new FastifyAdapter({
     trustProxy: proxies.length > 0 && proxies,
     forceCloseConnections: 'idle',
+    return503OnClosing: false,
     genReqId: () => randomUUID(),
     // No deadline for a whole request: a file may take hours. Bodies have theirs, and silence has one.
     http: { headersTimeout: headersSeconds * 1_000, requestTimeout: 0, connectionsCheckingInterval: CHECK_MS },
@@ -48,7 +50,7 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });
-  installEdge(fastify, app.get(Env), app.get(Metrics), gate);
+  installEdge(fastify, app.get(Env), { metrics: app.get(Metrics), stopping: app.get(Stopping), gate });
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));
@@ -72,7 +74,7 @@ Clinical text and the platform's own words are shown to keys with \`notes:read\`
 without them. Too many wrong keys from one address, or with one beginning, are answered 429; a good one never is.`;
 
 /** Describes every route from its decorators, when it is first asked for. */
-function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
+export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   const { PUBLIC_URL: address } = app.get(Env);
   const about = new DocumentBuilder()
     .setTitle('notebridge')

@@ -39,6 +39,8 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
   'sessions:read': [
     'GET /v1/sessions',
     'GET /v1/sessions/{id}',
+    'GET /v1/sessions/{id}/timeline',
+    'GET /v1/sessions/{id}/request',
     'GET /v1/sessions/refreshes',
     'GET /v1/smart-edit/jobs/{jobId}',
   ],
@@ -77,7 +79,7 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     'POST /v1/webhook-deliveries/replay',
     'GET /v1/webhook-rejections',
   ],
-  operations: ['GET /metrics'],
+  operations: ['GET /metrics', 'GET /v1/overview'],
   admin: [
     'POST /v1/api-keys',
     'GET /v1/api-keys',
@@ -87,7 +89,12 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     'GET /v1/clients/{externalId}/disclosures',
   ],
   'people:read sessions:read notes:read': ['GET /v1/clients/{externalId}/export'],
-  'any key': ['GET /v1/capabilities'],
+  'any key': [
+    'GET /v1/capabilities',
+    'GET /v1/browser-session',
+    'POST /v1/browser-session',
+    'DELETE /v1/browser-session',
+  ],
   nothing: ['GET /health/live', 'GET /health/ready'],
 };
 

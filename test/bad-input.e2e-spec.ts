@@ -213,7 +213,8 @@ test('what the files of an import are called is shown, and kept sealed', async (
   expect((await rejectedCsv(id)).split('\r\n')[0]).toContain("Roe's room");
   const broken = [{ name: 'providers of Dr. Roe.csv', type: 'text/csv', content: 'nothing\n' }];
   await expect(service.startImport('kind=providers', broken)).rejects.toThrow(/422.*Dr\. Roe.*File 1, line 1/);
-  expect(await dumpOf(mirror.database.url)).not.toMatch(/Roe|Doe/);
+  // With what base64 can't hold: three letters alone stand in a sealed value by chance.
+  expect(await dumpOf(mirror.database.url)).not.toMatch(/Dr\. |Roe's/);
 });
 
 test.each([

@@ -88,6 +88,18 @@ test('--since fetches all that changed since, and shows how far it is', async ()
   expect(await Promise.all(sessions.map(generationShown))).toEqual(['2', '2', '2']);
 });
 
+test('--session tells of that one alone, whatever else waits or can not be fetched', async () => {
+  const [one, failing, waiting] = await Promise.all([knownSession(), knownSession(), knownSession()]);
+  const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour'`;
+  await world.sql(`${want}, fault = 'unreachable', failures = 1 WHERE session_id = $1`, [failing.sessionId]);
+  await world.sql(`${want} WHERE session_id = $1`, [waiting.sessionId]);
+  const { code, output } = await refresh('--session', one.sessionId);
+  await world.sql('UPDATE sessions SET due_at = NULL WHERE session_id = ANY ($1)', [
+    [failing.sessionId, waiting.sessionId],
+  ]);
+  expect([code, output]).toEqual([0, expect.stringContaining('All were fetched.')]);
+});
+
 test('nothing that changed since: nothing to fetch', async () => {
   const before = world.fetches();
   expect(await refresh('--since', '2999-01-01')).toEqual({ code: 0, output: '0 sessions to be fetched\n' });

@@ -1,12 +1,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { Program } from '../harness/program.js';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import type { AuditResponse } from '../src/access/audit/audit.dto.js';
 import type { ComplianceUploadResponse } from '../src/compliance/compliance.dto.js';
+import type { Page } from '../src/http/request/page.js';
 import { ADMIN_KEY } from './support/app.js';
 import { usePrograms } from './support/programs.js';
 import { type Mirror, useMirrors } from './support/service.js';
@@ -59,7 +63,7 @@ test('import takes several files, watches to the end and ends with 0 when all is
     file('providers.csv', ...PROVIDERS),
     file('clients.csv', ...CLIENTS),
   );
-  expect(output).toMatch(/completed in .*: 4 rows, 8 calls/);
+  expect(output).toMatch(/completed in .*: 4 rows, \d+ calls to the platform/);
   expect(output).toMatch(/4 {2}created on the platform/);
   imported = /Import ([0-9a-f-]{36})/.exec(output)?.[1] ?? '';
   expect(code).toBe(0);
@@ -88,16 +92,29 @@ test('with --json an import prints itself at its end, and nothing else', async (
   expect([code, JSON.parse(output)]).toMatchObject([0, { state: 'completed', counts: { total: 2 } }]);
 });
 
-test('a reader that has seen enough, as head does, ends a command without a word', async () => {
+test.each([
+  [['people', '--json'], 0],
+  [['doctor'], 1],
+])('a reader that has seen enough, as head does, ends a command without a word: %j', async (words, exitCode) => {
   const env = { ...process.env, NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
-  const child = spawn(process.execPath, ['dist/src/cli/main.js', 'people', '--json'], { env });
+  const child = spawn(process.execPath, ['dist/src/cli/main.js', ...words], { env });
   child.stdout.destroy();
   let said = '';
   child.stderr.on('data', (text) => {
     said += text;
   });
-  const [code] = await once(child, 'exit');
-  expect([code, said]).toEqual([0, '']);
+  const [code] = await once(child, 'close');
+  expect([code, said]).toEqual([exitCode, '']);
+});
+
+test.each(['people', 'doctor'])('an output that can not be written (%s) is one sentence and exit code 1', (command) => {
+  const env = { ...process.env, NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY, DATA_DIR: folder };
+  const full = openSync('/dev/full', 'w');
+  const { status, stderr } = spawnSync(process.execPath, ['dist/src/cli/main.js', command], {
+    ...{ env, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
+  });
+  closeSync(full);
+  expect([status, stderr]).toEqual([1, 'The output can not be written (ENOSPC); what is there is not whole.\n']);
 });
 
 test('an upsert that a threshold holds back says which, and ends with 2', async () => {
@@ -165,6 +182,48 @@ test('people, trace and resolve show no names', async () => {
   expect(outputs[2]).toContain('createClient');
 });
 
+test('a list shows so many at most and says when there are more; as JSON it is whole unless it is told otherwise', async () => {
+  const one = await notebridge('people', '--limit', '1');
+  expect([one.code, one.output]).toEqual([0, expect.stringMatching(/^There are more than these 1: --limit all/m)]);
+  expect(one.output).toMatch(/^provider +p1 /m);
+  expect(one.output).not.toMatch(/^provider +p2 /m);
+  const lines = async (...more: string[]) => (await notebridge('people', '--json', ...more)).output.trim().split('\n');
+  expect(await lines('--limit', '1')).toHaveLength(1);
+  const whole = (await lines()).map((line) => (JSON.parse(line) as { externalId: string }).externalId);
+  expect(whole).toEqual(expect.arrayContaining(['p1', 'p2', 'c1', 'c2']));
+  const none = await notebridge('sessions', '--client', 'c1', '--provider', 'p1', '--since', '2026-01-31');
+  expect([none.code, none.output]).toEqual([0, 'There are none like that.\n']);
+  const both = await notebridge('people', '--email', 'a@example.org', '--external-id', 'p1');
+  expect([both.code, both.output]).toEqual([
+    1,
+    expect.stringContaining("cannot be used with option '--external-id <id>'"),
+  ]);
+});
+
+test('a trace says how one who needs a review may be resolved', async () => {
+  const body = { email: 'twice@example.org', firstName: 'Eve', lastName: 'Roe' };
+  for (const id of ['twice-1', 'twice-2']) await service.call('PUT', `/v1/providers/${id}`, { body, wait: 20 });
+  const { output } = await notebridge('trace', 'provider', 'twice-2');
+  expect(output).toMatch(/^choice {4}resolve provider twice-2 [a-z]+: .+$/m);
+  expect(output).not.toMatch(/twice@|Eve|Roe/);
+});
+
+test('what is wrong with the words of a command is JSON where the answer would be', async () => {
+  const wrong = [
+    [['status', '--json', '--none'], /unknown option '--none'/],
+    [['people', '--json', '--kind', 'nobody'], /'--kind <kind>' argument 'nobody' is invalid/],
+    [['nothing', '--json'], /unknown command 'nothing'/],
+    [['keys', 'rotate-data', '--json', '--none'], /unknown option '--none'/],
+    [['audit', 'verify', '--json', '--head', '12'], /number:mac/],
+    [['audit', 'verify', '--json'], /PLATFORM_BASE_URL/],
+    [['doctor', '--json', '--none'], /unknown option '--none'/],
+  ] as const;
+  for (const [words, detail] of wrong) {
+    const { code, output } = await notebridge(...words);
+    expect([words, code, JSON.parse(output).detail]).toEqual([words, 1, expect.stringMatching(detail)]);
+  }
+});
+
 test('a key is made, used and revoked', async () => {
   const made = await notebridge('keys', 'create', 'reader', '--scopes', 'people:read');
   const key = made.output.trim();
@@ -230,6 +289,56 @@ describe('a request whose answer was lost is found, and settled by a word', () =
   });
 });
 
+test('status counts what waits for a person, for a key that may see figures, without a look at anybody', async () => {
+  await mirror.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state)
+     SELECT gen_random_uuid(), 'client', 'reviewed-' || n, '', '', 'needs-review' FROM generate_series(1, 3) AS n`,
+  );
+  const seen: Record<string, unknown> = {};
+  for (const scope of ['operations', 'people:read']) {
+    const { id, key } = JSON.parse((await notebridge('keys', 'create', scope, '--scopes', scope, '--json')).output);
+    const program = await start(['status'], { NOTEBRIDGE_KEY: key });
+    seen[scope] = [await program.ended(), program.output()];
+    const { items } = (await service.call<Page<AuditResponse>>('GET', `/v1/audit?keyId=${id}`)).body;
+    expect(items.filter(({ outcome }) => outcome === 'ok')).toEqual([]);
+  }
+  await mirror.sql(`DELETE FROM people WHERE external_id LIKE 'reviewed-%'`);
+  const line = '✗     3 client-needs-review: npx notebridge people --kind client --state needs-review';
+  expect(seen).toEqual({
+    operations: [2, expect.stringContaining(line)],
+    'people:read': [expect.any(Number), expect.stringContaining('the key lacks the scope operations')],
+  });
+});
+
+test('status says what is off, and the audit trail is searched page by page', async () => {
+  const { code, output } = await notebridge('status');
+  expect(output).toMatch(/notebridge is (ok|degraded): \d+ of \d+ parts are well/);
+  expect(output).toContain('– recorder: set PLATFORM_PARTNER_DOMAIN');
+  expect([code, output]).toEqual([expect.any(Number), expect.stringMatching(/^. (waiting|nothing waits) for you$/m)]);
+  const audit = await notebridge('audit', '--action', 'POST /v1/imports', '--limit', '1');
+  expect(audit.output).toMatch(/admin.*POST \/v1\/imports.*\n/);
+  expect(audit.output).toContain('--limit all');
+});
+
+test('a key that is rotated gets a successor, and errors are JSON where the answer would be', async () => {
+  const made = JSON.parse((await notebridge('keys', 'create', 'r', '--scopes', 'people:read', '--json')).output);
+  const next = JSON.parse((await notebridge('keys', 'rotate', made.id, '--overlap-seconds', '0', '--json')).output);
+  expect([next.name, next.id === made.id]).toEqual(['r', false]);
+  const program = await start(['status', '--json'], { NOTEBRIDGE_KEY: made.key });
+  expect([await program.ended(), JSON.parse(program.output())]).toMatchObject([1, { status: 401 }]);
+});
+
+test('a replay of many is only counted until it is confirmed', async () => {
+  await mirror.sql(
+    `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
+     SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,
+  );
+  const planned = await notebridge('replay', '--state', 'dead');
+  expect([planned.code, planned.output]).toEqual([2, expect.stringContaining('3 deliveries would be')]);
+  const done = await notebridge('replay', '--state', 'dead', '--yes', '--json');
+  expect([done.code, JSON.parse(done.output)]).toMatchObject([0, { dryRun: false, count: 3 }]);
+});
+
 test('capabilities are listed with what they lack', async () => {
   const { output } = await notebridge('capabilities');
   expect(output).toContain('✓ user-mirroring');
@@ -246,11 +355,26 @@ test.each([
   ['a folder in place of a file', ['import', '.'], 'is a folder'],
   ['a place that can not be written', ['import-rows', KNOWN, '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
   ['a link to nobody', ['resolve', 'client', 'c1', 'link'], '--user'],
+  ['a link to nothing', ['sessions', 'resolve', KNOWN, 'link'], '--to'],
 ])('%s is one sentence and exit code 1', async (_what, args, sentence) => {
   const given = args.map((arg) => (arg === KNOWN ? imported : arg));
   const { code, output } = await notebridge(...given);
   expect(code).toBe(1);
   expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
+});
+
+test('whoever answers and is no notebridge is one sentence that names the address', async () => {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json').end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const command of ['status', 'people', 'capabilities']) {
+    const program = await start([command], { NOTEBRIDGE_URL: url });
+    const sentence = `What answers at ${url} is no notebridge: is NOTEBRIDGE_URL right?\n`;
+    expect([await program.ended(), program.output()]).toEqual([1, sentence]);
+  }
+  server.close();
 });
 
 test('a service that is not there is one sentence that names the address', async () => {
@@ -284,6 +408,17 @@ test('the doctor names DATA_DIR when the embedded database could not be kept the
   expect(program.output()).toMatch(/✗ Disk .*a-file.data can not be used \(a file stands in its way\): set DATA_DIR/);
 });
 
+test('completion is read from the commands that there are', async () => {
+  const { code, output } = await notebridge('completion', 'bash');
+  expect([code, output]).toEqual([0, expect.stringMatching(/'client export'\) echo '--output --json --help'/)]);
+});
+
+test('it starts at once: of all packages it loads the one that reads its words', async () => {
+  const nodeArgs = ['--require', path.resolve('test/support/print-packages.cjs')];
+  const program = await startProgram({ file: 'dist/src/cli/main.js', args: ['--version'], nodeArgs });
+  expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('\nPackages: commander.\n')]);
+});
+
 test('the version is that of the package', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
   expect(await notebridge('--version')).toEqual({ code: 0, output: `${version}\n` });
@@ -299,6 +434,11 @@ test('a head that is cut short is refused, for it would look as if the trail wer
   expect([code, output]).toEqual([1, expect.stringContaining('Give it whole, as number:mac.')]);
 });
 
+/** What a doctor finds faulty; the service itself may be degraded, by what was done to it or by a slow machine. */
+function faultyIn(doctor: Program): string[] {
+  return (doctor.output().match(/^✗.*$/gm) ?? []).filter((line) => !line.startsWith('✗ Service'));
+}
+
 test('the doctor finds everything well without spending a call of the limit, and says that the first key is on', async () => {
   expect((await notebridge('keys', 'create', 'an administrator', '--scopes', 'admin')).code).toBe(0);
   const before = mirror.arrivals();
@@ -311,7 +451,9 @@ test('the doctor finds everything well without spending a call of the limit, and
     DATABASE_URL: mirror.database.url,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
   });
-  expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('✓ Service')]);
+  await program.ended();
+  expect(faultyIn(program)).toEqual([]);
+  expect(program.output()).toMatch(/^[✓✗] Service/m);
   expect(program.output()).toContain('✓ Keys');
   expect(program.output()).toMatch(/– Access .*ADMIN_API_KEY is still taken beside them\n +Set ADMIN_API_KEY=off/);
   expect(mirror.arrivals()).toBe(before);
@@ -331,7 +473,9 @@ test('the doctor and the start warn about a prefix that stands twice in an addre
   };
   const warning = `createSession is called at POST ${mirror.simulator.url}/api/v2/api/v2/therapy-session, where /api/v2 stands twice`;
   const doctor = await start(['doctor'], settings);
-  expect([await doctor.ended(), doctor.output()]).toEqual([0, expect.stringContaining(warning)]);
+  await doctor.ended();
+  expect(faultyIn(doctor)).toEqual([]);
+  expect(doctor.output()).toContain(warning);
   expect(doctor.output()).toContain('– Addresses');
   expect(doctor.output()).toMatch(/✓ Access .*ADMIN_API_KEY is off/);
   const service = await mirror.start({ PLATFORM_BASE_URL: settings.PLATFORM_BASE_URL, ROLES: 'api' });

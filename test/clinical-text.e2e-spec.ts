@@ -52,6 +52,15 @@ test('why a session failed', async () => {
   expect(status).toBeLessThan(300);
   const path = `/v1/sessions/${body.id}`;
   await until('it has failed', async () => (await service.call<SessionResponse>('GET', path)).body.error?.message);
+  // Another fetch would change what is compared and replaced below.
+  await mirror.simulator.state.deliveries.settled();
+  await until('every event is covered by a fetch', async () => {
+    const open = await mirror.sql(
+      `SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL
+       UNION ALL SELECT 1 FROM sessions WHERE wanted_generation > fetched_generation OR lease_owner IS NOT NULL`,
+    );
+    return open.length === 0;
+  });
   const spoken = { code: 'low-content-transcript', message: expect.stringContaining('audio') };
   const unspoken = { code: 'low-content-transcript', message: null };
   const [shown, bare] = await both<SessionResponse>('GET', path);

@@ -21,7 +21,7 @@ async function lookedUp() {
      VALUES ($1, $2, 'Submitted', now(), $3, 1, now() + interval '1 minute')`,
     [id, jobId, owner],
   );
-  const row = { id, job_id: jobId, failures: 0, refused_at: null } as never;
+  const row = { id, job_id: jobId, failures: 0, refused_at: null, traceparents: [] } as never;
   return { row, id, jobId, lease: { key: id, owner, no: 1 } };
 }
 
@@ -32,7 +32,12 @@ test.each(FOUND)(
   async (state) => {
     const claim = await lookedUp();
     const heard = await app.service.app.get(Database).transaction(async (tx) => {
-      const event = { deliveryId: 'd-1', receivedAt: new Date(), body: { payload: { jobId: claim.jobId } } };
+      const event = {
+        deliveryId: 'd-1',
+        receivedAt: new Date(),
+        waitingSince: new Date(),
+        body: { payload: { jobId: claim.jobId } },
+      };
       await app.service.app.get(JobEventsHandler).handle({ ...event, eventType: 'COMPLIANCE_JOB_COMPLETED' }, tx);
       const { rows } = await tx.query('SELECT due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1', [
         claim.id,

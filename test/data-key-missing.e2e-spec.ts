@@ -1,7 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
-import type { Trace } from '../src/people/api/trace.js';
+import type { TraceResponse } from '../src/people/api/trace.dto.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';
@@ -47,7 +47,7 @@ describe('a data key that was dropped too early', () => {
         200,
         { sync: { state: 'pending' }, firstName: null, unreadable: ['email', 'firstName', 'lastName'] },
       ]);
-      const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
+      const { body } = await service.call<TraceResponse>('POST', '/v1/people/trace', { body: who });
       return body.history.some(({ outcome }) => outcome === 'unreadable') ? body : undefined;
     });
     expect(traced.state).toBe('pending');

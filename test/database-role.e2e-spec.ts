@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { partIs } from './support/health.js';
 import { usePrograms } from './support/programs.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
@@ -51,8 +52,7 @@ describe('a service whose role owns nothing', () => {
   afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
 
   it('is made by migrate with the rights that it needs, and says that the trail is safe from it', async () => {
-    const { body: health } = await service.call<{ checks: Record<string, unknown> }>('GET', '/health/ready');
-    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: true } });
+    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditTrailProtected: true });
     expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL/);
     const owned = 'SELECT FROM pg_class WHERE relowner = $1::regrole';
     expect(await mirror.sql(owned, [role])).toEqual([]);
@@ -66,7 +66,7 @@ describe('a service whose role owns nothing', () => {
       const { body: health } = await service.call<{ status: string }>('GET', '/health/ready');
       return health.status === 'ok';
     });
-    expect(service.output()).not.toMatch(/permission denied|42501/);
+    expect(service.output()).not.toMatch(/permission denied|\b42501\b/);
     // A machine that stands still for a while is told as an error too.
     const errors = service.output().match(/^.*"level":(50|"error").*$/gm) ?? [];
     expect(errors.filter((line) => !/timeout|lock/i.test(line))).toEqual([]);
@@ -136,8 +136,7 @@ describe('a service whose role owns nothing', () => {
   it('is told to an operator when it may change the trail, by itself or with an address that it needs not', async () => {
     const { url } = mirror.database;
     const one = await mirror.start({ DATABASE_OWNER_URL: url });
-    const { body: health } = await one.call<{ checks: Record<string, unknown> }>('GET', '/health/ready');
-    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: false } });
+    expect((await partIs(one, 'database', 'ok')).facts).toEqual({ auditTrailProtected: false });
     expect(one.output()).toMatch(/"warn".*The audit trail is not protected from the service itself/);
     expect(one.output()).toMatch(/"warn".*DATABASE_OWNER_URL is set for a process that serves/);
     await one.kill();

@@ -31,10 +31,10 @@ async function stillThere(output: string): Promise<string[]> {
 const nothingIsLeft = (output: string) =>
   until('nothing of the demo is left', async () => (await stillThere(output)).length === 0);
 
-/** The lines that README.md shows of it; how long it took differs, and `…` stands for anything. */
-function shownInReadme(): RegExp[] {
-  const readme = readFileSync(path.resolve(__dirname, '../README.md'), 'utf8');
-  const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(readme) ?? [];
+/** The lines that docs/first-day.md shows of it; how long it took differs, and `…` stands for anything. */
+function shownInDocs(): RegExp[] {
+  const page = readFileSync(path.resolve(__dirname, '../docs/first-day.md'), 'utf8');
+  const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(page) ?? [];
   const lines = shown.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(5);
   return lines.map((line) => {
@@ -71,7 +71,7 @@ describe('the demo', () => {
     expect(told).toMatch(/EHR .*C-1002: synced .* providers P-104, P-112\s+platform .*: providers P-104, P-112/);
     expect(told).toMatch(/EHR .*C-1029: deleted\s+platform .*: gone/);
     expect(told).toMatch(/SESSION_PROCESSING_\w*COMPLETED[\s\S]*# Session notes/);
-    for (const line of shownInReadme()) expect(told).toMatch(line);
+    for (const line of shownInDocs()) expect(told).toMatch(line);
     await nothingIsLeft(told);
   });
 

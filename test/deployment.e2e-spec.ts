@@ -5,47 +5,24 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { load, YAML11_SCHEMA } from 'js-yaml';
 import { freePort } from '../harness/free-port.js';
 import { findRedisServer } from '../harness/redis-server.js';
 import { until } from '../harness/until.js';
 import { validateEnv } from '../src/config/env.js';
 import { shutdownDeadlineMs } from '../src/config/stopping.js';
+import { type ComposeService, exampleSettings, readCompose } from './support/compose.js';
 import { composeFault } from './support/compose-rules.js';
 import { useMirrors } from './support/service.js';
 
-interface Service {
-  environment?: Record<string, unknown>;
-  command?: string[];
-  depends_on?: Record<string, { condition: string }>;
-  healthcheck?: { test: string[] };
-  stop_grace_period?: string;
-  image?: string;
-  user?: string;
-  read_only?: boolean;
-  cap_drop?: string[];
-  security_opt?: string[];
-  mem_limit?: string;
-  cpus?: number;
-  pids_limit?: number;
-}
-
 const read = (file: string): string => readFileSync(path.resolve(__dirname, '..', file), 'utf8');
-const compose = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as Record<string, unknown> & {
-  services: Record<string, Service>;
-};
-const service = (name: string): Service => compose.services[name] ?? {};
+const compose = readCompose();
+const service = (name: string): ComposeService => compose.services[name] ?? {};
 
 /** Compose's own: they become part of addresses. */
 const PASSWORDS = ['POSTGRES_PASSWORD', 'SERVICE_PASSWORD', 'REDIS_PASSWORD'];
 const NOT_OURS = [...PASSWORDS, 'NODE_IMAGE', 'POSTGRES_IMAGE', 'REDIS_IMAGE'];
 
-const examples = new Map(
-  [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
-    name,
-    value,
-  ]),
-);
+const examples = new Map(exampleSettings().map(({ name, value }) => [name, value]));
 const known = [...read('src/config/env.ts').matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(
   ([, name = '']) => name,
 );
@@ -94,11 +71,21 @@ describe('the production set', () => {
     expect(ofMigrate.DATABASE_URL).toBe(environment.DATABASE_URL);
   });
 
-  it.each(['api', 'worker'])('gives the %s as long to stop as the longest call that can be set takes', (name) => {
-    const longest = Number(/@Seconds\([\d.]+, (\d+)\) PLATFORM_TIMEOUT_SECONDS/.exec(read('src/config/env.ts'))?.[1]);
-    const graceMs = Number(/^(\d+)s$/.exec(service(name).stop_grace_period ?? '')?.[1]) * 1_000;
-    expect(graceMs).toBeGreaterThan(shutdownDeadlineMs({ PLATFORM_TIMEOUT_SECONDS: longest }));
-  });
+  it.each(['api', 'worker'])(
+    'gives the %s as long to stop as the longest delay and call that can be set take',
+    (name) => {
+      const { environment, stop_grace_period: grace } = service(name);
+      const longest = (setting: string) =>
+        Number(new RegExp(`@Seconds\\([\\d.]+, (\\d+)\\) ${setting}`).exec(read('src/config/env.ts'))?.[1]);
+      const delay = String(environment?.SHUTDOWN_DELAY_SECONDS);
+      expect(Number(/^(\d+)s$/.exec(grace ?? '')?.[1]) * 1_000).toBeGreaterThan(
+        shutdownDeadlineMs({
+          SHUTDOWN_DELAY_SECONDS: /^\d+$/.test(delay) ? Number(delay) : longest('SHUTDOWN_DELAY_SECONDS'),
+          PLATFORM_TIMEOUT_SECONDS: longest('PLATFORM_TIMEOUT_SECONDS'),
+        }),
+      );
+    },
+  );
 
   it.each(Object.keys(compose.services))('confines %s', (name) => {
     const { user, read_only, cap_drop, security_opt, mem_limit, cpus, pids_limit } = service(name);
@@ -153,7 +140,7 @@ describe('the health checks of docker-compose.yml', () => {
     const [program, args] = commandOf(name);
     const mirror = await newMirror();
     const running = await mirror.start({ ROLES: roles });
-    expect(await exitCode(program, askedAt(args, running.url))).toBe(0);
+    await until('it is healthy', async () => (await exitCode(program, askedAt(args, running.url))) === 0);
     await running.kill('SIGTERM');
     expect(await exitCode(program, askedAt(args, running.url))).toBe(1);
     const ill = createServer((_request, response) => response.writeHead(503).end()).listen(0, '127.0.0.1');

@@ -16,8 +16,10 @@ import pg from 'pg';
 import { dataOf, killPostmaster, postmasterOf } from '../harness/postmaster.js';
 import { processIdentity } from '../harness/process-identity.js';
 import type { Program } from '../harness/program.js';
-import { READY } from '../harness/service.js';
+import { READY, serviceOf } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { ADMIN_KEY } from './support/app.js';
+import { partIs } from './support/health.js';
 import { usePrograms } from './support/programs.js';
 
 interface Owner {
@@ -254,20 +256,20 @@ describe('the embedded PostgreSQL', () => {
   });
 
   it('gives the service a role that owns nothing, also where an owner alone has been', async () => {
-    const service = await run({
+    const program = await run({
       file: 'dist/src/main.js',
       env: {
         PLATFORM_BASE_URL: 'http://127.0.0.1:1',
         PLATFORM_API_KEY: 'key',
         PLATFORM_WEBHOOK_SECRET: 'secret',
-        ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
+        ADMIN_API_KEY: ADMIN_KEY,
         DATA_DIR: dataRoot,
         PORT: '0',
       },
+      ready: READY,
     });
-    const [, address] = await service.printed(READY);
-    const health = (await (await fetch(`${address}/health/ready`)).json()) as { checks: Record<string, unknown> };
-    expect(health.checks.database).toEqual({ status: 'ok', facts: { auditTrailProtected: true } });
+    const service = serviceOf(program, ADMIN_KEY);
+    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditTrailProtected: true });
     expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL|denied/);
     await service.kill('SIGTERM');
 

@@ -3,6 +3,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { LOCKOUT_SECONDS, MOST_FAILURES } from '../src/access/guard/attempt-rules.js';
 import { FailedAttempts } from '../src/access/guard/failed-attempts.js';
 import { Database } from '../src/database/database.js';
+import { Problem } from '../src/http/problem/problem.js';
 import { ADMIN_KEY } from './support/app.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 import { baseOf, startApp } from './support/start-app.js';
@@ -101,6 +102,27 @@ test('5,000 wrong keys from one source are locked out in every process, others a
   expect(await aMinuteLater()).toHaveLength(told.length);
 });
 
+test('wrong session cookies are counted with wrong keys, and neither sessions nor keys that are good are refused', async () => {
+  const [from, headers] = ['198.51.100.8', { authorization: `Bearer ${ADMIN_KEY}` }];
+  const url = `${await one.getUrl()}/v1/browser-session`;
+  const opened = await fetch(url, { method: 'POST', headers });
+  const good = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const read = (cookie: string) => fetch(url, { headers: { cookie, 'x-forwarded-for': from } });
+  const wrong = () => read(`__Host-notebridge_session=${randomBytes(32).toString('base64url')}`);
+  expect((await read(good)).status).toBe(200);
+  const first = await wrong();
+  // A late answer to a session that has ended must not remove the cookie of one that was opened meanwhile.
+  expect([first.status, first.headers.get('set-cookie')]).toEqual([401, null]);
+  const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await wrong()).status));
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(100 - MOST_FAILURES);
+  expect((await wrong()).status).toBe(429);
+  expect((await read(good)).status).toBe(200);
+  expect(await call(ADMIN_KEY, { from })).toMatchObject({ status: 200 });
+  expect((await read('')).status).toBe(401);
+  const told = (await aMinuteLater()).filter(({ source }) => source === from);
+  expect(told.reduce((sum, { outcome }) => sum + Number.parseInt(outcome, 10), 0)).toBe(102);
+});
+
 test('wrong keys that begin alike are locked out wherever they come from, and the good one is not', async () => {
   const { key, prefix } = (await call(ADMIN_KEY, { body: { name: 'a key', scopes: ['admin'] } })).json;
   const guess = async (_: unknown, i: number) => {
@@ -134,7 +156,9 @@ test('a lock ends, and its row goes once it is told', async () => {
 test('sources beyond what a process keeps are counted together', async () => {
   const attempts = one.get(FailedAttempts);
   const source = (i: number) => `2001:db8:${(i >> 8).toString(16)}:${(i & 255).toString(16)}::1`;
-  await Promise.allSettled(Array.from({ length: 12_000 }, (_, i) => attempts.note(source(i), undefined)));
+  await Promise.allSettled(
+    Array.from({ length: 12_000 }, (_, i) => attempts.refuse(source(i), undefined, new Problem(401, 'x', 'X.'))),
+  );
   const [counted] = await sql('SELECT count(*)::int AS rows, sum(failures)::int AS failures FROM failed_attempts');
   expect(counted).toEqual({ rows: 10_001, failures: 12_000 });
 });

@@ -13,6 +13,7 @@ export default async function setup() {
   const { findRedisServer, startRedis } = require('../dist/harness/redis-server.js');
   const redisServer = process.env.TEST_REDIS_URL ? undefined : findRedisServer();
   if (!redisServer && !process.env.TEST_REDIS_URL) complainAboutRedis();
+  if (!require('../dist/harness/chromium.js').findChromium()) complainAboutBrowser();
   const leftovers = await import('./support/leftovers.mjs'); // needs the compiled code
   leftovers.sweep();
   const folder = leftovers.makeRunFolder();
@@ -64,5 +65,15 @@ function complainAboutRedis() {
   console.warn(
     '\n*** LEFT OUT: every suite "on Redis", for no redis-server is on the PATH. The same suites run on PostgreSQL.\n' +
       '*** To run them install it (Debian: apt-get install redis-server); REQUIRE_REDIS=1 makes its absence a failure.\n',
+  );
+}
+
+function complainAboutBrowser() {
+  if (process.env.REQUIRE_BROWSER === '1') {
+    throw new Error('REQUIRE_BROWSER is 1 and there is no Chromium: install it (Debian: apt-get install chromium).');
+  }
+  console.warn(
+    '\n*** LEFT OUT: every suite of the console, for there is no Chromium.\n' +
+      '*** To run them install it (Debian: apt-get install chromium); REQUIRE_BROWSER=1 makes its absence a failure.\n',
   );
 }

@@ -152,4 +152,35 @@ test('a reference that leads to nobody is told as one, by its form; a rejected c
   ]);
   expect(rows[0]?.hint).toContain('(PractitionerRole/…)');
   expect(await rejectedCsv(service, id)).toContain('client,c-3,,,Ada May Osei,p-1,');
+  const nobody = { externalId: '', email: '', firstName: '', lastName: '', providers: '' };
+  const [, , c3] = await rowsOf(service, id, 'outcome=rejected&cells=true');
+  expect(c3?.cells).toEqual({ ...nobody, externalId: 'c-3', lastName: 'Ada May Osei', providers: 'p-1' });
+});
+
+test('rejected rows are shown with their cells, corrected, and sent again as JSON lines of both kinds', async () => {
+  const { service } = shared;
+  const jsonLines = (name: string, ...people: object[]) => ({
+    name,
+    type: 'application/x-ndjson',
+    content: people.map((person) => JSON.stringify(person)).join('\n'),
+  });
+  const first = await planned(service, 'kind=clients&dryRun=true', [
+    { name: 'providers.csv', type: 'text/csv', content: 'externalId;Surname;firstName;email\np-1;Osei;Ada;no mail' },
+    { name: 'clients.csv', type: 'text/csv', content: 'externalId,firstName,lastName,providers\nc-1,,Haddad,p-1|p-1' },
+  ]);
+  expect(first.files).toEqual([
+    { name: 'providers.csv', kind: 'providers', format: 'csv', rows: 1 },
+    { name: 'clients.csv', kind: 'clients', format: 'csv', rows: 1 },
+  ]);
+  const rows = await rowsOf(service, first.id, 'outcome=rejected&cells=true');
+  expect(rows.map(({ kind, cells }) => [kind, cells])).toEqual([
+    ['provider', { externalId: 'p-1', email: 'no mail', firstName: 'Ada', lastName: 'Osei', providers: '' }],
+    ['client', { externalId: 'c-1', email: '', firstName: '', lastName: 'Haddad', providers: 'p-1|p-1' }],
+  ]);
+  expect((await rowsOf(service, first.id, 'outcome=rejected'))[0]).not.toHaveProperty('cells');
+  const second = await imported(service, 'kind=clients', [
+    jsonLines('providers', { externalId: 'p-1', email: 'ada@clinic.example', firstName: 'Ada', lastName: 'Osei' }),
+    jsonLines('clients', { externalId: 'c-1', firstName: 'Noor', lastName: 'Haddad', providers: ['p-1'] }),
+  ]);
+  expect(second.counts).toMatchObject({ total: 2, created: 2, rejected: 0 });
 });

@@ -1,6 +1,7 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
+import { partIs } from './support/health.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { forgetEverybody } from './support/shared-service.js';
 
@@ -52,8 +53,7 @@ test.each(['message', 'page'] as const)(
       );
     });
     expect(mirror.usersOf('gone')).toHaveLength(1);
-    const health = await service.call<{ checks: { people: { reason: string } } }>('GET', '/health/ready');
-    expect(JSON.stringify(health.body)).toContain('check PLATFORM_BASE_URL');
+    expect((await partIs(service, 'people', 'degraded')).reason).toContain('check PLATFORM_BASE_URL');
 
     await restart();
     expect(await verdict('providers/new', 60)).toEqual(['synced', null]);

@@ -26,7 +26,9 @@ test('whom a killed process had in hand goes on when it is no longer taken for a
   const states = () => mirror.sql<{ state: string }>(`SELECT state FROM people WHERE external_id = 'p-1'`);
   await until('it is mirrored', async () => (await states())[0]?.state === 'synced');
   const calls = await mirror.sql<{ operation: string; late: boolean }>(
-    'SELECT operation, granted_at >= $1 AS late FROM platform_calls ORDER BY id',
+    // A grant that a busy machine could not use in its second is no call.
+    `SELECT operation, granted_at >= $1 AS late FROM platform_calls
+     WHERE outcome IS DISTINCT FROM 'not-sent' ORDER BY id`,
     [lease?.alive_until],
   );
   expect(calls.map(({ operation }) => operation)).toEqual(['checkUser', 'checkUser', 'createProvider']);

@@ -2,7 +2,7 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
-import type { Trace } from '../src/people/api/trace.js';
+import type { TraceResponse } from '../src/people/api/trace.dto.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
@@ -101,7 +101,7 @@ test('a deletion without an answer is no creation without one, to whoever traces
   await remove('clients/traced-delete', 0);
   const who = { kind: 'client', externalId: 'traced-delete' };
   const trace = await until('it got no answer', async () => {
-    const { body } = await service.call<Trace>('POST', '/v1/people/trace', { body: who });
+    const { body } = await service.call<TraceResponse>('POST', '/v1/people/trace', { body: who });
     return body.history[0]?.outcome === 'unknown-outcome' || body.history[0]?.status === 404 ? body : undefined;
   });
   expect(trace.known.unsettledCreate).toBeNull();

@@ -2,7 +2,7 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { Page } from '../src/http/request/page.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
-import type { Trace } from '../src/people/api/trace.js';
+import type { TraceResponse } from '../src/people/api/trace.dto.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 interface ProblemBody {
@@ -374,7 +374,7 @@ describe('people are found again', () => {
     await syncedProvider('p-traced');
     const before = mirror.arrivals();
     const body = { externalId: 'p-traced', kind: 'provider' };
-    const { body: trace } = await service.call<Trace>('POST', '/v1/people/trace', { body });
+    const { body: trace } = await service.call<TraceResponse>('POST', '/v1/people/trace', { body });
     // A grant that a busy machine could not use in its second is in the history, too.
     const answered = trace.history.filter(({ status }) => status !== null);
     expect(answered.map(({ operation, outcome }) => [operation, outcome])).toEqual([

@@ -1,23 +1,46 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Service } from '../harness/service.js';
-import { ADMIN_KEY } from './support/app.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const ROOT = path.resolve(__dirname, '..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
-const readme = read('README.md');
 const security = read('docs/security.md');
 
-/** Every line of the README's shell blocks, in its order. */
-const commands = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
-  block.trim().split('\n'),
-);
-const spoken = [
-  ...new Set([...(readme + security).matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command)),
+/** The shell blocks of a page, in their order. */
+const shellBlocks = (page: string): string[] =>
+  [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block = '']) => block);
+
+/** The pages for who uses notebridge, in the order in which they are read; what one makes the next may name. */
+const pages = [
+  'README.md',
+  'docs/operations/deployment.md',
+  'docs/operations/run-books.md',
+  'docs/connect-the-platform.md',
+  'docs/command-line.md',
+  'docs/ehr.md',
+  'docs/recorder.md',
+  'docs/imports.md',
+  'docs/retention.md',
+  'simulator/README.md',
+  'CONTRIBUTING.md',
 ];
+const text = [...pages.map(read), security].join('\n');
+
+/** The first two blocks start the demo and look at it; from the third on it is one script. */
+const [start = '', look = '', ...firstDay] = shellBlocks(read('docs/first-day.md'));
+
+/** Every command of the pages' shell blocks, in their order; one may go on over several lines. */
+const commands = [start, look, ...shellBlocks(text)].flatMap((block) =>
+  block
+    .trim()
+    .replaceAll(/ \\\n\s*/g, ' ')
+    .split('\n'),
+);
+const spoken = [...new Set([...text.matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command))];
 
 /** A shell command with the settings before it. */
 function parse(command: string): { settings: string[]; words: string[] } {
@@ -29,6 +52,13 @@ function parse(command: string): { settings: string[]; words: string[] } {
 const isRun = (command: string) => /^(curl|npx notebridge) /.test(command);
 const isNpm = (command: string) => parse(command).words[0] === 'npm';
 
+/** Every page of the project. */
+const documents = ['.', 'docs', 'simulator', 'demo', 'src'].flatMap((start) =>
+  readdirSync(path.join(ROOT, start), { recursive: start !== '.', encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => path.join(start, file)),
+);
+
 const newMirror = useMirrors();
 let mirror: Mirror;
 let service: Service;
@@ -36,8 +66,12 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-readme-'));
-  mirror = await newMirror();
+  mirror = await newMirror({
+    platform: { webhookSecret: WEBHOOK_SECRET },
+    env: { PLATFORM_PARTNER_DOMAIN: 'recorder.example' },
+  });
   service = await mirror.start();
+  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
   const files = ['providers', 'clients'].map((kind) => ({
     name: `${kind}.csv`,
     type: 'text/csv',
@@ -79,8 +113,11 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
   });
 }
 
-test('every command of the README is of a kind that is tested here', () => {
-  const others = commands.filter((command) => !isRun(command) && !isNpm(command));
+test('every command of the pages is of a kind that is tested here', () => {
+  // The move from the embedded database is tried by test/move-over.e2e-spec.ts, without these programs.
+  const others = commands.filter(
+    (command) => !isRun(command) && !isNpm(command) && !/\bpg_(dump|restore) /.test(command),
+  );
   expect(others).toEqual(['cp .env.example .env', 'docker compose up --build']);
   for (const file of ['.env.example', 'docker-compose.yml', 'Dockerfile'])
     expect(existsSync(path.join(ROOT, file))).toBe(true);
@@ -93,13 +130,13 @@ test('npx runs the command of this clone', async () => {
 });
 
 /** The same without npx itself, which takes longer than what it runs. */
-const withoutNpx = (command: string): string => command.replace(/^npx /, '');
+const withoutNpx = (command: string): string => command.replaceAll(/^npx /gm, '');
 
 test.each(commands.filter(isRun))('%s', async (command) => {
   const { code, output } = await run(withoutNpx(command));
-  const isImport = command.startsWith('npx notebridge import ');
-  // The sample holds rows that need somebody, which ends an import with 2.
-  expect([isImport ? 2 : 0, code, output]).toEqual([code, code, output]);
+  // The sample holds rows that need somebody, which ends these with 2.
+  const waits = /^npx notebridge (import|status)\b(?!s)/.test(command);
+  expect([waits ? 2 : 0, code, output]).toEqual([code, code, output]);
 });
 
 test.each(commands.filter(isNpm))('%s: the script and its settings exist', (command) => {
@@ -119,15 +156,56 @@ test.each(spoken)('%s, as the text names it: the command and its options exist',
   const names = words
     .slice(0, ['keys', 'client', 'audit'].includes(words[0] ?? '') ? 2 : 1)
     .filter((word) => !word.startsWith('--'));
-  const { code, output } = await run(`notebridge ${names.join(' ')} --help`);
+  let { code, output } = await run(`notebridge ${names.join(' ')} --help`);
+  // A group that is named alone lists.
+  if (names.length === 1 && /^ {2}list /m.test(output)) {
+    ({ code, output } = await run(`notebridge ${names.join(' ')} list --help`));
+  }
   expect(code).toBe(0);
   for (const option of options) expect(output).toContain(option);
 });
 
-test('every file that the README links is there', () => {
-  const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link);
-  expect(links.length).toBeGreaterThan(0);
-  for (const link of links) expect([link, existsSync(path.join(ROOT, link))]).toEqual([link, true]);
+test('docs/first-day.md leads to a note, line by line', async () => {
+  const { code, output } = await run(`set -e\n${firstDay.join('')}`);
+  expect([code, output]).toEqual([0, expect.stringMatching(/# Session notes[\s\S]*Keeps the plan for the week/)]);
+});
+
+test('what docs/first-day.md waits for, it waits for a bounded time', () => {
+  expect(firstDay.join('')).not.toMatch(/\b(?:until|while)\b/);
+  expect(firstDay.join('')).toMatch(/^for \w+ in \$\(seq \d+\); do$/m);
+});
+
+test('docs/connect-the-platform.md asks for every operation of which the specification shows too little', () => {
+  const page = read('docs/connect-the-platform.md');
+  const operations = read('docs/reference/contract.md').split('\n### ').slice(1);
+  const open = operations.filter((text) => text.includes('\n- to be set: ')).map((text) => text.split('\n')[0] ?? '');
+  expect(open.length).toBeGreaterThan(5);
+  for (const operation of open) expect(page).toContain(`| \`operations.${operation}\` `);
+});
+
+test('the FHIR of docs/imports.md is a provider and a client', async () => {
+  const [, content = ''] = /^```json\n([\s\S]*?)^```$/m.exec(read('docs/imports.md')) ?? [];
+  const file = { name: 'people.json', type: 'application/fhir+json', content };
+  const { id } = await service.startImport('kind=fhir', [file]);
+  expect((await service.importEnded(id)).counts).toMatchObject({ total: 2, created: 2 });
+});
+
+/** What a heading is linked by, as GitHub makes it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+test.each(documents)('%s links only what there is', (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)];
+  for (const [link, file = '', anchor] of links) {
+    const target = path.join(ROOT, file === '' ? page : path.join(path.dirname(page), file));
+    expect([link, existsSync(target)]).toEqual([link, true]);
+    if (anchor === undefined) continue;
+    const anchors = [...readFileSync(target, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchorOf(text));
+    expect([link, anchors]).toEqual([link, expect.arrayContaining([anchor])]);
+  }
 });
 
 test('every safeguard in docs/security.md names tests that there are', () => {

@@ -5,6 +5,7 @@ import { Clock } from '../src/config/clock.js';
 import { prepareQueueStore, producerOptions, workerOptions } from '../src/queue/backend/backend.js';
 import { type Notification, USER_MANAGEMENT_QUEUE } from '../src/queue/backend/queue-names.js';
 import { QueueNotifier } from '../src/queue/notifier/queue-notifier.js';
+import { StoreWatch } from '../src/queue/notifier/store-watch.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
 
@@ -20,7 +21,7 @@ describeOnBothBackends('a notification', (backend) => {
     await prepareQueueStore(env, database.url);
     queue = new Queue(USER_MANAGEMENT_QUEUE, producerOptions(env));
     worker = new Worker(USER_MANAGEMENT_QUEUE, null, workerOptions(env));
-    notifier = new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), new Clock());
+    notifier = notifierWith(new Clock());
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
   });
   afterAll(async () => {
@@ -28,6 +29,8 @@ describeOnBothBackends('a notification', (backend) => {
     await Promise.all([worker.close(true), queue.close()]);
     await database.drop();
   });
+  const notifierWith = (clock: Clock) =>
+    new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), clock, new StoreWatch([queue], clock));
   const heard = () => worker.getNextJob(randomUUID(), { block: false });
 
   test('that notifies many times before it is heard is heard once, or once for each second that passes', async () => {
@@ -42,7 +45,7 @@ describeOnBothBackends('a notification', (backend) => {
 
   test('that notifies many times for one moment notifies once for it', async () => {
     const fixed = new Date();
-    const notifier = new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), {
+    const notifier = notifierWith({
       now: () => fixed,
       monotonicMs: () => 0,
     });
@@ -55,7 +58,7 @@ describeOnBothBackends('a notification', (backend) => {
 
   test('that is to ring after a while notifies then, whatever this process takes for the time', async () => {
     const [before, waiting] = [await queue.getDelayedCount(), await queue.getWaitingCount()];
-    const ahead = new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), {
+    const ahead = notifierWith({
       now: () => new Date(Date.now() + 7_200_000),
       monotonicMs: () => 0,
     });

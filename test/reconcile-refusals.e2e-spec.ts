@@ -1,6 +1,6 @@
 import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import type { Trace } from '../src/people/api/trace.js';
+import type { TraceResponse } from '../src/people/api/trace.dto.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 const newMirror = useMirrors();
@@ -251,7 +251,7 @@ describe('a 429', () => {
     const histories = await Promise.all(
       ids.map(async (externalId) => {
         const body = { externalId, kind: 'provider' };
-        return (await service.call<Trace>('POST', '/v1/people/trace', { body })).body.history;
+        return (await service.call<TraceResponse>('POST', '/v1/people/trace', { body })).body.history;
       }),
     );
     const refused = histories.flat().filter(({ status, outcome }) => status === 429 && outcome === 'rate-limited');

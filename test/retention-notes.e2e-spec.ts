@@ -6,7 +6,7 @@ import { SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 
 describe('notes and transcripts that were kept long enough', () => {
   const world = useArrivingSessions({ NOTES_RETENTION_DAYS: '30', TRANSCRIPTS_RETENTION_DAYS: '10' });
-  const { newSession, toEnd, read, refresh, notesOf, sql } = world;
+  const { newSession, toEnd, read, refresh, rested, notesOf, sql } = world;
   const get = (path: string, accept?: string) => world.service.call('GET', path, accept ? { accept } : {});
   const audited = async (kind: string) =>
     (await get(`/v1/audit?action=retention.${kind}`)).json<{ items: { keyId: string }[] }>().items;
@@ -18,6 +18,7 @@ describe('notes and transcripts that were kept long enough', () => {
     for (const session of [old, young]) {
       toEnd(session);
       await read(session, 1);
+      await rested(session);
     }
     const path = `/v1/sessions/${old.sessionId}`;
     const ages = `SET fetched_at = now() - interval '31 days' FROM sessions s WHERE s.session_id = $1`;

@@ -32,10 +32,15 @@ describe('what was kept long enough', () => {
     );
     expect((await dropOld(database, { CALLS_RETENTION_DAYS: 'off' })).calls).toBeUndefined();
     expect((await dropOld(database, { CALLS_RETENTION_DAYS: 101 })).calls).toBe(0);
-    expect((await drop()).calls).toBe(2_500);
-    expect(await count('platform_calls')).toBe(1);
-    expect((await run('SELECT key_id, action, outcome FROM audit_entries')).rows).toEqual([
+    await run(
+      `INSERT INTO session_calls (session, operation, begun_at, outcome)
+       SELECT gen_random_uuid(), 'getSession', at, 'answered' FROM (VALUES (${OLD}), (now())) AS calls (at)`,
+    );
+    expect(await drop()).toMatchObject({ calls: 2_500, sessionCalls: 1 });
+    expect([await count('platform_calls'), await count('session_calls')]).toEqual([1, 1]);
+    expect((await run('SELECT key_id, action, outcome FROM audit_entries ORDER BY id')).rows).toEqual([
       { key_id: 'system', action: 'retention.calls', outcome: '2500 removed' },
+      { key_id: 'system', action: 'retention.sessionCalls', outcome: '1 removed' },
     ]);
   });
 

@@ -3,9 +3,11 @@ import { until } from '../harness/until.js';
 import type { FaultKind } from '../simulator/gate/fault-rule.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
+import type { AuditPageResponse } from '../src/access/audit/audit.dto.js';
 import { PlatformClient } from '../src/platform/clients/platform-client.js';
 import { PlatformError } from '../src/platform/contract/platform-errors.js';
 import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
+import type { RequestEvidenceResponse } from '../src/sessions/create/request-evidence.dto.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
@@ -383,6 +385,38 @@ describe('an answer that is lost', () => {
     await outcomes.putOff(former, 'late', 0);
     expect(await app.show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
+  });
+
+  it('is shown with the sessions that events named, why none settles it, and what each way to resolve it does', async () => {
+    const wish = { ...usual(), externalTreatmentPlan: PLAN };
+    const { partnerAppointmentId } = wish;
+    const [before, another] = [randomUUID(), randomUUID()];
+    tell(before, partnerAppointmentId);
+    await handled(before);
+    const { id } = await lost(wish);
+    tell(another, partnerAppointmentId, { providerUserId: randomUUID() });
+    await handled(another);
+    const look = async () =>
+      (await app.service.call('GET', `/v1/sessions/${id}/request`)).json<RequestEvidenceResponse>();
+    const unknown = await look();
+    expect(unknown).toMatchObject({
+      state: 'Unknown',
+      lookedFor: partnerAppointmentId,
+      earlierUnknown: false,
+      why: expect.stringContaining('No event'),
+      found: [
+        { sessionId: another, verdict: 'other-provider' },
+        { sessionId: before, verdict: 'known-before' },
+      ],
+      choices: [{ action: 'link' }, { action: 'create' }, { action: 'abandon' }],
+    });
+    expect([TEXT, PLAN].filter((text) => JSON.stringify(unknown).includes(text))).toEqual([]);
+    const { items } = (await app.service.call('GET', `/v1/audit?session=${before}`)).json<AuditPageResponse>();
+    expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id/request');
+    await resolve(id, { action: 'abandon' });
+    expect(await look()).toMatchObject({ state: 'Abandoned', why: null, found: [], choices: [] });
+    const told = await app.service.call('GET', `/v1/sessions/${before}/request`);
+    expect([told.status, told.json<Refused>().type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
   });
 
   it('an id of ours finds the session when the EHR gave no appointment', async () => {

@@ -1,12 +1,15 @@
 import type pg from 'pg';
 import { asIfThereWere, neverAnalysed, planOf } from '../harness/query-plans.js';
+import { until } from '../harness/until.js';
 import { sealLinks } from '../harness/user-links.js';
 import { Database } from '../src/database/database.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import type { SessionEvent } from '../src/platform/contract/wire-types.js';
+import { RequestEvidence } from '../src/sessions/create/request-evidence.js';
 import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
 import { SessionFeedEvents } from '../src/sessions/model/session-feed-events.js';
 import { SessionReader } from '../src/sessions/read/session-reader.js';
+import { SessionTimeline } from '../src/sessions/read/session-timeline.js';
 import { ProcessingRefresher } from '../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js';
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
@@ -25,10 +28,14 @@ const LARGE = [
   'session_documents',
   'document_revisions',
   'session_insights',
+  'session_calls',
   'processing_sessions',
   'people',
   'platform_users',
 ];
+
+/** With the inbox, which works beside: of its statements those alone are looked at that read sessions, too. */
+const READ = [...LARGE, 'webhook_deliveries'];
 
 /** Partial indexes over what waits: they are read whole where it is counted. */
 const SMALL = [
@@ -81,14 +88,21 @@ const FILL = [
   `INSERT INTO processing_sessions (processing_id, session, due_at)
    SELECT 'processing-' || session_id, id, CASE WHEN session_id LIKE '%000' THEN now() ELSE now() + interval '1 day' END
    FROM sessions`,
+  `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, event_type, state, due_at, received_at)
+   SELECT id::text::bytea, '', 0, 0, session_id, 'SESSION_CREATED', 'processed', NULL, created_at FROM sessions`,
+  `INSERT INTO session_calls (session, operation, begun_at, outcome)
+   SELECT id, 'getSession', created_at, 'answered' FROM sessions`,
 ];
 
 beforeAll(async () => {
   app = await startRequestsApp({ ROLES: 'worker,api' }, ['getSession', 'getProcessingSession', 'createSession']);
   sql = app.database.sql;
-  for (const table of LARGE) await neverAnalysed(sql, table);
+  for (const table of READ) await neverAnalysed(sql, table);
   for (const statement of FILL) await sql.query(statement);
   await sealLinks(sql, testSettings('').DATA_KEYS ?? '');
+  await sql.query(
+    `UPDATE session_requests SET state = 'Unknown' WHERE session = (SELECT id FROM sessions WHERE session_id = 'session-5')`,
+  );
   alias = (await sql.query('SELECT id FROM session_aliases LIMIT 1')).rows[0].id;
   // Of those whose content is read: nothing is without them.
   const { rows: read } = await sql.query(
@@ -116,6 +130,8 @@ const HOT = [
   'health',
   'reading a session by the platform’s id',
   'reading a session by an alias',
+  'a timeline',
+  'what is known of a request',
   'a list of all',
   'a list since a moment',
   'a list by provider',
@@ -127,7 +143,7 @@ const HOT = [
   'a list by client since a moment',
 ] as const;
 
-/** Everything that is done again and again, each with a name. */
+/** Everything that is done again and again, each with a name. A process that stood still claims nothing until it beats. */
 function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
   const of = <T>(type: new (...args: never[]) => T): T => app.service.app.get(type);
   const database = of(Database);
@@ -149,12 +165,12 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     // What is stored here does not open.
     const unreadable = [{ unreadable: ['notes'] }];
     expect((await reader.notes(id)).notes.documents).toMatchObject(unreadable);
-    expect((await reader.revisions(id, `document-${row.id}`)).items).toMatchObject(unreadable);
+    expect((await reader.revisions(id, `document-${row.id}`, { limit: 50 })).items).toMatchObject(unreadable);
   };
   return {
     'an event': () =>
       database.transaction(async (tx) => {
-        const id = await of(SessionEventsRepository).recordEvent(tx, event);
+        const id = await of(SessionEventsRepository).recordEvent(tx, event, new Date());
         await of(SessionRequestsRepository).recordEvidence(tx, {
           id,
           sessionId: event.sessionId,
@@ -167,6 +183,7 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
             deliveryId: 'delivery-8',
             eventType: 'PROCESSING_SESSION_FINISHED',
             receivedAt: new Date(),
+            waitingSince: new Date(),
             body: { payload: { processingId: 'processing-session-8' } },
           },
           tx,
@@ -174,16 +191,14 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
       }),
     'the turn of a session': async () => {
       const { due } = of(SessionRefresher);
-      const claim = await due.claim();
-      if (!claim) throw new Error('No session is due.');
+      const claim = await until('a session is claimed', () => due.claim());
       await due.nextDueAt();
       await of(SessionRefresher).storeFault(claim, 'rejected', 3_600_000, 1);
       due.done(claim.lease);
     },
     'the turn of a look-up': async () => {
       const { due } = of(ProcessingRefresher);
-      const claim = await due.claim();
-      if (!claim) throw new Error('No look-up is due.');
+      const claim = await until('a look-up is claimed', () => due.claim());
       await due.nextDueAt();
       const ticket = { generation: 0, answers: 0 };
       await of(ProcessingRefresher).storeAnswer(claim, { raw: {}, session: undefined, sessionId: 'session-9', ticket });
@@ -202,6 +217,20 @@ function hotWork(): Record<(typeof HOT)[number], () => Promise<unknown>> {
     health: async () => (await app.service.call('GET', '/health/ready')).json<HealthReport>(),
     'reading a session by the platform’s id': () => read('session-5'),
     'reading a session by an alias': () => read(alias),
+    'a timeline': async () => {
+      const { items, nextCursor } = await of(SessionTimeline).page('session-5', { limit: 3 });
+      const rest = await of(SessionTimeline).page('session-5', { limit: 50, cursor: nextCursor ?? '' });
+      expect([...items, ...rest.items].map(({ kind }) => kind).sort()).toEqual([
+        'call',
+        'event',
+        'notes',
+        'request',
+        'request',
+      ]);
+    },
+    'what is known of a request': async () => {
+      expect((await of(RequestEvidence).show('session-5')).choices).toHaveLength(3);
+    },
     'a list of all': list({}),
     'a list since a moment': list({ updatedSince: new Date(Date.now() - 3_600_000).toISOString() }),
     'a list by provider': list({ provider: 'many-p-7' }),
@@ -219,7 +248,7 @@ const shape = async (name: (typeof HOT)[number]) => {
   const views = [];
   for (const statement of statements.filter(({ text }) => !/^\s*(SET|BEGIN)/.test(text))) {
     const { fullReads, rowsRead, pagesRead } = await planOf(sql, statement, {
-      large: LARGE,
+      large: READ,
       small: SMALL,
       execute: true,
     });
@@ -229,7 +258,7 @@ const shape = async (name: (typeof HOT)[number]) => {
 };
 
 const aMillion = (analysed: boolean) => async () => {
-  for (const table of LARGE) await asIfThereWere(1_000_000, sql, { table, analysed });
+  for (const table of READ) await asIfThereWere(1_000_000, sql, { table, analysed });
 };
 
 describe.each([

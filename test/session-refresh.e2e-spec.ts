@@ -1,6 +1,7 @@
 import { until } from '../harness/until.js';
 import { beginRegeneration, takeStep } from '../simulator/sessions/session-run.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
+import type { OverviewResponse } from '../src/operations/overview/overview.dto.js';
 import { SessionRefresher } from '../src/sessions/refresh/refresh.repository.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { describeOnBothBackends } from './support/backends.js';
@@ -59,6 +60,12 @@ describeOnBothBackends('sessions are looked up', (backend) => {
         return wanted === fetched;
       });
       expect(fetches() - before).toBe(2);
+      const { text } = await world.service.call('GET', '/metrics');
+      expect(/^notebridge_note_lag_seconds_count (\d+)$/m.exec(text)?.[1]).toBe('1'); // later answers held the same notes
+      const [{ told }] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
+      expect(told).toBeGreaterThan(0);
+      expect(text).toMatch(/^notebridge_oldest_due_seconds\{kind="sessions"\} /m);
+      expect(text).toMatch(/^notebridge_health_status\{check="sessions"\} 0$/m);
     });
 
     it('a platform that fails for a while is asked again, and nothing is lost', async () => {
@@ -150,6 +157,34 @@ describeOnBothBackends('sessions are looked up', (backend) => {
       await healthAs('ok');
     });
 
+    it('notes that stay away while each answer is unreadable are told by health and metrics', async () => {
+      await order([{ operation: 'getSession', kind: 'bad-json', count: null }]);
+      const session = newSession();
+      toEnd(session);
+      await heardAll();
+      const fault = () => sql('SELECT fault FROM sessions WHERE session_id = $1', [session.sessionId]);
+      await until('a fetch failed', async () => (await fault())[0]?.fault === 'unreadable-answer');
+      // Each fault puts the next fetch off: nothing is overdue, however long it goes on.
+      await sql(
+        `UPDATE sessions SET last_event_at = now() - interval '6 minutes', due_at = now() + interval '1 hour'
+         WHERE session_id = $1`,
+        [session.sessionId],
+      );
+      await healthAs('degraded', 'unreadable-answer');
+      const metric = async (name: string) => {
+        const lines = (await world.service.call('GET', '/metrics')).text.split('\n');
+        return Number(lines.find((line) => line.startsWith(`notebridge_${name} `))?.split(' ')[1]);
+      };
+      expect(await metric('oldest_due_seconds{kind="notes"}')).toBeGreaterThan(300);
+      const unreadable = 'platform_call_seconds_count{operation="getSession",outcome="unreadable"}';
+      expect(await metric(unreadable)).toBeGreaterThan(0);
+      await callSimulator(world.simulator, 'DELETE', '/_simulator/faults');
+      await refresh(session);
+      await read(session, 1);
+      await healthAs('ok');
+      expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
+    });
+
     it('all sessions since a moment are fetched again on demand', async () => {
       const answer = await world.service.call('POST', '/v1/sessions/refreshes', { body: { since: '2026-01-01' } });
       expect(answer.json<{ sessions: number }>().sessions).toBeGreaterThan(5);
@@ -208,8 +243,14 @@ describeOnBothBackends('sessions are looked up', (backend) => {
       });
       expect(refused.status).toBe(501);
       expect(refused.text).toContain('operations.getSession');
-      await sql("UPDATE sessions SET due_at = now() - interval '6 minutes' WHERE session_id = $1", [session.sessionId]);
+      await sql(
+        "UPDATE sessions SET due_at = now() - interval '6 minutes', last_event_at = due_at WHERE session_id = $1",
+        [session.sessionId],
+      );
       expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false } });
+      const { oldestWork, noteLag } = (await world.service.call('GET', '/v1/overview')).json<OverviewResponse>();
+      expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, and for no worker
+      expect(noteLag?.awaitedSince).toBeNull();
 
       await world.restart();
       await read(session, 1);

@@ -5,10 +5,10 @@ import type { Page } from '../src/http/request/page.js';
 import type { RevisionsResponse, SessionResponse } from '../src/sessions/model/session-view.js';
 import { DAP, SOAP, useArrivingSessions } from './support/arriving-sessions.js';
 import { newSimulatedProvider } from './support/simulator-call.js';
-import { sessionEvent, signed } from './support/webhook-requests.js';
+import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
 
 const world = useArrivingSessions();
-const { newSession, toEnd, show, shownAs, notesOf, read, refresh, sql } = world;
+const { newSession, toEnd, show, shownAs, notesOf, read, refresh, heardAll, rested, sql } = world;
 
 /** How many wishes for a fetch no answer covers yet. */
 const generations = async (sessionId: string): Promise<{ open: number }> =>
@@ -20,11 +20,12 @@ describe('a session that arrives by webhooks', () => {
   it('is read with its notes, transcript and insights by our id and by that of the platform', async () => {
     const session = newSession({ partnerAppointmentId: 'appointment-1' });
     toEnd(session);
-    await shownAs(session.sessionId, 'Done');
     await read(session, 1);
+    await rested(session);
     const view = await show(session.sessionId);
     expect(view).toMatchObject({
       sessionId: session.sessionId,
+      state: 'Done',
       partnerAppointmentId: 'appointment-1',
       provider: 'p-1',
       clients: ['c-1'],
@@ -57,7 +58,8 @@ describe('a session that arrives by webhooks', () => {
   it('is told to the EHR: created, its notes ready, and a failure with its code', async () => {
     const session = newSession({ partnerAppointmentId: 'appointment-2' });
     session.willFail = true;
-    toEnd(session);
+    // One after the other: webhooks that are under way together may overtake each other.
+    for (await heardAll(); session.nextStep; await heardAll()) takeStep(world.simulator.state, session);
     await shownAs(session.sessionId, 'Error');
     const view = await until('the error was fetched', async () => {
       const now = await show(session.sessionId);
@@ -72,6 +74,7 @@ describe('a session that arrives by webhooks', () => {
       return types.length >= 3 ? types : null;
     });
     expect(events).toEqual(['session.created', 'session.processing-started', 'session.failed']);
+    await rested(session);
   });
 
   it('is listed by provider, client, appointment, state and change, page by page', async () => {
@@ -87,6 +90,10 @@ describe('a session that arrives by webhooks', () => {
     const first = await page('limit=1');
     expect(first.items).toMatchObject([{ state: 'Done' }]);
     expect((await page(`limit=1&cursor=${first.nextCursor}`)).items).toMatchObject([{ state: 'Error' }]);
+    const newest = await page('limit=1&order=newest-first');
+    expect(newest.items).toMatchObject([{ state: 'Error' }]);
+    const { items: older } = await page(`limit=1&order=newest-first&cursor=${newest.nextCursor}`);
+    expect(older).toMatchObject([{ state: 'Done' }]);
     expect((await world.service.call('GET', '/v1/sessions?cursor=WyJ4IiwieSJd')).status).toBe(400);
     expect((await world.service.call('GET', '/v1/sessions?updatedSince=yesterday')).status).toBe(400);
   });
@@ -165,6 +172,12 @@ describe('notes that change', () => {
     const revisions = (await world.service.call('GET', path)).json<RevisionsResponse>();
     expect(revisions.items.map(({ revision }) => revision)).toEqual([2, 1]);
     expect(revisions.items[1]?.notes[0]?.text).toContain('(Generation 1.)');
+    const page = async (cursor = '') =>
+      (await world.service.call('GET', `${path}?limit=1${cursor}`)).json<RevisionsResponse>();
+    const newest = await page();
+    expect(newest.items).toEqual(revisions.items.slice(0, 1));
+    expect(await page(`&cursor=${newest.nextCursor}`)).toEqual({ ...revisions, items: revisions.items.slice(1) });
+    expect((await world.service.call('GET', `${path}?limit=0`)).status).toBe(400);
   });
 
   it('an exact repeat of an event after a regeneration, the same to its signature, brings the second version too', async () => {
@@ -173,7 +186,7 @@ describe('notes that change', () => {
     toEnd(session);
     await read(session, 1);
     const event = signed(sessionEvent(session.sessionId), { secret: state.settings.webhookSecret });
-    const send = async () => (await fetch(`${world.service.url}/webhooks/platform`, event)).status;
+    const send = async () => (await deliver(world.service, event)).status;
     expect(await send()).toBe(204);
     await until('it is covered by a fetch', async () => (await generations(session.sessionId)).open === 0);
 

@@ -32,7 +32,8 @@ function taking(held = ''): Promise<{ said: string; out: string }> {
   child.stdout.on('data', (text) => {
     out += text;
   });
-  return new Promise((resolve) => child.once('exit', () => resolve({ said, out })));
+  // Not its exit: what it printed last may be read after that.
+  return new Promise((resolve) => child.once('close', () => resolve({ said, out })));
 }
 
 const host = os.hostname();

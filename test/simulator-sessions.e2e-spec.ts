@@ -1,6 +1,6 @@
 import { until } from '../harness/until.js';
 import { buildSimulator, type Simulator } from '../simulator/app.js';
-import type { Session } from '../src/platform/contract/wire-types.js';
+import type { Session } from '../src/platform/contract/session-answer.js';
 import { callSimulator, newSimulatedClient, newSimulatedProvider } from './support/simulator-call.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';

@@ -92,6 +92,13 @@ it('the bill of materials names every package that production loads, and says th
   for (const { dependsOn } of bill.dependencies) for (const each of dependsOn) expect(references).toContain(each);
 });
 
+it('the bill of materials names every package that the pages of the console hold', async () => {
+  const program = await run({ file: 'test/support/bundled-packages.mjs', env: { NODE_ENV: 'production' } });
+  expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('react-dom')]);
+  const named = new Set((await ask<Bill>('sbom')).components.map(({ name }) => name));
+  expect((JSON.parse(program.output()) as string[]).filter((name) => !named.has(name))).toEqual([]);
+});
+
 describe('advisories', () => {
   let registry: Server;
   let answer: { status: number; body: object };

@@ -9,9 +9,9 @@ import { askRedis, findRedisServer, type RedisServer, startRedis } from '../harn
 import { READY, serviceOf } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
-import type { HealthReport } from '../src/operations/health-checks.js';
 import { TLS } from '../src/platform/clients/loopback-platform.spec-support.js';
 import { ADMIN_KEY, testSettings } from './support/app.js';
+import { partIs } from './support/health.js';
 import { usePrograms } from './support/programs.js';
 
 const run = usePrograms();
@@ -167,8 +167,7 @@ describe('stores behind TLS', () => {
     const more = { REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: ca };
     const env = settings(redis ? more : {});
     const service = serviceOf(await run({ file: 'dist/src/main.js', env, ready: READY }), ADMIN_KEY);
-    const { checks } = (await service.call<HealthReport>('GET', '/health/ready')).body;
-    expect([checks.database?.status, checks.queue?.status]).toEqual(['ok', 'ok']);
+    for (const part of ['database', 'queue']) await partIs(service, part, 'ok');
     const ways = await onPostgres<{ ssl: boolean }>(
       `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'notebridge_service'`,
     );

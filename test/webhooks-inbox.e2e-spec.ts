@@ -6,6 +6,7 @@ import { Metrics } from '../src/http/server/metrics.js';
 import { EVENT_TYPES } from '../src/platform/contract/wire-types.js';
 import { WEBHOOK_INBOX_QUEUE } from '../src/queue/backend/queue-names.js';
 import { QueueNotifier } from '../src/queue/notifier/queue-notifier.js';
+import type { ReplayResponse } from '../src/webhooks/admin/deliveries.dto.js';
 import { DeliveriesService } from '../src/webhooks/admin/deliveries.service.js';
 import { type EventHandler, type Handled, HandlesEvents } from '../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../src/webhooks/process/inbox.repository.js';
@@ -35,6 +36,13 @@ describeOnBothBackends('the inbox', (backend) => {
     service = await startWebhooks(database.url, backend.env);
     sql = database.sql;
     await sql.query('CREATE TABLE noted (session text PRIMARY KEY, times int NOT NULL, CHECK (session <> $$poison$$))');
+    // What failed is tried again when a test says so (`hurry`), however long it takes to look at it until then.
+    await sql.query(
+      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN NEW.due_at := now() + interval '1 day'; RETURN NEW; END $$;
+       CREATE TRIGGER rest BEFORE UPDATE ON webhook_deliveries FOR EACH ROW
+         WHEN (NEW.state = 'failed' AND NEW.attempts > OLD.attempts) EXECUTE FUNCTION rest()`,
+    );
   });
 
   beforeEach(async () => {
@@ -72,15 +80,13 @@ describeOnBothBackends('the inbox', (backend) => {
     await sql.query("UPDATE webhook_deliveries SET due_at = now() WHERE state = 'failed'");
     service.app.get(QueueNotifier).notify(WEBHOOK_INBOX_QUEUE, 'received');
   };
-  /** Lets no attempt come that waits for its time. */
-  const rest = () =>
-    sql.query("UPDATE webhook_deliveries SET due_at = now() + interval '1 day' WHERE state = 'failed'");
 
   test('both shapes of an event reach their handler', async () => {
     await send(signed(sessionEvent('s-1', 'SESSION_CREATED')));
     await send(signed('{"eventType":"COMPLIANCE_JOB_COMPLETED","payload":{"jobId":"j-1"}}'));
     await settled('processed', 2);
-    expect(service.handler.seen.map(({ eventType }) => eventType).sort()).toEqual([
+    // A transaction that a busy machine's database ended is run again.
+    expect([...new Set(service.handler.seen.map(({ eventType }) => eventType))].sort()).toEqual([
       'COMPLIANCE_JOB_COMPLETED',
       'SESSION_CREATED',
     ]);
@@ -131,6 +137,24 @@ describeOnBothBackends('the inbox', (backend) => {
       json: { type: 'urn:notebridge:problem:not-waiting' },
     });
     expect((await api('/999999/dismiss', {})).status).toBe(404);
+  });
+
+  test('a replay of many may take longer than other requests, and takes up exactly those that were counted', async () => {
+    for (const name of ['one', 'two', 'three']) await send(signed(sessionEvent(name)));
+    await settled('processed', 3);
+    // As with hundreds of thousands of them: longer than a statement of the usual size may take.
+    await sql.query(
+      `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN IF current_query() LIKE '%attempts = 0%' THEN PERFORM pg_sleep(11); END IF; RETURN NULL; END $$;
+       CREATE TRIGGER dawdle BEFORE UPDATE ON webhook_deliveries FOR EACH STATEMENT EXECUTE FUNCTION dawdle()`,
+    );
+    const { json: counted } = await api<ReplayResponse>('/replay', { state: 'processed', dryRun: true });
+    const answer = await api<ReplayResponse>('/replay', { state: 'processed', plan: counted.plan });
+    await sql.query('DROP TRIGGER dawdle ON webhook_deliveries; DROP FUNCTION dawdle');
+    expect(counted.count).toBe(3);
+    expect(answer).toMatchObject({ status: 200, json: { count: 3 } });
+    await until('all are processed again', () => service.handler.seen.length >= 6);
+    await settled('processed', 3);
   });
 
   test('an odd optional field does not lose its event', async () => {
@@ -310,7 +334,6 @@ describeOnBothBackends('the inbox', (backend) => {
     };
     await send(signed(sessionEvent('s')));
     await settled('failed', 1);
-    await rest();
     const [failed] = (await list('?state=failed')).items;
     expect(failed).toMatchObject({ attempts: expect.any(Number), error: { code: 'RangeError' } });
     expect(JSON.stringify(failed)).not.toContain('Jane');

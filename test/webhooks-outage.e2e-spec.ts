@@ -79,6 +79,17 @@ describe('the receiver without its database', () => {
     },
   );
 
+  test('while another transaction holds the inbox locked, deliveries are answered 503 and health says so', async () => {
+    const holder = await sql.connect();
+    await holder.query('BEGIN; LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
+    const answer = await send('locked');
+    const found = await health();
+    await holder.query('ROLLBACK').finally(() => holder.release());
+    expect(answer.status).toBe(503);
+    expect(found).toBe('down');
+    await until('the health is well again', async () => (await health()) === 'ok');
+  });
+
   test('what is not genuine is refused as ever while the database is away', async () => {
     await proxy.cut();
     const answer = await fetch(`${service.url}/webhooks/platform`, { method: 'POST', body: 'x' });

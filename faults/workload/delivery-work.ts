@@ -14,6 +14,10 @@ const EVENTS: { eventType: SessionEventType; aiNotesEnabled: boolean | null }[] 
 /** Events of one session come in any order, but so close to each other. */
 const SPREAD = 200;
 
+/** Deliveries that are to be handled, and repeats of which each will make one due once more. */
+const LEFT =
+  '(SELECT id FROM webhook_deliveries WHERE due_at IS NOT NULL UNION ALL SELECT id FROM webhook_repeats) AS awaited';
+
 interface KnownSession {
   id: string;
   state: string;
@@ -36,12 +40,12 @@ export class DeliveryWork {
     private readonly world: World,
     private readonly perSecond: number,
   ) {
-    this.sender = new WebhookSender(() => this.secret, world.crew.receivers, world.random);
+    this.sender = new WebhookSender(() => this.secret, world.receivers, world.random);
     this.running = this.run();
   }
 
-  /** Sends no more, waits until everything was handled, and asks the oracle. */
-  async ended(): Promise<void> {
+  /** Sends no more, waits until everything was handled, and asks the oracle. @returns what became of each */
+  async ended(): Promise<Sent[]> {
     this.stopping = true;
     await this.running;
     const sent = await Promise.all(this.sending);
@@ -49,9 +53,7 @@ export class DeliveryWork {
     const { world } = this;
     const { oracle } = world;
     await world.crew.up();
-    await world.reach('no delivery is left', async () => {
-      return (await world.count('webhook_deliveries WHERE due_at IS NOT NULL')) === 0;
-    });
+    await world.reach('no delivery is left', async () => (await world.count(LEFT)) === 0);
     const rows = await world.rows<{ s: string }>("SELECT encode(signature, 'hex') AS s FROM webhook_deliveries");
     const kept = new Set(rows.map(({ s }) => s));
     const acknowledged = sent.filter((one) => one.acknowledged);
@@ -68,6 +70,7 @@ export class DeliveryWork {
     oracle.same('every delivery ends processed', await world.count("webhook_deliveries WHERE state <> 'processed'"), 0);
     oracle.same('some were acknowledged', acknowledged.length > 0, true);
     await this.checkSessions(acknowledged);
+    return sent;
   }
 
   private async checkSessions(acknowledged: Sent[]): Promise<void> {

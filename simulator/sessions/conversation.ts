@@ -1,4 +1,4 @@
-import type { Session, Transcript } from '../../src/platform/contract/wire-types.js';
+import type { Session, Transcript } from '../../src/platform/contract/session-answer.js';
 import type { SimulatedSession } from './session.js';
 
 /** Invented lines of a provider (A) and a client (B), in the order in which they are said. */

@@ -1,4 +1,4 @@
-import type { Note } from '../../src/platform/contract/wire-types.js';
+import type { Note } from '../../src/platform/contract/session-answer.js';
 import type { SimulatedSession } from './session.js';
 
 /** Three shapes of a document; a template id always has the same one. */

@@ -1,4 +1,4 @@
-import type { Session } from '../../src/platform/contract/wire-types.js';
+import type { Session } from '../../src/platform/contract/session-answer.js';
 
 /** The fields of a Session that the spec does not require. */
 export const OPTIONAL_FIELDS = [

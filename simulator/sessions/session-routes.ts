@@ -1,4 +1,4 @@
-import type { Session } from '../../src/platform/contract/wire-types.js';
+import type { Session } from '../../src/platform/contract/session-answer.js';
 import { objectOf } from '../body-fields.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { notFound } from '../refusal.js';

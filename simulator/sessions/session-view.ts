@@ -1,4 +1,4 @@
-import type { Session } from '../../src/platform/contract/wire-types.js';
+import type { Session } from '../../src/platform/contract/session-answer.js';
 import { analyticsOf } from './analytics.js';
 import { namedEntitiesOf, recordingDurationOf, topicsOf, transcriptOf } from './conversation.js';
 import type { SimulatedSession } from './session.js';

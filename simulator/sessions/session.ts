@@ -1,10 +1,5 @@
-import type {
-  CLIENT_PRONOUNS,
-  RECORDING_CONTENTS,
-  Session,
-  SessionDocument,
-  SessionState,
-} from '../../src/platform/contract/wire-types.js';
+import type { Session, SessionDocument } from '../../src/platform/contract/session-answer.js';
+import type { CLIENT_PRONOUNS, RECORDING_CONTENTS, SessionState } from '../../src/platform/contract/wire-types.js';
 
 /** What a session is made from; it never changes its kind. */
 export type SimulatedInput =

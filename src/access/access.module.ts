@@ -1,16 +1,20 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
 import { RequestGate } from '../http/server/edge-hooks.js';
-import { AuditController } from './audit/audit.controller.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
 import { AuditRepository } from './audit/audit.repository.js';
 import { AuditSearches } from './audit/audit-searches.js';
+import { AuditController } from './audit.controller.js';
+import { BrowserSessionController } from './browser-session/browser-session.controller.js';
+import { BrowserSessions } from './browser-session/browser-sessions.js';
 import { AccessGuard, Admission } from './guard/admission.js';
+import { Callers } from './guard/callers.js';
 import { ClinicalTextInterceptor } from './guard/clinical-text.interceptor.js';
 import { EventStreams } from './guard/event-streams.js';
 import { FailedAttempts } from './guard/failed-attempts.js';
 import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
+import { StreamedAnswers } from './guard/streamed-answers.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
@@ -20,7 +24,7 @@ import { ApiKeys } from './keys/api-keys.js';
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  controllers: [ApiKeysController, AuditController],
+  controllers: [ApiKeysController, AuditController, BrowserSessionController],
   providers: [
     Admission,
     { provide: RequestGate, useExisting: Admission },
@@ -28,15 +32,18 @@ import { ApiKeys } from './keys/api-keys.js';
     Audit,
     AuditRepository,
     AuditSearches,
+    BrowserSessions,
+    Callers,
     EventStreams,
     FailedAttempts,
     FailedAttemptsRepository,
     Idempotency,
+    StreamedAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
     { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
     { provide: APP_INTERCEPTOR, useClass: ClinicalTextInterceptor },
   ],
-  exports: [ApiKeys, Audit, EventStreams, Idempotency],
+  exports: [Audit, Callers, EventStreams, Idempotency, StreamedAnswers],
 })
 export class AccessModule {}

@@ -1,49 +1,42 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import { readClientEnv } from '../config/client-env.js';
+import { version } from '../config/version.js';
 import { Api } from './api/api.js';
-import { CliFault } from './api/cli-fault.js';
 import { connectionFrom } from './api/connection.js';
-import { addClientCommands } from './commands/client.command.js';
-import { addPeopleCommands } from './commands/people.command.js';
-import { addRequestCommands } from './commands/requests.command.js';
-import { addServiceCommands } from './commands/service.command.js';
-import { addImportCommands } from './import/import.command.js';
+import { addCommands } from './commands/commands.js';
+import { completionScript, SHELLS, wordsOf } from './output/completion.js';
+import { failed, withFaults } from './output/failure.js';
+import { EXIT_CODES, examples } from './output/help.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
 NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
-NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo`;
+NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo
 
-/** The version of this notebridge, seen from the compiled file and from the source alike. */
-function version(): string {
-  const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
-  const text = readFileSync(path.resolve(__dirname, root, 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
+NOTEBRIDGE_INSECURE_HTTP=true lets it speak plain http to another host than this one.`;
 
 async function main(): Promise<void> {
-  // A reader of the output may have had enough of it, such as `head`.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
-  });
   const api = new Api(() => connectionFrom(readClientEnv()));
-  const program = new Command('notebridge')
-    .description(ABOUT)
-    .version(version())
-    .executableDir(__dirname)
-    .showHelpAfterError('(see --help)');
-  for (const add of [addImportCommands, addPeopleCommands, addClientCommands, addRequestCommands, addServiceCommands])
-    add(program, api);
+  const program = withFaults(new Command('notebridge')).description(ABOUT).version(version()).executableDir(__dirname);
+  program.addHelpText('afterAll', EXIT_CODES);
+  addCommands(program, api);
   program.command('doctor', 'check the settings and everything that the service needs', {
     executableFile: 'doctor/doctor.js',
   });
+  program
+    .command('completion')
+    .description('print what lets a shell complete the words of notebridge')
+    .addArgument(new Argument('<shell>').choices(SHELLS))
+    .addHelpText(
+      'after',
+      examples(
+        'completion bash >> ~/.bashrc',
+        'completion zsh >> ~/.zshrc',
+        'completion fish > ~/.config/fish/completions/notebridge.fish',
+      ),
+    )
+    .action((shell: (typeof SHELLS)[number]) => console.log(completionScript(shell, wordsOf(program))));
   await program.parseAsync();
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : 'The command failed without a reason.');
-  process.exitCode = error instanceof CliFault ? error.exitCode : 1;
-});
+main().catch(failed);

@@ -1,11 +1,9 @@
-import { Readable } from 'node:stream';
-import { Controller, Get, Headers, Logger, Query, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
+import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
-import { ApiKeys } from '../access/keys/api-keys.js';
-import { errorTrace } from '../http/problem/error-trace.js';
 import { PageQuery } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { ClientExport } from './client-export.js';
@@ -19,13 +17,11 @@ const LINES = 'application/x-ndjson';
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
 export class ClientRecordsController {
-  private readonly log = new Logger(ClientRecordsController.name);
-
   constructor(
     private readonly exports: ClientExport,
     private readonly disclosures: Disclosures,
     private readonly audit: Audit,
-    private readonly keys: ApiKeys,
+    private readonly answers: StreamedAnswers,
   ) {}
 
   /**
@@ -48,25 +44,8 @@ export class ClientRecordsController {
     await this.audit.commit();
     const inLines = accept?.includes(LINES) ?? false;
     const text = inLines ? asLines(sections) : asJson(sections);
-    await reply
-      .header('content-type', inLines ? LINES : 'application/json; charset=utf-8')
-      .send(Readable.from(this.told(text, caller), { objectMode: false }));
-  }
-
-  /**
-   * Nothing is sent once the key was revoked or has expired. An answer that breaks off has been answered with 200: the log
-   * alone can tell why.
-   */
-  private async *told(text: AsyncGenerator<string>, caller: Principal): AsyncGenerator<string> {
-    try {
-      for await (const piece of text) {
-        await this.keys.requireAlive(caller);
-        yield piece;
-      }
-    } catch (error) {
-      this.log.error({ msg: 'an export broke off', ...errorTrace(error) });
-      throw error;
-    }
+    reply.header('content-type', inLines ? LINES : 'application/json; charset=utf-8');
+    await this.answers.send(reply, caller, text);
   }
 
   /**

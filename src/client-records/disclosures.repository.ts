@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { IN_ORDER_OF_INDEX } from '../access/audit/audit.repository.js';
 import { Database } from '../database/database.js';
 import { UserLinks } from '../people/store/user-links.js';
 import type { DisclosureResponse } from './client-records.dto.js';
@@ -11,36 +10,57 @@ export interface DisclosedClient {
   users: string[];
 }
 
-/** A disclosure with its place in its source. */
-export type PlacedDisclosure<Place> = DisclosureResponse & { place: Place };
+/** Where a page of an accounting ended: the moment at which it was begun, and the last group's last date and mark. */
+export type DisclosurePlace = [asOf: string, at: string, mark: string];
+
+/** A group of disclosures with its place in the list. */
+export interface PlacedDisclosure extends DisclosureResponse {
+  mark: string;
+  asOf: Date;
+}
 
 const CLIENT = `SELECT id FROM people WHERE kind = 'client' AND external_id = $1`;
 
 const TO_PLATFORM = `'platform' AS recipient, NULL AS "keyId", NULL AS "keyName", NULL AS "onBehalfOf", NULL AS purpose`;
 
-const CALLS = `
-  SELECT id::text AS place, granted_at AS at, operation AS action, coalesce(outcome, 'unknown') AS outcome,
-    '{}'::text[] AS sessions, ${TO_PLATFORM}
-  FROM platform_calls WHERE person_id = $1 AND outcome IS DISTINCT FROM 'not-sent' AND id < $2
-  ORDER BY id DESC LIMIT $3`;
+/** What one accounting was begun with stays its end: what comes meanwhile would move groups that were not shown yet. */
+const AS_OF = `coalesce($4::timestamptz, date_trunc('milliseconds', now()) + interval '1 millisecond')`;
 
-const REQUESTS = `
-  SELECT ARRAY[to_json(r.attempted_at) #>> '{}', r.session::text] AS place, r.attempted_at AS at,
-    'createSession' AS action, lower(r.state) AS outcome, ARRAY[r.session::text] AS sessions, ${TO_PLATFORM}
-  FROM sessions s JOIN session_requests r ON r.session = s.id
-  WHERE s.client_user_ids && $1::text[] AND (r.attempted_at, r.session) < ($2, $3)
-  ORDER BY r.attempted_at DESC, r.session DESC LIMIT $4`;
+/**
+ * The calls about the person $1, the requests for sessions of its users $2 and the changes of those that were sent, and
+ * what the trail has of the client $3: what was repeated is one group. OFFSET 0 keeps the planner from another join.
+ */
+const DISCLOSURES = `
+  WITH disclosed AS (
+    SELECT granted_at AS at, operation AS action, coalesce(outcome, 'unknown') AS outcome, '{}'::text[] AS sessions,
+      ${TO_PLATFORM}
+    FROM platform_calls WHERE person_id = $1 AND outcome IS DISTINCT FROM 'not-sent'
+    UNION ALL
+    SELECT r.attempted_at, 'createSession', lower(r.state), ARRAY[r.session::text], ${TO_PLATFORM}
+    FROM sessions s JOIN session_requests r ON r.session = s.id
+    WHERE s.client_user_ids && $2::text[] AND r.attempted_at IS NOT NULL
+    UNION ALL
+    SELECT c.begun_at, c.operation, c.outcome, ARRAY[s.id::text], ${TO_PLATFORM}
+    FROM sessions s JOIN session_calls c ON c.session = s.id
+    WHERE s.client_user_ids && $2::text[] AND c.operation IN ('updateSession', 'updateSessionTemplates')
+      AND c.outcome NOT IN ('unreachable', 'not-configured')
+    UNION ALL
+    SELECT e.at, e.action, e.outcome, ARRAY(
+        SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject),
+      'ehr', e.key_id, e.key_name, e.on_behalf_of, e.purpose
+    FROM (SELECT entry FROM audit_subjects WHERE kind = 'client' AND subject = $3) AS named
+    CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry AND key_id <> 'system' OFFSET 0) AS e),
+  grouped AS (
+    SELECT date_trunc('milliseconds', max(at)) AS at, min(at) AS "firstAt", count(*)::int AS count, recipient, action,
+      outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose,
+      md5(ROW(recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose)::text) AS mark
+    FROM disclosed WHERE at <= ${AS_OF}
+    GROUP BY recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose)
+  SELECT *, ${AS_OF} AS "asOf" FROM grouped
+  WHERE $5::timestamptz IS NULL OR (at, mark) < ($5, $6)
+  ORDER BY at DESC, mark DESC LIMIT $7`;
 
-/** By the order of the index of subjects; OFFSET 0 keeps the planner from another join. */
-const READS = `
-  SELECT e.id::text AS place, e.at, e.action, e.outcome, 'ehr' AS recipient, e.key_id AS "keyId", e.key_name AS "keyName",
-    e.on_behalf_of AS "onBehalfOf", e.purpose, ARRAY(
-      SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject) AS sessions
-  FROM (SELECT entry FROM audit_subjects WHERE kind = 'client' AND subject = $1 AND entry < $2 ORDER BY entry DESC) AS named
-  CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry AND key_id <> 'system' OFFSET 0) AS e
-  ORDER BY named.entry DESC LIMIT $3`;
-
-/** To whom something of a client was disclosed: each source for itself, the newest first. */
+/** To whom something of a client was disclosed. */
 @Injectable()
 export class DisclosuresRepository {
   constructor(
@@ -56,29 +76,14 @@ export class DisclosuresRepository {
     return { ...rows[0], externalId, users: await this.links.usersOf(pool, { kind: 'client', externalId }) };
   }
 
-  /** The user-management calls about the client. @param before id of the last one seen */
-  calls({ id }: DisclosedClient, before: string, limit: number): Promise<PlacedDisclosure<string>[]> {
-    return this.rows(CALLS, [id, before, limit]);
-  }
-
-  /** The sessions of the client that were asked for. @param before moment and id of the last one seen */
-  requests(
-    { users }: DisclosedClient,
-    before: [string, string],
+  /** Groups of disclosures, the one that was repeated last first. @param place the end of the page before */
+  async list(
+    { id, users, externalId }: DisclosedClient,
+    place: DisclosurePlace | undefined,
     limit: number,
-  ): Promise<PlacedDisclosure<[string, string]>[]> {
-    return this.rows(REQUESTS, [users, ...before, limit]);
-  }
-
-  /** What keys did with the client or were shown of it. @param before the last entry seen */
-  reads({ externalId }: DisclosedClient, before: string, limit: number): Promise<PlacedDisclosure<string>[]> {
-    return this.database.transaction(async (tx) => {
-      await tx.query(IN_ORDER_OF_INDEX);
-      return (await tx.query<PlacedDisclosure<string>>(READS, [externalId, before, limit])).rows;
-    });
-  }
-
-  private async rows<Place>(text: string, values: unknown[]): Promise<PlacedDisclosure<Place>[]> {
-    return (await this.database.pool.query<PlacedDisclosure<Place>>(text, values)).rows;
+  ): Promise<PlacedDisclosure[]> {
+    const values = [id, users, externalId, ...(place ?? [null, null, null]), limit];
+    // Of a client that a program polls each minute the trail has hundreds of thousands of entries.
+    return (await this.database.bulkPool.query<PlacedDisclosure>(DISCLOSURES, values)).rows;
   }
 }

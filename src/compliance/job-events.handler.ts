@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../database/database.js';
 import { Feed, PendingEventsPublisher, type PendingFeedEvents } from '../feed/feed.js';
+import { joinTraces, tracesNow } from '../queue/due-rows/traces.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import type { JobEnd } from './job.js';
@@ -78,16 +79,16 @@ export class JobEventsHandler implements EventHandler {
 /** Makes the result due, too: a look-up that left before has lost its lease. What retention has removed stays so. */
 async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
   await tx.query(
-    `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, pending_events_at)
-     VALUES (gen_random_uuid(), $1, $2, clock_timestamp(), clock_timestamp(), clock_timestamp())
+    `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, pending_events_at, traceparents)
+     VALUES (gen_random_uuid(), $1, $2, clock_timestamp(), clock_timestamp(), clock_timestamp(), $3)
      ON CONFLICT (job_id) DO UPDATE SET
        state = CASE WHEN known.state = 'Completed' THEN 'Completed' ELSE excluded.state END,
        pending_events_at = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.pending_events_at
                                 ELSE excluded.pending_events_at END,
        ended_at = coalesce(known.ended_at, excluded.ended_at), due_at = excluded.due_at,
        result = CASE WHEN known.state IN ('Completed', excluded.state) THEN known.result END,
-       lease_owner = NULL, lease_safe_at = NULL, updated_at = clock_timestamp()
+       lease_owner = NULL, lease_safe_at = NULL, ${joinTraces('known', 'excluded.traceparents')}, updated_at = clock_timestamp()
      WHERE known.removed_at IS NULL`,
-    [jobId, end],
+    [jobId, end, tracesNow()],
   );
 }

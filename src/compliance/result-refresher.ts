@@ -37,6 +37,7 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
         table: { name: 'compliance_jobs', key: 'id', lanes: [{ lane: 0 }], effectMs: 0 },
         counter: { name: 'compliance_fetches_total', help: 'Look-ups of compliance jobs by what they came to' },
         places: LOOK_UPS_AT_ONCE,
+        traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('getComplianceJob'),
         fetch: (row, signal) => compliance.getComplianceJob(row.job_id, { signal }),
         storeAnswer: async (_tx, { row }, answer) => ({

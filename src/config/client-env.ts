@@ -13,6 +13,8 @@ export function readClientEnv(raw: Record<string, string | undefined> = process.
     key: own ?? (administrator === OFF ? undefined : administrator),
     /** Why there is no key, when the file that should hold it is at fault. */
     keyFault: fault && `${fault.name} ${fault.fault}.`,
+    /** Whether the key may go to another host without encryption, such as within a network of containers. */
+    mayBeInsecure: raw.NOTEBRIDGE_INSECURE_HTTP?.trim() === 'true',
     /** Where a demo of this clone left its address and key. */
     dataDir: raw.DATA_DIR?.trim() || '.data',
     /** Whether the service's own settings, or some of them, are here too. */

@@ -227,7 +227,7 @@ describe('the way to other machines', () => {
   const DATABASES = ['DATABASE_URL', 'DATABASE_OWNER_URL'];
   const TLS = ['sslmode=verify-full', 'sslmode=verify-ca', 'sslmode=require', 'ssl=true'];
   const NO_TLS = ['', 'sslmode=disable', 'sslmode=no-verify', 'ssl=no-verify', 'ssl=0', 'ssl=', 'host=other.example'];
-  const NO_CHECK = ['uselibpqcompat=true&sslmode=require', 'uselibpqcompat=true&sslmode=prefer', 'sslrootcert=/none'];
+  const NO_CHECK = ['uselibpqcompat=true&sslmode=require', 'uselibpqcompat=true&sslmode=prefer'];
 
   test.each(DATABASES)('%s asks for TLS with a checked certificate', (name) => {
     const url = (query: string, host = 'db.example') => `postgresql://u:secret@${host}/notebridge?${query}`;
@@ -236,6 +236,21 @@ describe('the way to other machines', () => {
       const said = fault({ ...good, [name]: url(query) });
       expect(said).toMatch(new RegExp(`^  ${name} must .*sslmode=verify-full.* unless PLAINTEXT_HOSTS`, 'm'));
       expect(said).not.toMatch(/secret|db\.example/);
+    }
+  });
+
+  test.each([
+    ['/none', /must name a file that can be read as sslrootcert \(ENOENT\): correct its path or its rights$/m],
+    ['/', /must name a file that can be read as sslrootcert \(EISDIR\)/],
+    [__filename, /must name a file of certificates \(PEM\) as sslrootcert: the one that it names holds none$/m],
+  ])('of a file of certificates that is none (%s) it is said what is wrong with it', (file, sentence) => {
+    for (const host of ['db.example', '127.0.0.1']) {
+      const said = fault({
+        ...good,
+        DATABASE_URL: `postgresql://u:secret@${host}/n?sslmode=verify-full&sslrootcert=${file}`,
+      });
+      expect(said).toMatch(sentence);
+      expect(said).not.toMatch(/secret|ask for TLS/);
     }
   });
 
@@ -267,14 +282,17 @@ describe('the way to other machines', () => {
     expect(fault({ ...good, ...stores, PLAINTEXT_HOSTS: 'redis' })).toMatch(/^ {2}DATABASE_URL must/m);
   });
 
-  test('neither the recorder nor the service itself is reached without TLS from elsewhere', () => {
-    for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL']) {
+  test('neither the recorder, nor the service itself, nor a collector of traces is reached without TLS from elsewhere', () => {
+    for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL', 'OTEL_EXPORTER_OTLP_ENDPOINT']) {
       expect(fault({ ...good, [name]: 'http://notes.example' })).toMatch(new RegExp(`^  ${name} must .*https://`, 'm'));
       for (const fit of ['https://notes.example', 'http://127.0.0.1:3000'])
         expect(fault({ ...good, [name]: fit })).toBe('');
     }
     expect(fault({ ...good, PUBLIC_URL: 'http://notebridge:3000', PLAINTEXT_HOSTS: 'notebridge' })).toBe('');
     expect(fault({ ...good, PLATFORM_PARTNER_DOMAIN: 'http://page', PLAINTEXT_HOSTS: 'page' })).not.toBe('');
+    const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', PLAINTEXT_HOSTS: 'collector' };
+    expect(fault({ ...good, ...collector })).toBe('');
+    expect(fault({ ...good, ...collector, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toMatch(/must be http\/json/);
   });
 
   test('Node may not be told to take any certificate, but in a rehearsal on this machine', () => {

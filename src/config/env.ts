@@ -87,7 +87,8 @@ export class Env {
 
   @IsOptional() @ChecksCertificates() NODE_TLS_REJECT_UNAUTHORIZED?: string;
 
-  @Matches(/^[A-Za-z0-9_-]{1,40}$/) QUEUE_PREFIX: string = 'notebridge';
+  @Matches(/^[A-Za-z0-9_-]{1,40}$/, { message: 'must be 1 to 40 letters, digits, _ or -' }) QUEUE_PREFIX: string =
+    'notebridge';
 
   @IsOptional()
   @IsPlatformPage()
@@ -124,6 +125,12 @@ export class Env {
 
   /** Connections that one process takes at once; beyond them the one that was idle the longest is closed. */
   @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 2_000;
+
+  /**
+   * Seconds between the signal to stop, from when on /health/ready answers 503, and the moment when the listener closes:
+   * load balancers find out meanwhile.
+   */
+  @Seconds(0, 60) SHUTDOWN_DELAY_SECONDS: number = 0;
 
   /** Seconds in which the headers of a request have to arrive, from the connection or the first of their bytes on. */
   @Seconds(0.1, 3_600) HEADERS_TIMEOUT_SECONDS: number = 10;
@@ -210,6 +217,17 @@ export class Env {
 
   /** Whether /docs and /openapi.json are served, to whoever asks. */
   @Flag() API_DOCS: boolean = true;
+
+  /** Where traces are delivered, by OTLP over HTTP as JSON; unset: there are none. */
+  @IsOptional() @IsPublicUrl() @IsHttpUrl() OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+
+  @IsOptional() @IsString() OTEL_EXPORTER_OTLP_HEADERS?: string;
+
+  @IsOptional()
+  @IsIn(['http/json'], {
+    message: 'must be http/json, the one protocol that is spoken here (port 4318 of a collector)',
+  })
+  OTEL_EXPORTER_OTLP_PROTOCOL?: string;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 

@@ -9,6 +9,7 @@ const SECRETS = [
   'DATABASE_URL',
   'DATABASE_OWNER_URL',
   'REDIS_URL',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ];
 
 /** What ADMIN_API_KEY holds once it is no longer taken. */

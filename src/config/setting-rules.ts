@@ -1,25 +1,21 @@
 import { isIP } from 'node:net';
 import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
-import {
-  IsBoolean,
-  IsInt,
-  IsNumber,
-  Matches,
-  Max,
-  Min,
-  ValidateBy,
-  type ValidationArguments,
-  type ValidationOptions,
-} from 'class-validator';
+import { IsBoolean, Matches, ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
 
 const fromText = (read: (text: string) => unknown): PropertyDecorator =>
   Transform(({ value }) => (typeof value === 'string' ? read(value) : value));
 
 export const Trimmed = (): PropertyDecorator => fromText((text) => text.trim());
 export const ToNumber = Type(() => Number);
-export const WholeNumber = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsInt(), ToNumber);
-export const Seconds = (min: number, max: number) => applyDecorators(Max(max), Min(min), IsNumber(), ToNumber);
+export const WholeNumber = (min: number, max: number) => numberWithin(min, max, Number.isInteger, 'a whole number');
+export const Seconds = (min: number, max: number) => numberWithin(min, max, Number.isFinite, 'a number');
+
+function numberWithin(min: number, max: number, isRight: (value: unknown) => boolean, what: string): PropertyDecorator {
+  const validate = (value: unknown) => isRight(value) && Number(value) >= min && Number(value) <= max;
+  const defaultMessage = () => `must be ${what} from ${min} to ${max}`;
+  return applyDecorators(ValidateBy({ name: 'numberWithin', validator: { validate, defaultMessage } }), ToNumber);
+}
 
 /** How long something is kept: days, or `off` for ever. */
 export type Days = number | 'off';

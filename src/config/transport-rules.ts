@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { ValidateBy, type ValidationArguments } from 'class-validator';
 import pg from 'pg';
 import { isLoopbackHost, isPlatformHere, parseUrl, settingOf } from './setting-rules.js';
@@ -24,13 +26,47 @@ function isPostgresWaySafe(url: string, args?: ValidationArguments): boolean {
   }
 }
 
+/** The files of certificates that an address of PostgreSQL may name; `pg` reads them with the address itself. */
+const CERTIFICATES = ['sslrootcert', 'sslcert'];
+
+/** What is wrong with a file that an address names; its path may tell who is served, and is not repeated. */
+function certificateFault(url: unknown): string | undefined {
+  const named = parseUrl(url)?.searchParams;
+  for (const parameter of CERTIFICATES) {
+    const file = named?.get(parameter);
+    if (!file) continue;
+    let text: string;
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch (error) {
+      const { code = 'it can not be read' } = error as NodeJS.ErrnoException;
+      return `must name a file that can be read as ${parameter} (${code}): correct its path or its rights`;
+    }
+    if (!isCertificate(text))
+      return `must name a file of certificates (PEM) as ${parameter}: the one that it names holds none`;
+  }
+  return undefined;
+}
+
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).subject !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** An address of PostgreSQL that asks for TLS where the way there needs it. */
 export function IsPostgresUrl(): PropertyDecorator {
   const validate = (value: unknown, args?: ValidationArguments) =>
-    typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && isPostgresWaySafe(value, args);
-  const defaultMessage = () =>
+    typeof value === 'string' &&
+    /^postgres(ql)?:\/\//.test(value) &&
+    certificateFault(value) === undefined &&
+    isPostgresWaySafe(value, args);
+  const defaultMessage = (args?: ValidationArguments) =>
+    certificateFault(args?.value) ??
     'must begin with postgresql:// and ask for TLS with a checked certificate (?sslmode=verify-full, and the file of an ' +
-    'authority of your own as &sslrootcert=), unless PLAINTEXT_HOSTS names its host';
+      'authority of your own as &sslrootcert=), unless PLAINTEXT_HOSTS names its host';
   return ValidateBy({ name: 'isPostgresUrl', validator: { validate, defaultMessage } });
 }
 

@@ -14,7 +14,7 @@ const BY_CODE: Record<string, (setting: string) => string> = {
 };
 
 /** Why PostgreSQL can't be used, and which setting to mend; undefined when the error is about something else. */
-function connectFault(error: unknown, setting: string): string | undefined {
+export function connectFault(error: unknown, setting: string): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = codeOf(error);
   const about = BY_CODE[code];

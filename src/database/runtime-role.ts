@@ -131,6 +131,9 @@ export async function checkRuntimeRights(url: string): Promise<void> {
   );
 }
 
+export const OWNER_ALONE =
+  'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.';
+
 /** What an operator should know of a service that can rewrite what it did. */
 export const OPEN_TRAIL =
   'The audit trail is not protected from the service itself: the role of DATABASE_URL owns it or may change it; let ' +

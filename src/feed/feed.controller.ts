@@ -3,9 +3,9 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import type { SubjectKind } from '../access/audit/audit-record.js';
+import { Callers } from '../access/guard/callers.js';
 import { EventStreams } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
-import { ApiKeys } from '../access/keys/api-keys.js';
 import type { Page } from '../http/request/page.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FeedEventResponse, FeedQuery } from './feed.dto.js';
@@ -20,7 +20,7 @@ export class FeedController {
   constructor(
     private readonly feed: FeedStream,
     private readonly streams: EventStreams,
-    private readonly keys: ApiKeys,
+    private readonly callers: Callers,
     private readonly audit: Audit,
   ) {}
 
@@ -53,7 +53,7 @@ export class FeedController {
       return;
     }
     const items = await this.feed.await(after, query.limit, wait, signal);
-    if (wait > 0) await this.keys.requireAlive(caller);
+    if (wait > 0) await this.callers.requireAllowed(caller);
     for (const { subject } of items) this.audit.about(...subjectOf(subject));
     if (items.length === 0) this.audit.forget();
     await this.audit.commit();

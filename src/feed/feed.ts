@@ -3,29 +3,31 @@ import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
 import type { FeedEventResponse } from './feed.dto.js';
 
-/** What the EHR has to know of. */
-export const FEED_TYPES = [
-  'person.synced',
-  'person.needs-review',
-  'person.deleted',
-  'user.created',
-  'session.created',
-  'session.processing-started',
-  'session.notes-completed',
-  'session.notes-ready',
-  'session.completed',
-  'session.failed',
-  'processing.notes-finished',
-  'processing.finished',
-  'compliance.completed',
-  'compliance.failed',
-  'compliance.answered',
-  'smart-edit.completed',
-  'smart-edit.failed',
-  'import.finished',
-] as const;
+/** What the EHR has to know of: what each event means, as docs/reference/events.md says it. */
+export const FEED_TYPES = {
+  'person.synced': 'The platform has the provider or client as you want it.',
+  'person.needs-review':
+    'The provider or client does not go on by itself; `code` says why. Show it to an administrator (console, People).',
+  'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
+  'user.created': 'The platform made a user; the subject is the person it belongs to, or `people/unknown-to-ehr`.',
+  'session.created': 'A session exists, also one that began in the recorder: link it to your appointment.',
+  'session.processing-started': 'The platform works on the session.',
+  'session.notes-completed': 'The platform made notes, each time that it makes some; wait for `session.notes-ready`.',
+  'session.notes-ready': 'Other notes than before were fetched: read them.',
+  'session.completed': 'Processing has ended; with `aiNotesEnabled` false no notes will come: stop waiting.',
+  'session.failed': 'Processing ended with an error, or the request was refused; the session says why.',
+  'processing.notes-finished': 'The platform finished notes of a processing session; the subject holds what it said.',
+  'processing.finished': 'A processing session has ended.',
+  'compliance.completed': 'A check of PDFs has its result: read the job.',
+  'compliance.failed': 'A check of PDFs came to nothing.',
+  'compliance.answered':
+    'The platform answered otherwise than before about a job whose end no event told; only where the contract names no `states`.',
+  'smart-edit.completed': 'A smart edit has ended.',
+  'smart-edit.failed': 'A smart edit came to nothing.',
+  'import.finished': 'An import has ended, with its `state`: look at what was rejected.',
+};
 
-export type FeedType = (typeof FEED_TYPES)[number];
+export type FeedType = keyof typeof FEED_TYPES;
 
 /** An event that a transaction is about to append: ids and codes, never clinical text or a name. */
 export interface PendingFeedEvents {
@@ -73,6 +75,15 @@ export class Feed {
     return rows;
   }
 
+  /** The cursor of the newest event, but for those behind a thousand that nobody has read yet; `0` before the first. */
+  async head(): Promise<string> {
+    if (await this.hasNew()) await this.assignCursors();
+    const { rows } = await this.database.pool.query<{ head: string }>(
+      'SELECT coalesce(max(cursor), 0)::text AS head FROM feed_events',
+    );
+    return rows[0]?.head ?? '0';
+  }
+
   /** The events about certain subjects, in the order in which they were written. @param after id of the last one seen */
   async about(
     subjects: readonly string[],
@@ -80,8 +91,9 @@ export class Feed {
     limit: number,
   ): Promise<(FeedEventResponse & { id: string })[]> {
     const { rows } = await this.database.pool.query<FeedEventResponse & { id: string }>(
-      `SELECT id, cursor, type, at, subject, data FROM feed_events
-       WHERE id > $1 AND subject = ANY ($2) ORDER BY id LIMIT $3`,
+      // OFFSET 0: by the index of subjects, and not by walking over everybody's events in the order of their ids.
+      `SELECT * FROM (SELECT id, cursor, type, at, subject, data FROM feed_events
+         WHERE subject = ANY ($2) AND id > $1 OFFSET 0) AS theirs ORDER BY id LIMIT $3`,
       [after, subjects, limit],
     );
     return rows;

@@ -1,12 +1,16 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { Stopping } from '../config/stopping.js';
 import { within } from '../config/within.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { Metrics } from '../http/server/metrics.js';
 
 /** Milliseconds after which a part that has not said how it is counts as down. */
 const PATIENCE_MS = 2_000;
+
+const LEVELS: Record<Health['status'], number> = { ok: 0, degraded: 1, down: 2 };
 
 interface Indicator {
   name: string;
@@ -23,18 +27,25 @@ export interface HealthReport {
 
 /** Asks every part of the service that declared a `@HealthIndicator()` how it is. */
 @Injectable()
-export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
+export class HealthChecks implements OnApplicationBootstrap {
   private readonly log = new Logger(HealthChecks.name);
   private indicators: Indicator[] = [];
   private readonly known = new Map<string, Health['status']>();
   private underWay: Promise<HealthReport> | undefined;
-  private stopping = false;
 
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
-  ) {}
+    private readonly stopping: Stopping,
+    metrics: Metrics,
+  ) {
+    const help = 'How each part of the service is, as in /health/ready: 0 ok, 1 degraded, 2 down';
+    metrics.gauge('health_status', help, ['check'], async (gauge) => {
+      const { checks } = await this.report();
+      for (const [check, { status }] of Object.entries(checks)) gauge.set({ check }, LEVELS[status]);
+    });
+  }
 
   onApplicationBootstrap(): void {
     this.indicators = this.discovery.getProviders().flatMap(({ instance }) => this.indicatorsOf(instance));
@@ -43,17 +54,14 @@ export class HealthChecks implements OnApplicationBootstrap, OnModuleDestroy {
     if (doubled) throw new Error(`Two health indicators are called ${doubled}; rename one.`);
   }
 
-  onModuleDestroy(): void {
-    this.stopping = true;
-  }
-
-  /** How the service is now. Those who ask at the same time get one answer. */
+  /** How the service is now. Those who ask at the same time get one answer; that it stops is told at once. */
   async report(): Promise<HealthReport> {
+    if (this.stopping.announced) return { status: 'stopping', checks: {} };
     this.underWay ??= this.askAll().finally(() => {
       this.underWay = undefined;
     });
     const report = await this.underWay;
-    return this.stopping ? { ...report, status: 'stopping' } : report;
+    return this.stopping.announced ? { ...report, status: 'stopping' } : report;
   }
 
   private async askAll(): Promise<HealthReport> {

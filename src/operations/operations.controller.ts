@@ -8,9 +8,9 @@ import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { CapabilityPageResponse } from './capabilities.dto.js';
 import { HealthChecks, type HealthReport } from './health-checks.js';
 import { Liveness } from './liveness.js';
+import { CapabilityPageResponse } from './overview/capabilities.dto.js';
 
 @ApiTags('operations')
 @Controller()

@@ -5,13 +5,17 @@ import { AuditSealer } from './audit-sealer.js';
 import { HealthChecks } from './health-checks.js';
 import { Liveness } from './liveness.js';
 import { OperationsController } from './operations.controller.js';
+import { OverviewRepository } from './overview/overview.repository.js';
+import { OverviewController } from './overview.controller.js';
+import { Overview } from './overview.js';
 import { PartHealth } from './part-health.js';
 import { Retention } from './retention.js';
+import { WaitingWork } from './waiting-work.js';
 
 /** What an operator and a load balancer look at. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
-  controllers: [OperationsController],
-  providers: [AuditSealer, HealthChecks, Liveness, PartHealth, Retention],
+  controllers: [OperationsController, OverviewController],
+  providers: [AuditSealer, HealthChecks, Liveness, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

@@ -1,5 +1,6 @@
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { Global, Module } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { Queue } from 'bullmq';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
@@ -10,6 +11,7 @@ import { DueParts } from './due-rows/due-loop.js';
 import { WorkerProcess } from './due-rows/worker-process.js';
 import { Poller } from './notifier/poller.js';
 import { QueueNotifier } from './notifier/queue-notifier.js';
+import { StoreWatch } from './notifier/store-watch.js';
 import { OutcomeKeeper } from './outbox/outbox.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
@@ -25,6 +27,7 @@ BullModule.workerClass = BoundedWorker;
 @Global()
 @Module({
   imports: [
+    DiscoveryModule,
     BullModule.forRootAsync({ inject: [Env], useFactory: (env: Env) => workerOptions(env) }),
     ...QUEUE_NAMES.map((name) =>
       BullModule.registerQueueAsync({
@@ -36,10 +39,16 @@ BullModule.workerClass = BoundedWorker;
   ],
   providers: [
     {
+      provide: StoreWatch,
+      inject: [Clock, DiscoveryService, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
+      useFactory: (clock: Clock, discovery: DiscoveryService, ...queues: Queue<Notification>[]) =>
+        new StoreWatch(queues, clock, discovery),
+    },
+    {
       provide: QueueNotifier,
-      inject: [Clock, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
-      useFactory: (clock: Clock, ...queues: Queue<Notification>[]) =>
-        new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock),
+      inject: [Clock, StoreWatch, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
+      useFactory: (clock: Clock, store: StoreWatch, ...queues: Queue<Notification>[]) =>
+        new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock, store),
     },
     Poller,
     WorkerProcess,

@@ -40,8 +40,13 @@ export class SessionEventsHandler implements EventHandler {
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
     else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
-    else await this.ofSession(readSessionEvent(event.eventType as SessionEventType, event.body), event.receivedAt, tx);
+    else await this.ofSession(readSessionEvent(event.eventType as SessionEventType, event.body), event, tx);
     return 'processed';
+  }
+
+  subjectOf(body: Record<string, unknown>): string | null {
+    const { sessionId, processingId } = this.notesFinishedIds(body);
+    return sessionId ?? processingId;
   }
 
   async afterCommit(): Promise<void> {
@@ -49,23 +54,29 @@ export class SessionEventsHandler implements EventHandler {
     await this.feedEvents.publish();
   }
 
-  private async ofSession(event: SessionEvent, receivedAt: Date, tx: pg.PoolClient): Promise<void> {
-    const id = await this.events.recordEvent(tx, event);
+  private async ofSession(
+    event: SessionEvent,
+    { receivedAt, waitingSince }: InboxEvent,
+    tx: pg.PoolClient,
+  ): Promise<void> {
+    const id = await this.events.recordEvent(tx, event, waitingSince);
     const { sessionId, providerUserId, partnerAppointmentId } = event;
     if (partnerAppointmentId == null || providerUserId === null) return;
     await this.requests.recordEvidence(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
   }
 
-  private async finished({ body }: InboxEvent, tx: pg.PoolClient): Promise<void> {
-    const { processingId } = await this.recordMentions(namedIds(body, FINISHED), tx);
+  private async finished({ body, waitingSince }: InboxEvent, tx: pg.PoolClient): Promise<void> {
+    const { processingId } = await this.recordMentions(namedIds(body, FINISHED), waitingSince, tx);
     const subject = `processing-sessions/${encodeURIComponent(processingId ?? '')}`;
     await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
   }
 
   /** The spec shows nothing of the payload: what it says is known to the EHR and the platform alone, and kept. */
-  private async notesFinished({ deliveryId, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<void> {
-    const named = namedIds(body, this.contract.events.PROCESSING_SESSION_NOTES_FINISHED);
-    const { processingId, sessionId } = await this.recordMentions(named, tx);
+  private async notesFinished(
+    { deliveryId, body, receivedAt, waitingSince }: InboxEvent,
+    tx: pg.PoolClient,
+  ): Promise<void> {
+    const { processingId, sessionId } = await this.recordMentions(this.notesFinishedIds(body), waitingSince, tx);
     await tx.query(
       `INSERT INTO processing_notices (delivery_id, payload, processing_id, session_id, received_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (delivery_id) DO NOTHING`,
@@ -75,8 +86,12 @@ export class SessionEventsHandler implements EventHandler {
     await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { processingId, sessionId } });
   }
 
-  private async recordMentions(ids: NamedIds, tx: pg.PoolClient): Promise<NamedIds> {
-    if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId);
+  private notesFinishedIds(body: unknown): NamedIds {
+    return namedIds(body, this.contract.events.PROCESSING_SESSION_NOTES_FINISHED);
+  }
+
+  private async recordMentions(ids: NamedIds, at: Date, tx: pg.PoolClient): Promise<NamedIds> {
+    if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId, at);
     if (ids.processingId !== null) await this.events.recordProcessing(tx, ids.processingId);
     return ids;
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Contract } from '../platform/contract/contract.js';
-import { EVENT_LANE } from './refresh/wanted-refreshes.repository.js';
+import { EVENT_LANE, LONGEST_AWAITED } from './refresh/wanted-refreshes.repository.js';
 
 /** Shows an operator when sessions can't be fetched, and of requests that wait or need a decision. */
 @Injectable()
@@ -14,16 +14,21 @@ export class SessionsHealth {
 
   @HealthIndicator('sessions')
   async health(): Promise<Health> {
-    const { rows } = await this.database.pool.query<{ refused: boolean; overdue: boolean }>(
+    const { rows } = await this.database.pool.query<{ refused: boolean; overdue: boolean; fault: string | null }>(
       `SELECT EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = 'platform-unauthorized') AS refused,
-         EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue`,
+         EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue,
+         (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
+          WHERE last_event_at < now() - interval '5 minutes') AS fault`,
     );
-    const { refused, overdue } = rows[0] ?? {};
+    const { refused, overdue, fault = null } = rows[0] ?? {};
     const facts = { canFetch: this.contract.canCall('getSession') };
     return healthOf(facts, {
       'The platform refuses the key for getSession; check PLATFORM_API_KEY. Sessions wait and are fetched later.':
         refused,
       'Sessions have waited for more than five minutes to be fetched.': overdue && facts.canFetch,
+      // Each fault puts its session off, so that none is overdue however long this goes on.
+      [`No fetch has answered the event of a session for more than five minutes (last fault: ${fault}); see NotebridgeNotesAwaited in the run-books.`]:
+        fault !== null && facts.canFetch,
     });
   }
 

@@ -7,7 +7,7 @@ import { CreationId, Idempotent } from '../access/idempotency/idempotency.interc
 import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
 import { Problem } from '../http/problem/problem.js';
-import type { Page } from '../http/request/page.js';
+import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import {
@@ -16,13 +16,23 @@ import {
   ResolveSessionRequest,
   SESSION_BODY_LIMIT,
 } from './create/create-session.dto.js';
+import { RequestEvidenceResponse } from './create/request-evidence.dto.js';
+import { RequestEvidence } from './create/request-evidence.js';
 import { SessionRequests } from './create/session-requests.js';
-import { NotesResponse, RevisionsResponse, SessionResponse, sessionWithoutText } from './model/session-view.js';
+import {
+  NotesResponse,
+  RevisionsResponse,
+  SessionPageResponse,
+  SessionResponse,
+  sessionWithoutText,
+} from './model/session-view.js';
 import { chooseFormat, NOTE_FORMATS } from './read/note-formats.js';
 import { notesAsFhir } from './read/notes-fhir.js';
 import { notesAsMarkdown } from './read/notes-markdown.js';
 import { SessionReader } from './read/session-reader.js';
-import { RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
+import { SessionTimeline } from './read/session-timeline.js';
+import { PendingQuery, RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
+import { TimelinePageResponse } from './read/timeline.dto.js';
 import { type PendingRefreshes, WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
 import { SessionUpdates } from './update/session-updates.js';
 import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update/update-session.dto.js';
@@ -36,17 +46,19 @@ const CREATE_WAIT_SECONDS = 10;
 export class SessionsController {
   constructor(
     private readonly reader: SessionReader,
+    private readonly timeline: SessionTimeline,
     private readonly wanted: WantedRefreshes,
     private readonly requests: SessionRequests,
+    private readonly evidence: RequestEvidence,
     private readonly updates: SessionUpdates,
     private readonly clock: Clock,
   ) {}
 
-  /** Sessions in the order of their last change, the oldest first */
+  /** Sessions in the order of their last change, the oldest first unless said */
   @Get()
   @Scopes('sessions:read')
   @WithoutText(sessionWithoutText)
-  async list(@Query() query: SessionsQuery): Promise<Page<SessionResponse>> {
+  async list(@Query() query: SessionsQuery): Promise<SessionPageResponse> {
     return this.reader.list(query);
   }
 
@@ -85,12 +97,12 @@ export class SessionsController {
     return { sessions: await this.updates.refresh(dto) };
   }
 
-  /** How many sessions still wait to be fetched */
+  /** How many sessions, or whether one, still wait to be fetched */
   @Get('refreshes')
   @Unaudited()
   @Scopes('sessions:read')
-  async pending(): Promise<PendingRefreshes> {
-    return this.wanted.countWanted();
+  async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshes> {
+    return this.wanted.countWanted(session);
   }
 
   /** One session, by our id or the platform's */
@@ -99,6 +111,18 @@ export class SessionsController {
   @WithoutText(sessionWithoutText)
   async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
+  }
+
+  /**
+   * What happened to a session, the newest first
+   *
+   * @remarks Webhook events, calls to the platform, the EHR's request and versions of notes, without what they say. Events
+   * go with their deliveries, and calls after CALLS_RETENTION_DAYS.
+   */
+  @Get(':id/timeline')
+  @Scopes('sessions:read')
+  async happened(@Param('id') id: string, @Query() query: PageQuery): Promise<TimelinePageResponse> {
+    return this.timeline.page(id, query);
   }
 
   /**
@@ -131,6 +155,13 @@ export class SessionsController {
     @Body() { noteTemplateIds }: NoteTemplatesRequest,
   ): Promise<SessionResponse> {
     return this.updates.updateNoteTemplates(id, noteTemplateIds);
+  }
+
+  /** What is known of a request for a session, and how to resolve it */
+  @Get(':id/request')
+  @Scopes('sessions:read')
+  async request(@Param('id') id: string): Promise<RequestEvidenceResponse> {
+    return this.evidence.show(id);
   }
 
   /**
@@ -171,11 +202,15 @@ export class SessionsController {
     return format === 'application/json' ? notes : notesAsFhir(session, notes, this.clock.now());
   }
 
-  /** Every version of one document that was fetched, the newest first */
+  /** The versions of one document that were fetched, the newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
-  async revisions(@Param('id') id: string, @Param('documentId') documentId: string): Promise<RevisionsResponse> {
-    return this.reader.revisions(id, documentId);
+  async revisions(
+    @Param('id') id: string,
+    @Param('documentId') documentId: string,
+    @Query() query: PageQuery,
+  ): Promise<RevisionsResponse> {
+    return this.reader.revisions(id, documentId, query);
   }
 
   /**

@@ -1,15 +1,18 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
+import { RequestEvidence } from './create/request-evidence.js';
 import { RequestSender } from './create/request-sender.js';
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
+import { SessionCalls } from './model/session-calls.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
 import { ProcessingAnswers } from './read/processing-answers.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
+import { SessionTimeline } from './read/session-timeline.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { RefreshRepository, SessionRefresher } from './refresh/refresh.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
@@ -29,6 +32,7 @@ import { SessionUpdates } from './update/session-updates.js';
   controllers: [SessionsController, ProcessingController],
   providers: [
     SessionSeal,
+    SessionCalls,
     SessionFeedEvents,
     SessionEventsRepository,
     SessionContentRepository,
@@ -36,17 +40,20 @@ import { SessionUpdates } from './update/session-updates.js';
     WantedRefreshes,
     SessionEventsHandler,
     SessionReader,
+    SessionTimeline,
     ProcessingAnswers,
     SessionRecords,
     SessionMerge,
     SessionRequestsRepository,
     SessionRequests,
+    RequestEvidence,
     SessionErasure,
     SessionUpdates,
     SessionsHealth,
   ],
   exports: [
     SessionSeal,
+    SessionCalls,
     SessionRecords,
     SessionFeedEvents,
     SessionEventsRepository,

@@ -44,6 +44,8 @@ interface ArrivingSessions {
   refresh(session: SimulatedSession): Promise<void>;
   /** Resolves when every webhook that the platform has to send was acknowledged and handled. */
   heardAll(): Promise<void>;
+  /** Resolves when all that was told of a session is fetched: it changes no more by itself. */
+  rested(session: SimulatedSession): Promise<void>;
   /** How often the platform was asked for a session; of those answered so, when a status is named. */
   fetches(status?: number): number;
   /** Holds the service's clock, by which pauses end, until the returned function is called. */
@@ -96,6 +98,11 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
     await database?.drop();
   });
 
+  const heardAll = async () => {
+    await simulator.state.deliveries.settled();
+    const open = () => sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL');
+    await until('every delivery is handled', async () => (await open()).length === 0);
+  };
   const show = async (id: string) => (await service.call('GET', `/v1/sessions/${id}`)).json<SessionResponse>();
   const notesOf = async (id: string) => (await service.call('GET', `/v1/sessions/${id}/notes`)).json<NotesResponse>();
   return {
@@ -144,10 +151,12 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       const answer = await service.call('POST', '/v1/sessions/refreshes', { body: { session: session.sessionId } });
       expect([answer.status, answer.json()]).toEqual([202, { sessions: 1 }]);
     },
-    async heardAll() {
-      await simulator.state.deliveries.settled();
-      const open = () => sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL');
-      await until('every delivery is handled', async () => (await open()).length === 0);
+    heardAll,
+    async rested({ sessionId }) {
+      await heardAll();
+      const covered = `SELECT 1 FROM sessions
+        WHERE session_id = $1 AND wanted_generation = fetched_generation AND lease_owner IS NULL`;
+      await until('every event is covered by a fetch', async () => (await sql(covered, [sessionId])).length > 0);
     },
     fetches: (wanted) =>
       simulator.state.arrivals

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportFile, Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { ImportRowView } from '../../src/imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { ImportRowView } from '../../src/imports/report/imports.dto.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { ADMIN_KEY } from './app.js';
 

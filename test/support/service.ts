@@ -16,6 +16,8 @@ export const PLATFORM_ACCOUNT = createHash('sha256').update(DEFAULT_API_KEY).dig
 export interface Mirror {
   readonly simulator: Simulator;
   readonly database: TestDatabase;
+  /** What each of its processes is started with, unless told otherwise. */
+  readonly settings: Readonly<Record<string, string | undefined>>;
   /** Orders trouble of one kind, for the next call that fits unless `count` says otherwise. */
   trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
   /** The next call that fits is done at once, and answered when `release` says so. */
@@ -89,6 +91,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
     return {
       simulator,
       database,
+      settings,
       start,
       migrate,
       trouble,

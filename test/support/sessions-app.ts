@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 import { ComplianceModule, ComplianceWorkerModule } from '../../src/compliance/compliance.module.js';
+import { ConsoleModule } from '../../src/console/console.module.js';
 import { FeedModule } from '../../src/feed/feed.module.js';
 import { OperationsModule } from '../../src/operations/operations.module.js';
 import { PeopleModule } from '../../src/people/people.module.js';
@@ -26,6 +27,7 @@ const FEATURES = [
   RecordingsModule,
   ComplianceModule,
   OperationsModule,
+  ConsoleModule,
 ];
 const WORKERS = [WebhooksWorkerModule, SessionsWorkerModule, ComplianceWorkerModule];
 

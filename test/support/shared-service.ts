@@ -24,6 +24,12 @@ const TABLES = [
 ];
 
 /**
+ * PostgreSQL's codes of what comes of work that goes on meanwhile: two transactions waited for each other, or a row came
+ * that names one that is going.
+ */
+const OF_OTHERS = ['40P01', '23503'];
+
+/**
  * To be called once in a suite: its tests share one process of the service, since a start takes seconds of work, and
  * each begins with nobody and no import on either side.
  */
@@ -57,6 +63,16 @@ export async function forgetEverybody({ database, simulator }: Mirror): Promise<
   );
   const underWay = 'SELECT 1 FROM platform_calls WHERE outcome IS NULL LIMIT 1';
   await until('no call is under way', async () => (await query(database, underWay)).length === 0);
-  await query(database, `BEGIN; ${TABLES.map((table) => `DELETE FROM ${table}`).join('; ')}; COMMIT`);
+  // One transaction. What the service does meanwhile may lock the same rows in another order.
+  const deletions = TABLES.map((table) => `DELETE FROM ${table}`).join('; ');
+  await until('everybody is forgotten', () =>
+    query(database, deletions).then(
+      () => true,
+      (error: { code?: string }) => {
+        if (OF_OTHERS.includes(error.code ?? '')) return false;
+        throw error;
+      },
+    ),
+  );
   simulator.state.reset();
 }

@@ -4,8 +4,8 @@ import { decodeCursor, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import type { AuditPageResponse, AuditQuery } from './audit.dto.js';
 import { Audit } from './audit.js';
-import { AuditRepository, type AuditSearch } from './audit.repository.js';
-import type { SubjectKind } from './audit-record.js';
+import { AuditRepository, type AuditSearch, type NamedKinds } from './audit.repository.js';
+import { SUBJECT_KINDS } from './audit-record.js';
 
 /** Entries that an export reads at once. */
 const LINES_AT_ONCE = 500;
@@ -23,7 +23,9 @@ export class AuditSearches {
     const [beforeId] = decodeCursor<[string]>(query.cursor, 'bigint') ?? [];
     const search = searchOf(query);
     const rows = await this.entries.find({ ...search, beforeId, limit: query.limit + 1 });
-    if (rows.length > 0) for (const [kind, id] of search.subjects) this.audit.about(kind, id);
+    for (const [kinds, id] of rows.length > 0 ? search.subjects : []) {
+      if (kinds !== SUBJECT_KINDS) this.audit.about(kinds[0], id);
+    }
     return pageOf(rows, query.limit, ({ id }) => [id]);
   }
 
@@ -41,16 +43,18 @@ export class AuditSearches {
   }
 }
 
-function searchOf(query: AuditQuery): Omit<AuditSearch, 'limit' | 'subjects'> & { subjects: [SubjectKind, string][] } {
-  const { client, provider, session, subject: anySubject, keyId, action, after, before: until } = query;
-  const named: [SubjectKind, string | undefined][] = [
-    ['client', client],
-    ['session', session !== undefined && UUID.test(session) ? session.toLowerCase() : undefined],
-    ['platform-session', session !== undefined && !UUID.test(session) ? session : undefined],
-    ['provider', provider],
+function searchOf(query: AuditQuery): Omit<AuditSearch, 'limit'> {
+  const { id, client, provider, session, subject, keyId, action, after, before: until } = query;
+  const isUuid = session !== undefined && UUID.test(session);
+  const named: [NamedKinds, string | undefined][] = [
+    [['client'], client],
+    // The platform's ids may be UUIDs as ours are.
+    [isUuid ? ['session', 'platform-session'] : ['platform-session'], isUuid ? session.toLowerCase() : session],
+    [['provider'], provider],
+    [SUBJECT_KINDS, subject],
   ];
-  const subjects = named.filter((pair): pair is [SubjectKind, string] => pair[1] !== undefined);
+  const subjects = named.filter((pair): pair is [NamedKinds, string] => pair[1] !== undefined);
   const since = isMoment(after) ? after : undefined;
   const afterId = since === undefined ? after : undefined;
-  return { subjects, anySubject, keyId, action, afterId, since, until };
+  return { id, subjects, keyId, action, afterId, since, until };
 }

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsOptional, IsString, MaxLength, ValidateBy } from 'class-validator';
+import { IsOptional, IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
 import { IsMoment, isMoment } from '../../http/request/moment.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 
@@ -19,6 +19,11 @@ const IsSubject = (): PropertyDecorator => applyDecorators(IsString(), MaxLength
 
 /** All that is given must hold. */
 export class AuditQuery extends PageQuery {
+  /** Only the entry with this id */
+  @IsOptional()
+  @Matches(ENTRY_ID, { message: 'must be the id of an entry' })
+  id?: string;
+
   /** Only what was done to, or seen of, the client with this external id */
   @IsOptional()
   @IsSubject()

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../../database/database.js';
 import type { AuditResponse } from './audit.dto.js';
-import { type AuditRecord, SUBJECT_KINDS } from './audit-record.js';
+import type { AuditRecord, SubjectKind } from './audit-record.js';
 
 /** Appends entries with their subjects; each waits for its seal. */
 const APPEND = `
@@ -31,15 +31,21 @@ const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyNa
  */
 export const IN_ORDER_OF_INDEX = 'SET LOCAL enable_bitmapscan = off';
 
-/** Minutes by which the moments of entries may differ from the order of their ids: both are drawn as one is stored. */
-const SLACK = `interval '1 minute'`;
+/**
+ * By how much an entry's moment may lie before that of one with a lower id: a clock is set back, or another server, with
+ * another clock, takes over. One that is older than a moment by more than this has only older ones before it: a search
+ * looks at the entries of so much time more at each of its ends.
+ */
+const SLACK = `interval '1 day'`;
+
+/** Kinds of which an id may be. */
+export type NamedKinds = readonly [SubjectKind, ...SubjectKind[]];
 
 /** What is looked for; all that is given must hold. */
 export interface AuditSearch {
-  /** By kind and id. */
-  subjects: [kind: string, id: string][];
-  /** An id of any kind. */
-  anySubject?: string;
+  /** Each an id, and the kinds of which it may be. */
+  subjects: [kinds: NamedKinds, id: string][];
+  id?: string;
   keyId?: string;
   action?: string;
   /** Ids of entries, as decimal texts; both exclusive. */
@@ -84,31 +90,33 @@ export class AuditRepository {
  * another join. Without one the entries are read in the order of their ids, of a key or an action by its own index.
  */
 function searchStatement(search: AuditSearch): { text: string; values: unknown[] } {
-  const { subjects, anySubject, keyId, action, beforeId, afterId, since, until, limit } = search;
+  const { id, subjects, keyId, action, beforeId, afterId, since, until, limit } = search;
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
   const conditions: string[] = [];
   const when = (given: string | undefined, condition: (place: string) => string) => {
     if (given !== undefined) conditions.push(condition(value(given)));
   };
+  when(id, (entry) => `e.id = ${entry}::bigint`);
   when(keyId, (key) => `e.key_id = ${key}`);
   when(action, (name) => `e.action = ${name}`);
   when(beforeId, (id) => `e.id < ${id}::bigint`);
   when(afterId, (id) => `e.id > ${id}::bigint`);
   when(
     since,
-    (at) => `e.at >= ${at}::timestamptz AND e.id >= coalesce((SELECT id FROM audit_entries
-    WHERE at >= ${at}::timestamptz - ${SLACK} ORDER BY at LIMIT 1), 0)`,
+    (at) => `e.at >= ${at}::timestamptz AND e.id > coalesce((SELECT id FROM audit_entries
+    WHERE at < ${at}::timestamptz - ${SLACK} ORDER BY at DESC LIMIT 1), 0)`,
   );
   when(
     until,
-    (at) => `e.at < ${at}::timestamptz AND e.id <= coalesce((SELECT id FROM audit_entries
+    (at) => `e.at < ${at}::timestamptz AND e.id < coalesce((SELECT id FROM audit_entries
     WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1), 9223372036854775807)`,
   );
-  const named = subjects.map(([kind, id]) => `s.kind = ${value(kind)} AND s.subject = ${value(id)}`);
-  if (anySubject !== undefined) {
-    named.push(`s.kind = ANY (${value(SUBJECT_KINDS)}::text[]) AND s.subject = ${value(anySubject)}`);
-  }
+  const named = subjects.map(([[kind, ...others], id]) => {
+    const isKind =
+      others.length === 0 ? `s.kind = ${value(kind)}` : `s.kind = ANY (${value([kind, ...others])}::text[])`;
+    return `${isKind} AND s.subject = ${value(id)}`;
+  });
   const [first, ...others] = named;
   for (const other of others)
     conditions.push(`EXISTS (SELECT FROM audit_subjects s WHERE s.entry = e.id AND ${other})`);

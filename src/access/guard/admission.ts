@@ -7,6 +7,8 @@ import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit } from '../audit/audit.js';
+import { BrowserSessions, refuseForged } from '../browser-session/browser-sessions.js';
+import { sessionToken, signedOut } from '../browser-session/session-cookie.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
 import { type Needed, neededScopes, type Principal } from '../identity/scopes.js';
@@ -26,6 +28,7 @@ export class Admission extends RequestGate {
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
     private readonly keys: ApiKeys,
+    private readonly sessions: BrowserSessions,
     private readonly attempts: FailedAttempts,
     private readonly audit: Audit,
   ) {
@@ -37,6 +40,10 @@ export class Admission extends RequestGate {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const needed = this.neededFor(method, request.routeOptions.url ?? '');
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
+  }
+
+  override knows(request: FastifyRequest): boolean {
+    return request.principal !== undefined;
   }
 
   /** What is refused before its handler has it, for its scope, its body or its form, leaves an entry too. */
@@ -73,17 +80,21 @@ export class Admission extends RequestGate {
       });
   }
 
-  private async identify({ headers, ip }: FastifyRequest): Promise<Principal> {
-    const token = bearerToken(headers.authorization);
-    if (token === undefined) throw unauthenticated(false);
+  /** By the key that the request shows or else by the session of its browser; what is neither counts as a failure. */
+  private async identify(request: FastifyRequest): Promise<Principal> {
+    const { headers, ip } = request;
+    const byKey = headers.authorization !== undefined;
+    const shown = byKey ? bearerToken(headers.authorization) : sessionToken(headers.cookie);
+    if (shown === undefined) throw unauthenticated(false);
+    if (!byKey) refuseForged(request, shown);
+    const known = byKey ? this.keys : this.sessions;
     const principal = await this.attempts.lookUp(
       ip,
-      () => this.keys.wasTaken(token),
-      () => this.keys.recognise(token),
+      () => known.wasTaken(shown),
+      () => known.recognise(shown),
     );
     if (principal) return principal;
-    await this.attempts.note(ip, prefixOf(token));
-    throw unauthenticated(true);
+    return this.attempts.refuse(ip, prefixOf(shown), byKey ? unauthenticated(true) : signedOut());
   }
 
   /** What each route of a controller needs, by its method and pattern as the router has them. */

@@ -48,7 +48,10 @@ export class FailedAttempts implements OnModuleDestroy {
     private readonly clock: Clock,
     metrics: Metrics,
   ) {
-    this.total = metrics.counter('authentication_failures_total', 'Requests with a key that is not taken');
+    this.total = metrics.counter(
+      'authentication_failures_total',
+      'Requests with a key or a browser session that is not taken',
+    );
     this.sweeping = setInterval(() => void this.sweep(), SWEEP_MS).unref();
   }
 
@@ -59,9 +62,9 @@ export class FailedAttempts implements OnModuleDestroy {
   }
 
   /**
-   * Looks a key up. A source that is locked out may have a good one still, so that is done for it, too, within bounds.
+   * Looks a key, or a session, up. A source that is locked out may have a good one still, so that is done for it, too, within bounds.
    *
-   * @param wasTaken whether the key was taken lately: it is looked up whatever else its source sends
+   * @param wasTaken whether it was taken lately: it is looked up whatever else its source sends
    * @throws {Problem} 429 `too-many-failures`
    */
   async lookUp<T>(ip: string, wasTaken: () => boolean, find: () => Promise<T>): Promise<T> {
@@ -77,12 +80,13 @@ export class FailedAttempts implements OnModuleDestroy {
   }
 
   /**
-   * Counts a request with a wrong key, and waits a while when there were several.
+   * Counts a request with a wrong key, or with a session that is none, and refuses it: after a while when there were
+   * several.
    *
    * @param prefix of the key, if it has the form of one
-   * @throws {Problem} 429 `too-many-failures`
+   * @throws {Problem} the refusal, or 429 `too-many-failures`
    */
-  async note(ip: string, prefix: string | undefined): Promise<void> {
+  async refuse(ip: string, prefix: string | undefined, refusal: Problem): Promise<never> {
     this.total.inc();
     const suspects: Suspect[] = [{ kind: 'source', name: sourceOf(ip) }];
     if (prefix !== undefined) suspects.push({ kind: 'key', name: prefix });
@@ -91,6 +95,7 @@ export class FailedAttempts implements OnModuleDestroy {
     const known = await this.flush();
     this.refuseLocked(counted);
     await this.pause(Math.max(...counted.map((suspect) => known.get(idOf(suspect))?.failures ?? 0)));
+    throw refusal;
   }
 
   /** Writes what was counted; when that fails it is kept for the next time. @returns what is known by then */
@@ -149,7 +154,7 @@ export class FailedAttempts implements OnModuleDestroy {
       void this.flush();
     }, FLUSH_MS).unref();
     const detail =
-      'Too many requests came from this address, or with the beginning of this key, whose key is not taken; send a good key, or wait.';
+      'Too many requests came from this address, or with the beginning of this key, whose key or session is not taken; send a good key, or wait.';
     throw new Problem(429, 'too-many-failures', detail, { retryAfterSeconds: seconds });
   }
 

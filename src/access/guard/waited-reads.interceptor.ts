@@ -1,12 +1,12 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap, type Observable } from 'rxjs';
-import { ApiKeys } from '../keys/api-keys.js';
+import { Callers } from './callers.js';
 
-/** A read that waited (`Prefer: wait`) is answered only if its key is taken still. */
+/** A read that waited (`Prefer: wait`) is answered only to a caller that is still allowed. */
 @Injectable()
 export class WaitedReadsInterceptor implements NestInterceptor {
-  constructor(private readonly keys: ApiKeys) {}
+  constructor(private readonly callers: Callers) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();
@@ -15,7 +15,7 @@ export class WaitedReadsInterceptor implements NestInterceptor {
     const reply = http.getResponse<FastifyReply>();
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
-        if (!reply.sent) await this.keys.requireAlive(principal);
+        if (!reply.sent) await this.callers.requireAllowed(principal);
         return answer;
       }),
     );

@@ -36,6 +36,8 @@ export interface Principal {
   id: string;
   name: string;
   scopes: ReadonlySet<Scope>;
+  /** Its browser session; undefined for a caller that showed its key. */
+  session?: { readonly hash: Buffer; readonly endsAt: Date };
 }
 
 declare module 'fastify' {

@@ -12,9 +12,9 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Audit } from '../audit/audit.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';
-import { unauthenticated } from '../identity/unauthenticated.js';
 import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { hashOf, newApiKey, prefixOf } from './key-format.js';
+import { RecentlyTaken } from './recently-taken.js';
 
 /** What is shown of a key; its hash stays in the database. */
 const SHOWN = {
@@ -23,10 +23,10 @@ const SHOWN = {
 } as const;
 
 /** By the database's clock, which is one for all processes. */
-const ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
+export const KEY_IS_ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** Keys that are remembered as good ones. */
-const MOST_REMEMBERED = 1_000;
+/** Stands for the id of ADMIN_API_KEY. */
+export const ADMIN_ID = 'admin';
 
 /** What is known of a key's use is older than is worth a write. */
 const USE_IS_OLD = `(last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`;
@@ -47,11 +47,10 @@ interface RotatedKey {
  */
 @Injectable()
 export class ApiKeys {
-  private readonly admin: Principal = { id: 'admin', name: 'admin', scopes: new Set(SCOPES) };
+  private readonly admin: Principal = { id: ADMIN_ID, name: 'admin', scopes: new Set(SCOPES) };
   /** Undefined: the first key is switched off. */
   private readonly adminHash: Buffer | undefined;
-  /** Hashes of the keys that were taken last. */
-  private readonly taken = new Set<string>();
+  private readonly taken = new RecentlyTaken();
   /** Keys whose use is being written down. */
   private readonly noting = new Set<string>();
 
@@ -69,39 +68,29 @@ export class ApiKeys {
   /** Whether a key was taken when it was last looked up here: never whether it still is. */
   wasTaken(key: string): boolean {
     const hash = hashOf(key);
-    return this.isAdmin(hash) || this.taken.has(hash.toString('base64'));
+    return this.isAdmin(hash) || this.taken.has(hash);
   }
 
   /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
+    if (!this.isAdmin(hash) && prefixOf(key) === undefined) return undefined;
+    return this.recogniseHash(hash);
+  }
+
+  /** Likewise by the SHA-256 of a key. */
+  async recogniseHash(hash: Buffer): Promise<Principal | undefined> {
     if (this.isAdmin(hash)) return this.admin;
-    if (prefixOf(key) === undefined) return undefined;
     const { rows } = await this.database.pool.query<{ id: string; name: string; scopes: Scope[]; isUseOld: boolean }>({
       name: 'api-key-by-hash',
-      text: `SELECT id, name, scopes, ${USE_IS_OLD} AS "isUseOld" FROM api_keys WHERE hash = $1 AND ${ALIVE}`,
+      text: `SELECT id, name, scopes, ${USE_IS_OLD} AS "isUseOld" FROM api_keys WHERE hash = $1 AND ${KEY_IS_ALIVE}`,
       values: [hash],
     });
     const [row] = rows;
-    this.remember(hash, row !== undefined);
+    this.taken.note(hash, row !== undefined);
     if (!row) return undefined;
     if (row.isUseOld) this.noteUse(row.id);
     return { id: row.id, name: row.name, scopes: new Set(row.scopes) };
-  }
-
-  /** Which keys are still taken, by their ids. */
-  async aliveOf(ids: readonly string[]): Promise<Set<string>> {
-    const { rows } = await this.database.pool.query<{ id: string }>({
-      name: 'api-keys-alive',
-      text: `SELECT id FROM api_keys WHERE id = ANY ($1::uuid[]) AND ${ALIVE}`,
-      values: [ids.filter((id) => id !== this.admin.id)],
-    });
-    return new Set([...(this.adminHash ? [this.admin.id] : []), ...rows.map(({ id }) => id)]);
-  }
-
-  /** For an answer that comes later than its request. @throws {Problem} 401 `unauthenticated` */
-  async requireAlive({ id }: Principal): Promise<void> {
-    if (!(await this.aliveOf([id])).has(id)) throw unauthenticated(true);
   }
 
   /** Makes a key. @returns it with the key itself, which is never shown again @throws {Problem} 403 `scope-escalation` */
@@ -125,7 +114,7 @@ export class ApiKeys {
     const expiry = this.expiryOf(expiresAt);
     return this.database.transaction(async (tx) => {
       const { rows } = await tx.query<RotatedKey>(
-        `SELECT name, scopes, rotated_to AS "rotatedTo", ${ALIVE} AS "isAlive",
+        `SELECT name, scopes, rotated_to AS "rotatedTo", ${KEY_IS_ALIVE} AS "isAlive",
            clock_timestamp() + (expires_at - created_at) AS "renewedUntil"
          FROM api_keys WHERE id = $1 FOR UPDATE`,
         [id],
@@ -186,14 +175,6 @@ export class ApiKeys {
 
   private isAdmin(hash: Buffer): boolean {
     return this.adminHash !== undefined && timingSafeEqual(hash, this.adminHash);
-  }
-
-  private remember(hash: Buffer, isTaken: boolean): void {
-    const name = hash.toString('base64');
-    this.taken.delete(name);
-    if (isTaken) this.taken.add(name);
-    const [oldest] = this.taken;
-    if (this.taken.size > MOST_REMEMBERED && oldest !== undefined) this.taken.delete(oldest);
   }
 
   /** Writes down that a key is in use; no request waits for it, and one that fails is made up for by the next. */

@@ -8,6 +8,8 @@ interface RequestOptions {
   signal?: AbortSignal;
   /** The media type that is wanted; JSON by default. */
   accept?: string;
+  /** A status beside the good ones whose answer is wanted. */
+  also?: number;
 }
 
 /** The service's HTTP API. Every method throws {@link CliFault} with the service's own sentence for an error answer. */
@@ -42,7 +44,7 @@ export class Api {
     method: string,
     path: string,
     body?: object,
-    { wait, signal, accept }: RequestOptions = {},
+    { wait, signal, accept, also }: RequestOptions = {},
   ): Promise<Response> {
     this.connection ??= this.connect();
     const { url, key } = this.connection;
@@ -60,9 +62,14 @@ export class Api {
         `notebridge does not answer at ${url} (${causeOf(error)}): is it running, and is NOTEBRIDGE_URL right?`,
       );
     });
-    if (answer.ok) return answer;
+    if (answer.ok || answer.status === also) {
+      // Every answer of notebridge has one.
+      if (answer.headers.has('request-id')) return answer;
+      throw new CliFault(`What answers at ${url} is no notebridge: is NOTEBRIDGE_URL right?`);
+    }
     const sentence = sentenceOf(answer.status, await answer.text());
-    throw answer.status >= 502 && answer.status <= 504 ? new Unreachable(sentence) : new CliFault(sentence);
+    const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;
+    throw new Fault(sentence, 1, answer.status);
   }
 }
 
@@ -74,7 +81,7 @@ export function withQuery(path: string, query: Record<string, string | undefined
 
 /** What went wrong below fetch, by its code where it has one, such as ECONNREFUSED. */
 export function causeOf(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : undefined;
-  if (!(cause instanceof Error)) return 'no reason given';
-  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+  const { cause = error } = error as { cause?: unknown };
+  const { code, message } = cause as { code?: unknown; message?: string };
+  return typeof code === 'string' ? code : message || 'no reason given';
 }

@@ -3,6 +3,8 @@ export class CliFault extends Error {
   constructor(
     message: string,
     readonly exitCode = 1,
+    /** Of the service's answer. */
+    readonly status?: number,
   ) {
     super(message);
     this.name = 'CliFault';

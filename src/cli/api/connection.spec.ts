@@ -12,17 +12,18 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dataDir, { recursive: true }));
 
-const env = (more: { url?: string; key?: string; dataDir?: string }) => ({
+const env = (more: { url?: string; key?: string; dataDir?: string; mayBeInsecure?: boolean }) => ({
   url: undefined,
   key: undefined,
   keyFault: undefined,
   dataDir,
   hasService: false,
+  mayBeInsecure: false,
   ...more,
 });
 
 test('what the environment says counts', () => {
-  expect(connectionFrom(env({ url: 'http://h:1/', key: 'k' }))).toEqual({ url: 'http://h:1', key: 'k' });
+  expect(connectionFrom(env({ url: 'https://h:1/', key: 'k' }))).toEqual({ url: 'https://h:1', key: 'k' });
 });
 
 test('a key without an address means the service on this machine, not the demo', () => {
@@ -33,10 +34,31 @@ test("with nothing said it is this clone's demo", () => {
   expect(connectionFrom(env({}))).toEqual({ url: DEMO.url, key: DEMO.key });
 });
 
+test.each(['http://h:1', 'http://127.0.0.1.example', 'http://127.0.0.1@h', 'http://10.0.0.1', 'http://[2001:db8::1]'])(
+  'the key goes to %s, which is not encrypted, only when that is said',
+  (url) => {
+    expect(() => connectionFrom(env({ url, key: 'k' }))).toThrow(/^NOTEBRIDGE_URL .* NOTEBRIDGE_INSECURE_HTTP=true/);
+    expect(connectionFrom(env({ url, key: 'k', mayBeInsecure: true }))).toEqual({ url, key: 'k' });
+  },
+);
+
+test.each(['http://127.0.0.1:3000', 'http://127.8.0.1', 'http://localhost:3000', 'http://[::1]:3000', 'https://h'])(
+  '%s needs no word more',
+  (url) => expect(connectionFrom(env({ url, key: 'k' })).url).toBe(url),
+);
+
 test("the demo's key goes nowhere but to the demo", () => {
   expect(() => connectionFrom(env({ url: 'http://elsewhere.example' }))).toThrow('NOTEBRIDGE_KEY');
 });
 
 test('without any key the fault says what to set', () => {
   expect(() => connectionFrom(env({ dataDir: '/nowhere' }))).toThrow('NOTEBRIDGE_KEY');
+});
+
+test.each(['with\nbreak', 'schlüssel', 'a b'])('a key that can not be sent is not repeated (%j)', (key) => {
+  expect(() => connectionFrom(env({ key }))).toThrow(/^The key holds characters that no key has: set NOTEBRIDGE_KEY/);
+});
+
+test.each(['nonsense', 'ftp://h', 'localhost:3000', 'http://', 'http://a b'])('%s is no address', (url) => {
+  expect(() => connectionFrom(env({ url, key: 'k' }))).toThrow('NOTEBRIDGE_URL must be an address such as http://');
 });

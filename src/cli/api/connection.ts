@@ -32,7 +32,20 @@ export function connectionFrom(env: ClientEnv): Connection {
   const key = env.key ?? (demo && url === demo.url ? demo.key : undefined);
   if (!key)
     throw new CliFault('No key is known: set NOTEBRIDGE_KEY to an API key of the service, or run the demo first.');
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new CliFault('The key holds characters that no key has: set NOTEBRIDGE_KEY to a key as it was shown.');
+  if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url))
+    throw new CliFault(`NOTEBRIDGE_URL must be an address such as ${DEFAULT_URL}.`);
+  if (!env.mayBeInsecure && !isPrivate(new URL(url)))
+    throw new CliFault(
+      'NOTEBRIDGE_URL is plain http to another host, where the key and what is shown could be read: make it https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
+    );
   return { url, key };
+}
+
+/** Whether nobody between can read what is sent there: it is encrypted, or does not leave this machine. */
+function isPrivate({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
 /** What the last demo of this clone left, or undefined. */

@@ -3,6 +3,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { TrailFault } from '../../access/audit/seal-chain.js';
 import { MOST_FAULTS, type Verification, verifyTrail } from '../../access/audit/verify-trail.js';
 import { readVault } from '../../vault/read-vault.js';
+import { failed, withFaults } from '../output/failure.js';
+import { examples } from '../output/help.js';
 import { counted } from '../output/print.js';
 import { withServiceData } from './service-data.js';
 
@@ -53,7 +55,7 @@ function inWords({ seals, entries, unsealed, head, headHolds, faults }: Verifica
   return lines.join('\n');
 }
 
-new Command('notebridge audit verify')
+withFaults(new Command('notebridge audit verify'))
   .description('Finds what was changed, removed, inserted or reordered in the audit trail, and names it.')
   .option('--head <number:mac>', 'what an earlier run printed: proves that nothing was cut off the end since', headIn)
   .option('--json', 'print the outcome as JSON')
@@ -63,12 +65,9 @@ new Command('notebridge audit verify')
 It speaks to the database, by DATABASE_URL and DATA_KEYS as the service has them. Entries of the last second may have no
 seal yet; what becomes of those is not found. Keep the head that it prints where the database's administrators can't
 write.
-Ends with 0 when all is as it was sealed, 2 when it is not.`,
+Ends with 0 when all is as it was sealed, 2 when it is not, 1 when that could not be told.`,
   )
-  .showHelpAfterError('(see --help)')
+  .addHelpText('after', examples('audit verify'))
   .action(verify)
   .parseAsync()
-  .catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : 'The command failed without a reason.');
-    process.exitCode = 1;
-  });
+  .catch(failed);

@@ -5,7 +5,8 @@ import type { Command } from 'commander';
 import type { DisclosureResponse } from '../../client-records/client-records.dto.js';
 import type { Api } from '../api/api.js';
 import { CliFault, fileFault } from '../api/cli-fault.js';
-import { printList } from '../output/print.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
 
 /** `notebridge client export` and `client accounting`. */
 export function addClientCommands(program: Command, api: Api): void {
@@ -16,27 +17,44 @@ export function addClientCommands(program: Command, api: Api): void {
     .description('everything that is held about a client as one JSON document, for an access request')
     .argument('<externalId>')
     .option('--output <file>', 'write it to a new file that only you can read; else it is printed')
-    .action((externalId: string, { output }: { output?: string }) => exportClient(api, externalId, output));
-
-  group
-    .command('accounting')
-    .description('what of a client went to the platform, and which keys were given it, the newest first')
-    .argument('<externalId>')
-    .option('--json', 'print one JSON object a line')
-    .action((externalId: string, { json }: { json?: boolean }) =>
-      printList(api.all<DisclosureResponse>(`${pathOf(externalId)}/disclosures`), {
-        row: disclosureRow,
-        none: 'Nothing of this client was disclosed.',
-        json,
-      }),
+    .option('--json', 'name the file as JSON; what is printed is JSON in any case')
+    .addHelpText('after', examples('client export C-1002 --output C-1002.json'))
+    .action((externalId: string, { output, json }: { output?: string; json?: boolean }) =>
+      exportClient(api, externalId, output, json),
     );
+
+  const accounting = group
+    .command('accounting')
+    .description(
+      'what of a client went to the platform, and which keys were given it, the newest first; repeats are one line',
+    )
+    .argument('<externalId>')
+    .addHelpText('after', examples('client accounting C-1002', 'client accounting C-1002 --limit all'));
+  listing<DisclosureResponse>(accounting, api, {
+    from: (_query, externalId = '') => `${pathOf(externalId)}/disclosures`,
+    limit: 100,
+    row: disclosureRow,
+    none: 'Nothing of this client was disclosed.',
+  });
 }
 
 const pathOf = (externalId: string): string => `/v1/clients/${encodeURIComponent(externalId)}`;
 
-function disclosureRow({ at, recipient, action, outcome, sessions, keyName, onBehalfOf }: DisclosureResponse) {
+function disclosureRow({
+  at,
+  firstAt,
+  count,
+  recipient,
+  action,
+  outcome,
+  sessions,
+  keyName,
+  onBehalfOf,
+}: DisclosureResponse) {
   return {
-    at,
+    last: at,
+    times: count,
+    first: count === 1 ? null : firstAt,
     to: keyName ?? recipient,
     'on behalf of': onBehalfOf,
     what: action,
@@ -46,7 +64,7 @@ function disclosureRow({ at, recipient, action, outcome, sessions, keyName, onBe
 }
 
 /** Leaves no file that is not whole. */
-async function exportClient(api: Api, externalId: string, file: string | undefined): Promise<void> {
+async function exportClient(api: Api, externalId: string, file: string | undefined, json = false): Promise<void> {
   const { body } = await api.send('GET', `${pathOf(externalId)}/export`);
   const content = Readable.from(body ?? []);
   if (file === undefined) {
@@ -60,7 +78,7 @@ async function exportClient(api: Api, externalId: string, file: string | undefin
     await rm(file);
     brokenOff();
   });
-  console.log(`${file} holds everything that is held about this client.`);
+  console.log(json ? JSON.stringify({ file }) : `${file} holds everything that is held about this client.`);
 }
 
 function brokenOff(): never {

@@ -1,26 +1,20 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
-import type { Trace } from '../../people/api/trace.js';
+import type { TraceResponse } from '../../people/api/trace.dto.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
-import { printAnswer, printList, table } from '../output/print.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
+import { printAnswer, table } from '../output/print.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
 /** Seconds that the service waits at most (`Prefer: wait`). */
 const LONGEST_WAIT = 60;
-
-interface PeopleOptions {
-  kind?: PersonKind;
-  state?: string;
-  email?: string;
-  externalId?: string;
-  json?: boolean;
-}
 
 interface ResolveOptions {
   user?: string;
@@ -32,17 +26,22 @@ const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(KI
 
 /** `notebridge people`, `trace` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {
-  program
+  const people = program
     .command('people')
     .description('list providers and clients with how they stand; names are shown with --json only')
-    .addOption(new Option('--kind <kind>', 'only these').choices(KINDS))
-    .addOption(new Option('--state <state>', 'only these').choices(STATES))
-    .option('--email <email>', 'find by email')
-    .option('--external-id <id>', "find by the EHR's id")
-    .option('--json', 'print one JSON object a line')
-    .action((options: PeopleOptions) =>
-      printList(peopleOf(api, options), { row: personRow, none: 'There is nobody like that.', json: options.json }),
-    );
+    .addHelpText('after', examples('people --state needs-review', 'people --external-id C-1'));
+  listing<PersonResponse>(people, api, {
+    from: (query) => peopleOf(api, query),
+    options: [
+      new Option('--kind <kind>', 'only these').choices(KINDS),
+      new Option('--state <state>', 'only these').choices(STATES),
+      new Option('--email <email>', 'find by email').conflicts('externalId'),
+      new Option('--external-id <id>', "find by the EHR's id"),
+    ],
+    limit: 100,
+    row: personRow,
+    none: 'There is nobody like that.',
+  });
 
   program
     .command('trace')
@@ -50,8 +49,9 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .addArgument(kindArgument())
     .argument('<externalId>')
     .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('trace client C-1'))
     .action(async (kind: PersonKind, externalId: string, { json }: { json?: boolean }) =>
-      printAnswer(await api.post<Trace>('/v1/people/trace', { kind, externalId }), json, traceLines),
+      printAnswer(await api.post<TraceResponse>('/v1/people/trace', { kind, externalId }), json, traceLines),
     );
 
   const action = new Argument('<action>', 'link to a user of the platform, create, retry, ignore, or delete');
@@ -64,6 +64,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .option('--user <platformUserId>', 'the user to link to')
     .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
     .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('resolve client C-1 retry', 'resolve provider P-1 link --user 7b0f5a3e'))
     .action(async (kind: PersonKind, id: string, action: string, { user, wait, json }: ResolveOptions) => {
       if (action === 'link' && user === undefined) {
         throw new CliFault('Say whom to link to: --user, with the id that the platform gave this person.');
@@ -80,14 +81,16 @@ export function waitSeconds(text: string): number {
   return seconds;
 }
 
-async function* peopleOf(api: Api, { kind, state, email, externalId }: PeopleOptions): AsyncGenerator<PersonResponse> {
-  if (email !== undefined && externalId !== undefined) throw new CliFault('Say --email or --external-id, not both.');
-  if (email !== undefined || externalId !== undefined) {
-    const found = await api.post<Page<PersonResponse>>('/v1/people/search', { email, externalId });
-    yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
+async function* peopleOf(
+  api: Api,
+  { kind, state, email, externalId }: Partial<Record<string, string>>,
+): AsyncGenerator<PersonResponse> {
+  if (email === undefined && externalId === undefined) {
+    for (const each of kind ? [kind] : KINDS) yield* api.all<PersonResponse>(`/v1/${each}s`, { state });
     return;
   }
-  for (const each of kind ? [kind] : KINDS) yield* api.all<PersonResponse>(`/v1/${each}s`, { state });
+  const found = await api.post<Page<PersonResponse>>('/v1/people/search', { email, externalId });
+  yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
 }
 
 /** Without names. */
@@ -112,7 +115,7 @@ function personLines({ kind, externalId, platformUserId, providers, sync }: Pers
 }
 
 /** What is wanted, what is known, what comes next and why, and the calls so far. */
-function traceLines({ kind, externalId, state, wanted, known, nextStep, history }: Trace): string {
+function traceLines({ kind, externalId, state, wanted, known, nextStep, choices, history }: TraceResponse): string {
   const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not mirrored yet)')).join(', ');
   const calls = history.map(({ at, operation, lane, status, outcome, durationMs }) => {
     return { 'call at': at, operation, lane, status, outcome, ms: durationMs };
@@ -129,6 +132,7 @@ function traceLines({ kind, externalId, state, wanted, known, nextStep, history 
     unsettledCreate && `          a create without an answer, looked up at ${unsettledCreate.lookUpAt}`,
     emailClaim && `          the email is ${emailClaim === 'held' ? "this person's" : emailClaim}`,
     `next      ${nextStep.what}${nextStep.notBefore ? `, not before ${nextStep.notBefore}` : ''}: ${nextStep.why}`,
+    ...choices.map(({ action, does }) => `choice    resolve ${kind} ${externalId} ${action}: ${does}`),
     calls.length > 0 ? `\n${table(calls)}` : 'calls     none yet',
   );
 }

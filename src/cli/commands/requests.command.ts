@@ -3,9 +3,11 @@ import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
 import type { PendingRefreshes } from '../../sessions/refresh/wanted-refreshes.repository.js';
-import type { Api } from '../api/api.js';
+import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
-import { counted, printList } from '../output/print.js';
+import { examples } from '../output/help.js';
+import { listing, valued } from '../output/list-command.js';
+import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
 
 const REFRESH_POLL_MS = 500;
@@ -16,6 +18,8 @@ interface RequestKind<View> {
   description: string;
   path: string;
   states: string[];
+  /** Options of the list beside --state. */
+  filters?: Option[];
   /** Without names and without what the platform said: both may be personal. */
   row(view: View): Record<string, unknown>;
   /** The field that names the platform's id of what is linked to. */
@@ -27,6 +31,17 @@ const SESSIONS: RequestKind<SessionResponse> = {
   description: 'sessions, and requests for some; Unknown ones wait for your word',
   path: '/v1/sessions',
   states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
+  filters: [
+    ...valued({
+      '--client <externalId>': 'only those of this client',
+      '--provider <externalId>': 'only those of this provider',
+      '--appointment <id>': "only that of the EHR's appointment",
+      '--since <moment>': 'only what changed since, such as 2026-01-31',
+    }),
+    new Option('--order <order>', 'by the last change')
+      .choices(['newest-first', 'oldest-first'])
+      .default('newest-first'),
+  ],
   row: ({ id, updatedAt: changed, state, error, provider, partnerAppointmentId: appointment, sessionId }) => {
     return { id, changed, state, reason: error?.code, provider, appointment, 'session on the platform': sessionId };
   },
@@ -52,7 +67,9 @@ export function addRequestCommands(program: Command, api: Api): void {
     .option('--since <moment>', 'every session recorded or changed since, such as 2026-01-31')
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
     .option('--no-wait', 'return at once; the service goes on by itself')
-    .action((options: { since?: string; session?: string; wait: boolean }) => refresh(api, options));
+    .option('--json', 'print nothing but the counts at the end')
+    .addHelpText('after', examples('refresh --since 2026-01-31'))
+    .action((options: RefreshOptions) => refresh(api, options));
   addCommands(program, api, SESSIONS);
   addCommands(program, api, JOBS);
 }
@@ -60,18 +77,22 @@ export function addRequestCommands(program: Command, api: Api): void {
 function addCommands<View extends SessionResponse | ListedJobResponse>(
   program: Command,
   api: Api,
-  { command, description, path, states, row, linkedBy }: RequestKind<View>,
+  { command, description, path, states, filters = [], row, linkedBy }: RequestKind<View>,
 ): void {
   const group = program.command(command).description(description);
 
-  group
+  const list = group
     .command('list', { isDefault: true })
     .description('list them')
-    .addOption(new Option('--state <state>', 'only these').choices(states))
-    .option('--json', 'print one JSON object a line')
-    .action(({ state, json }: { state?: string; json?: boolean }) =>
-      printList(api.all<View>(path, { state }), { row, none: 'There are none like that.', json }),
-    );
+    .addHelpText('after', examples(`${command} --state Unknown`));
+  listing<View>(list, api, {
+    from: path,
+    options: [new Option('--state <state>', 'only these').choices(states), ...filters],
+    parameters: { since: 'updatedSince' },
+    limit: 50,
+    row,
+    none: 'There are none like that.',
+  });
 
   const action = new Argument('<action>', 'link to what the platform has, create it again, or abandon it');
   group
@@ -80,35 +101,55 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     .argument('<id>')
     .addArgument(action.choices(['link', 'create', 'abandon']))
     .option('--to <platformId>', "the platform's id of what to link to")
-    .action(async (id: string, action: string, { to }: { to?: string }) => {
+    .option('--json', 'print what the service answers')
+    .addHelpText('after', examples(`${command} resolve 7b0f5a3e-0000-4000-8000-000000000000 link --to abc123`))
+    .action(async (id: string, action: string, { to, json }: { to?: string; json?: boolean }) => {
+      if (action === 'link' && to === undefined)
+        throw new CliFault('Say what to link to: --to, with the id that the platform gave it.');
       const body = { action, [linkedBy]: to };
-      const { state, error } = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
-      console.log(`${id}: ${state}${error ? `, ${error.code}` : ''}`);
+      const view = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
+      printAnswer(view, json, ({ state, error }) => `${id}: ${state}${error ? `, ${error.code}` : ''}`);
     });
 }
 
-async function refresh(
-  api: Api,
-  { since, session, wait }: { since?: string; session?: string; wait: boolean },
-): Promise<void> {
+interface RefreshOptions {
+  since?: string;
+  session?: string;
+  wait: boolean;
+  json?: boolean;
+}
+
+async function refresh(api: Api, { since, session, wait, json }: RefreshOptions): Promise<void> {
   if (since === undefined && session === undefined) throw new CliFault('Say what to refresh: --since or --session.');
   const { sessions } = await api.post<{ sessions: number }>('/v1/sessions/refreshes', { since, session });
-  console.log(`${counted(sessions, 'session')} to be fetched`);
-  if (sessions === 0 || !wait) return;
-  const failing = await watchRefresh(api, sessions);
-  if (failing === 0) return console.log('All were fetched.');
-  console.log(`${counted(failing, 'session')} could not be fetched; the service tries again by itself.`);
+  const say = json ? () => undefined : console.log;
+  say(`${counted(sessions, 'session')} to be fetched`);
+  const isWatched = sessions > 0 && wait;
+  const failing = isWatched ? await watchRefresh(api, { total: sessions, session, json }) : undefined;
+  if (json) console.log(JSON.stringify({ sessions, failing }));
+  if (failing === 0) say('All were fetched.');
+  if (!failing) return;
+  say(`${counted(failing, 'session')} could not be fetched; the service tries again by itself.`);
   process.exitCode = 2;
 }
 
-/** Shows the progress until each session was tried. @returns how many could not be fetched */
-async function watchRefresh(api: Api, total: number): Promise<number> {
+/**
+ * Shows the progress, unless JSON is wanted, until each session was tried.
+ *
+ * @param watched with the session that alone was asked for, if one was
+ * @returns how many could not be fetched
+ */
+async function watchRefresh(
+  api: Api,
+  watched: { total: number; session: string | undefined; json: boolean | undefined },
+): Promise<number> {
+  const { total, session, json } = watched;
   const live = new LiveLine(process.stdout);
   const startedAt = performance.now();
   try {
     for (;;) {
-      const { pending, failing } = await api.get<PendingRefreshes>('/v1/sessions/refreshes');
-      live.show(refreshProgress(total, pending, (performance.now() - startedAt) / 1000));
+      const { pending, failing } = await api.get<PendingRefreshes>(withQuery('/v1/sessions/refreshes', { session }));
+      if (!json) live.show(refreshProgress(total, pending, (performance.now() - startedAt) / 1000));
       if (pending === 0) return failing;
       await delay(REFRESH_POLL_MS);
     }

@@ -8,6 +8,8 @@ import type { DataKey } from '../../vault/data-keys.js';
 import { wrappedKey } from '../../vault/read-vault.js';
 import { type ColumnKeys, countKeys, rotate, type UnreadableRow } from '../../vault/rotation.js';
 import { isFormerLayout, Vault } from '../../vault/vault.js';
+import { failed, withFaults } from '../output/failure.js';
+import { examples } from '../output/help.js';
 import { counted, table } from '../output/print.js';
 import { LiveLine } from '../output/progress.js';
 import { withServiceData } from './service-data.js';
@@ -120,7 +122,7 @@ function inWords(report: RotationReport, dryRun: boolean): string {
   ].join('\n');
 }
 
-new Command('notebridge keys rotate-data')
+withFaults(new Command('notebridge keys rotate-data'))
   .description('Seals all data anew with the first key of DATA_KEYS, and says which keys nothing uses any more.')
   .option('--dry-run', 'only count which keys are used')
   .option('--json', 'print the outcome as JSON, and the progress to stderr')
@@ -129,12 +131,9 @@ new Command('notebridge keys rotate-data')
     `
 It speaks to the database, by DATABASE_URL and DATA_KEYS as the service has them: first give every process the new key
 before the old ones, then run this beside them. It can be stopped and run again at any time.
-Ends with 0 when all is sealed with the first key, 2 when values are left or do not open.`,
+Ends with 0 when all is sealed with the first key, 2 when values are left or do not open, 1 when it could not be done.`,
   )
-  .showHelpAfterError('(see --help)')
+  .addHelpText('after', examples('keys rotate-data --dry-run', 'keys rotate-data'))
   .action(rotateData)
   .parseAsync()
-  .catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : 'The command failed without a reason.');
-    process.exitCode = 1;
-  });
+  .catch(failed);

@@ -1,4 +1,5 @@
-import { faultOf, findingLines, nodeFinding } from './checks.js';
+import { nodeFinding } from './checks.js';
+import { faultOf, findingLines } from './finding.js';
 
 test('advice stands below its finding', () => {
   const lines = findingLines('Disk', { state: 'faulty', what: '3 KiB free', advice: ['Make room.'] });

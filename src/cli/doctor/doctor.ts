@@ -3,16 +3,19 @@ import { Command } from 'commander';
 import { readClientEnv } from '../../config/client-env.js';
 import type { Env } from '../../config/env.js';
 import { loadEnvFile, serviceSettings } from '../api/service-settings.js';
-import { allChecks, type Checks, faultOf, findingLines, machineChecks, ok } from './checks.js';
+import { failed, withFaults } from '../output/failure.js';
+import { examples } from '../output/help.js';
+import { allChecks, machineChecks } from './checks.js';
+import { type Checks, faultOf, findingLines, ok } from './finding.js';
 
 /** Reads the environment as the service does, and looks at everything that it names. */
-async function examine(): Promise<void> {
+async function examine({ json }: { json?: boolean }): Promise<void> {
   loadEnvFile();
   process.exitCode = 0;
   for (const [name, look] of Object.entries(checksToMake())) {
     const finding = await Promise.resolve().then(look).catch(faultOf);
     if (finding.state === 'faulty') process.exitCode = 1;
-    console.log(findingLines(name, finding));
+    console.log(json ? JSON.stringify({ name, ...finding }) : findingLines(name, finding));
   }
 }
 
@@ -36,9 +39,11 @@ function addressOf(env: Env): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${env.PORT}`;
 }
 
-void new Command('notebridge doctor')
+withFaults(new Command('notebridge doctor'))
   .description('Checks the settings of this environment or .env, and everything that the service needs.')
   .addHelpText('after', '\nEnds with 0 when all is well, 1 when something is to be mended.')
-  .showHelpAfterError('(see --help)')
+  .addHelpText('after', examples('doctor'))
+  .option('--json', 'print one JSON object a check, with its state: ok, faulty or unknown')
   .action(examine)
-  .parseAsync();
+  .parseAsync()
+  .catch(failed);

@@ -6,6 +6,9 @@ import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
 import { exitCodeOf, importSummary } from './import-summary.js';
 
+/** @param id as the user gave it */
+export const pathOf = (id: string): string => `/v1/imports/${encodeURIComponent(id)}`;
+
 const POLL_MS = 300;
 
 /** Milliseconds between two requests while the service does not answer, and after which it is believed to stay away. */
@@ -51,7 +54,7 @@ export async function watchImport(
   let awayMs = 0;
   try {
     for (;;) {
-      const view = await api.get<ImportResponse>(`/v1/imports/${id}`, { signal }).catch((error: unknown) => {
+      const view = await api.get<ImportResponse>(pathOf(id), { signal }).catch((error: unknown) => {
         if (!(error instanceof Unreachable) || awayMs >= AWAY_MOST_MS) throw error;
       });
       if (view?.state === 'running' || view?.state === 'completed') live.show(importProgress(view));

@@ -6,14 +6,16 @@ import type { Page } from '../../http/request/page.js';
 import { ROW_OUTCOMES } from '../../imports/model/import.js';
 import type { GuardName } from '../../imports/model/import-guards.js';
 import type { ImportKind } from '../../imports/parse/row/import-row.js';
-import type { ImportRowView } from '../../imports/report/import-rows.service.js';
 import type { ImportResponse } from '../../imports/report/import-view.js';
+import type { ImportRowView } from '../../imports/report/imports.dto.js';
 import { type Api, withQuery } from '../api/api.js';
 import { fileFault } from '../api/cli-fault.js';
-import { byteSize, printAnswer, printList, table } from '../output/print.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
+import { byteSize, printAnswer, table } from '../output/print.js';
 import { formOf, lookAtFiles } from './import-files.js';
 import { importSummary } from './import-summary.js';
-import { onInterrupt, watchToEnd } from './import-watch.js';
+import { onInterrupt, pathOf, watchToEnd } from './import-watch.js';
 
 interface ImportOptions {
   kind?: ImportKind;
@@ -57,6 +59,7 @@ export function addImportCommands(program: Command, api: Api): void {
     .option('--no-wait', 'return as soon as the files are read')
     .option('--json', 'print nothing but the import as the service shows it at the end')
     .addHelpText('after', '\nEnds with 0 when all rows are done, 2 when some need your attention, 1 on an error.')
+    .addHelpText('after', examples('import providers.csv clients.csv', 'import clients.csv --mode snapshot --dry-run'))
     .action((files: string[], options: ImportOptions) => importFiles(api, files, options));
 
   program
@@ -64,35 +67,41 @@ export function addImportCommands(program: Command, api: Api): void {
     .description('list the latest imports, or watch one to its end')
     .option('--no-wait', 'show it as it is now')
     .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('imports', 'imports 7b0f5a3e-0000-4000-8000-000000000000 --no-wait'))
     .action(async (id: string | undefined, { wait, json }: { wait: boolean; json?: boolean }) => {
       if (!id) return printAnswer(await api.get<Page<ImportResponse>>('/v1/imports?limit=20'), json, importsTable);
       if (wait && !json) return watchToEnd(api, id);
-      printAnswer(await api.get<ImportResponse>(`/v1/imports/${id}`), json, importSummary);
+      printAnswer(await api.get<ImportResponse>(pathOf(id)), json, importSummary);
     });
 
-  program
+  const rows = program
     .command('import-rows <id>')
     .description('show the rows of an import, each with its outcome and the reason')
-    .addOption(new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES))
-    .option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again')
-    .option('--json', 'print one JSON object a line')
-    .action(
-      (id: string, { outcome, rejectedCsv, json }: { outcome?: string; rejectedCsv?: string; json?: boolean }) => {
-        if (rejectedCsv) return saveRejected(api, id, rejectedCsv);
-        const rows = api.all<ImportRowView>(`/v1/imports/${id}/rows`, { outcome });
-        return printList(rows, { row: rowOf, none: 'There are no such rows.', json });
-      },
-    );
+    .addHelpText('after', examples('import-rows 7b0f5a3e-0000-4000-8000-000000000000 --outcome rejected'));
+  listing<ImportRowView>(rows, api, {
+    from: (_query, id = '') => `${pathOf(id)}/rows`,
+    options: [
+      new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES),
+      new Option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again'),
+    ],
+    limit: 200,
+    row: rowOf,
+    none: 'There are no such rows.',
+    instead: ({ rejectedCsv }, id = '') => (rejectedCsv === undefined ? undefined : saveRejected(api, id, rejectedCsv)),
+  });
 
   for (const { action, about, overrides, watched } of ACTIONS) {
     const command = program.command(`${action} <id>`).description(about);
     const override = new Option('--override <what...>', 'go over these thresholds, on your word');
     if (overrides) command.addOption(override.choices(OVERRIDES));
     if (watched) command.option('--no-wait', 'return at once');
-    command.action(async (id: string, { override, wait }: { override?: string[]; wait?: boolean }) => {
-      const view = await api.post<ImportResponse>(`/v1/imports/${id}/${action}`, { override });
-      if (wait) return watchToEnd(api, id, true);
-      console.log(importSummary(view));
+    command.option('--json', 'print nothing but the import as the service shows it');
+    command.addHelpText('after', examples(`${action} 7b0f5a3e-0000-4000-8000-000000000000`));
+    type Options = { override?: string[]; wait?: boolean; json?: boolean };
+    command.action(async (id: string, { override, wait, json }: Options) => {
+      const view = await api.post<ImportResponse>(`${pathOf(id)}/${action}`, { override });
+      if (wait) return watchToEnd(api, id, true, json);
+      printAnswer(view, json, importSummary);
     });
   }
 }
@@ -137,7 +146,7 @@ function rowOf({ file, line, externalId, outcome, code, field, hint }: ImportRow
 }
 
 async function saveRejected(api: Api, id: string, file: string): Promise<void> {
-  const { body } = await api.send('GET', `/v1/imports/${id}/rejected.csv`, undefined, { accept: 'text/csv' });
+  const { body } = await api.send('GET', `${pathOf(id)}/rejected.csv`, undefined, { accept: 'text/csv' });
   const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
     throw fileFault(file, error);
   });

@@ -2,7 +2,7 @@
 const PAGE = 200;
 
 /** Cells by the heading of their column; null, undefined and '' show as a dash. */
-type Row = Record<string, unknown>;
+export type Row = Record<string, unknown>;
 
 interface ListFormat<T> {
   row: (item: T) => Row;

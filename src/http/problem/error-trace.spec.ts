@@ -1,4 +1,4 @@
-import { errorTrace } from './error-trace.js';
+import { errorTrace, failureCode } from './error-trace.js';
 
 /** Throws as the language itself does. */
 function thrownBy(work: () => unknown): unknown {
@@ -33,6 +33,13 @@ describe('what is logged of an error', () => {
     expect(trace.at).not.toHaveLength(0);
   });
 
+  it('takes no line of a former message for a place', () => {
+    const error = new Error('Key (email)\n    at Ada Osei');
+    expect(error.stack).toContain('Osei');
+    error.message = 'rewritten';
+    expect(JSON.stringify(errorTrace(error))).not.toContain('Osei');
+  });
+
   it('says what a fault of the program was about, and where', () => {
     const none = undefined as unknown as { email: string };
     const trace = errorTrace(thrownBy(() => none.email));
@@ -41,4 +48,14 @@ describe('what is logged of an error', () => {
     const empty = {} as { send: () => void };
     expect(errorTrace(thrownBy(() => empty.send())).message).toBe('empty.send is not a function');
   });
+});
+
+test('what is stored of a failure is a code and never a message', () => {
+  expect(failureCode(Object.assign(new Error('Key (email)=(jane@roe.example)'), { code: '23505' }))).toBe(
+    'database-23505',
+  );
+  expect(failureCode(Object.assign(new Error('x'), { code: 'ECONNRESET' }))).toBe('ECONNRESET');
+  expect(failureCode(new TypeError('jane'))).toBe('TypeError');
+  expect(failureCode(Object.assign(new Error('x'), { name: 'Jane Roe' }))).toBe('unknown');
+  expect(failureCode('jane')).toBe('unknown');
 });

@@ -32,8 +32,18 @@ function quotesNoData({ name, message }: Error): boolean {
   return name === 'MissingDataKey' || NAMES_ONLY.some((form) => form.test(message));
 }
 
-/** Where it was thrown; the stack begins with the message, whose lines may look like places. */
+/** A code for a failure: SQLSTATE, problem type or kind of error; never a message, which may quote a value. */
+export function failureCode(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if ('code' in error && typeof error.code === 'string' && /^[A-Z0-9_]{2,40}$/.test(error.code)) {
+    return /^[0-9A-Z]{5}$/.test(error.code) ? `database-${error.code}` : error.code;
+  }
+  return /^[A-Za-z]{1,60}$/.test(error.name) ? error.name : 'unknown';
+}
+
+/** Where it was thrown. The stack begins with the message of then, whose lines may look like places. */
 function framesOf({ stack = '', message }: Error): string[] {
+  if (!stack.includes(message)) return [];
   const lines = stack.slice(stack.indexOf(message) + message.length).split('\n');
   return lines.filter((line) => /^\s+at /.test(line)).map((line) => line.trim());
 }

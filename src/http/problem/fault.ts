@@ -28,10 +28,10 @@ const FASTIFY: Record<string, () => Problem> = {
 const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part header|Part terminated early)/;
 
 /** What Nest, Fastify and their plugins refuse without a code that is known above. */
-const BY_STATUS: Record<number, [type: string, detail: string]> = {
-  400: ['bad-request', 'The request is not well-formed.'],
-  404: ['not-found', 'Nothing is found under this path; /docs and /openapi.json list what there is.'],
-  503: ['unavailable', 'The service can not answer now; send the request again.'],
+const BY_STATUS: Record<number, Problem> = {
+  400: new Problem(400, 'bad-request', 'The request is not well-formed.'),
+  404: new Problem(404, 'not-found', 'Nothing is found under this path; /docs and /openapi.json list what there is.'),
+  503: new Problem(503, 'unavailable', 'The service can not answer now; send the request again.'),
 };
 
 /** The body is larger than the route takes. */
@@ -74,8 +74,7 @@ export function problemOf(error: unknown): Problem | undefined {
   }
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();
   const status = error instanceof HttpException ? error.getStatus() : statusCodeOf(error);
-  const [type, detail] = BY_STATUS[status] ?? ['refused', 'The request was refused.'];
-  return status < 500 || status in BY_STATUS ? new Problem(status, type, detail) : undefined;
+  return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was refused.') : undefined);
 }
 
 /** A status of 4xx that an error of a library bears; 500 otherwise. */

@@ -46,7 +46,8 @@ function encodeCursor(key: CursorKey): string {
 /** What the parts of a sort key may be: SQL gets nothing from a cursor that it can't read. */
 const PARTS = {
   string: (part: unknown) => typeof part === 'string' && !part.includes('\0'),
-  number: (part: unknown) => Number.isSafeInteger(part),
+  /** An integer of PostgreSQL, of 32 bits. */
+  number: (part: unknown) => Number.isInteger(part) && Number(part) === (Number(part) | 0),
   time: (part: unknown) => isMoment(part) && part.includes('T'),
   uuid: (part: unknown) => typeof part === 'string' && UUID.test(part),
   /** A bigint as a decimal text. */

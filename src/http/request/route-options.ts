@@ -15,6 +15,8 @@ interface EdgeOptions {
   bodyLimit?: number;
   /** Called so often that a successful call is not worth a log line, and by no browser. */
   hot?: boolean;
+  /** What it answers never changes under its address and holds nothing personal: a browser may keep it. */
+  immutable?: boolean;
 }
 
 declare module 'fastify' {

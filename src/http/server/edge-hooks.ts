@@ -4,16 +4,23 @@ import { Logger } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Env } from '../../config/env.js';
+import type { Stopping } from '../../config/stopping.js';
 import { installBodyPolicy } from '../body/body-policy.js';
 import { BROWSER_HEADERS } from '../problem/browser-headers.js';
 import { Problem } from '../problem/problem.js';
 import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
+import { installRequestSpans } from './request-spans.js';
 
 /** Decides by its headers alone whether a request may go on. */
 export abstract class RequestGate {
   /** @throws {Problem} 401, 403 or 503 when it may not */
   abstract admit(request: FastifyRequest): Promise<void> | void;
+
+  /** Whether the caller of an admitted request is known. */
+  knows(_request: FastifyRequest): boolean {
+    return false;
+  }
 
   /** Told of each error before it is answered, wherever the request stands. @throws what is answered instead */
   refused(_error: unknown, _request: FastifyRequest): Promise<void> {
@@ -26,11 +33,18 @@ export abstract class RequestGate {
   }
 }
 
+/** What stands before the routes goes by these. */
+interface EdgeParts {
+  readonly metrics: Metrics;
+  readonly stopping: Stopping;
+  readonly gate: RequestGate;
+}
+
 /** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */
-export function installEdge(fastify: FastifyInstance, env: Env, metrics: Metrics, gate: RequestGate): void {
+export function installEdge(fastify: FastifyInstance, env: Env, { metrics, stopping, gate }: EdgeParts): void {
   boundConnections(fastify.server, env);
   installBrowserHeaders(fastify);
-  installClosing(fastify);
+  installClosing(fastify, stopping);
   if (!env.hasRole('api')) installRoleGate(fastify);
   installBodyPolicy(fastify, env);
   installAccessLog(fastify, metrics);
@@ -38,6 +52,7 @@ export function installEdge(fastify: FastifyInstance, env: Env, metrics: Metrics
   fastify.addHook('onRequest', async (request) => {
     if (!request.is404) await gate.admit(request);
   });
+  installRequestSpans(fastify, (request) => gate.knows(request) && !isOfOperations(request));
 }
 
 /** Milliseconds that requests under way get to end by themselves when the service stops. */
@@ -53,8 +68,15 @@ declare module 'fastify' {
   }
 }
 
-/** Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. */
-function installClosing(fastify: FastifyInstance): void {
+/**
+ * Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. From
+ * the announcement on every answer ends its connection, so that a proxy that keeps connections has none left to send on
+ * when the listener closes.
+ */
+function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
+  fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    if (stopping.announced) response.setHeader('connection', 'close');
+  });
   const closing = new AbortController();
   // Every request that waits listens to it.
   setMaxListeners(0, closing.signal);
@@ -72,11 +94,12 @@ function installClosing(fastify: FastifyInstance): void {
 }
 
 const OPERATIONS = /^\/(health\/|metrics$)/;
+const isOfOperations = ({ routeOptions }: FastifyRequest) => OPERATIONS.test(routeOptions.url ?? '');
 
 /** Leaves a process without the role api nothing but the routes of operations. */
 function installRoleGate(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, _reply, done) => {
-    if (OPERATIONS.test(request.routeOptions.url ?? '')) return done();
+    if (isOfOperations(request)) return done();
     done(new Problem(404, 'not-found', 'This process has no API, for its ROLES lack api; ask one that has it.'));
   });
 }
@@ -137,7 +160,8 @@ function installBrowserHeaders(fastify: FastifyInstance): void {
   fastify.addHook('onSend', (request, reply, payload, done) => {
     reply.header('request-id', request.id);
     // What serves files would have them kept.
-    if (reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    const { edge } = request.routeOptions.config;
+    if (reply.hasHeader('cache-control') && !edge?.immutable) reply.header('cache-control', 'no-store');
     done(null, payload);
   });
 }

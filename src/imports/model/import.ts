@@ -1,4 +1,4 @@
-import type { ImportKind } from '../parse/row/import-row.js';
+import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';
 
 /** Where an import stands. */
 export type ImportState = 'staging' | 'planned' | 'running' | 'paused' | 'completed' | 'cancelled' | 'failed';
@@ -32,6 +32,8 @@ export interface ImportRequest {
 /** A file of an import. Its name and its header are the sender's words and may hold personal data. */
 export interface ImportFile {
   name: string;
+  /** As what it was recognised and how many rows it has; of imports of an earlier version it is not known. */
+  recognised?: { kind: ImportKind; format: ImportFormat; rows: number };
   /** The header of a CSV file. */
   columns?: string[];
   /** Those of the header from which nothing is read. */

@@ -1,13 +1,42 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { PageResponse } from '../../http/request/page.js';
 import type { StopCode } from '../../people/model/person-codes.js';
 import { type ImportFile, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
-import type { Guard } from '../model/import-guards.js';
+import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
+import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';
 import type { ImportTotals, RemainingCalls } from '../run/outcomes.repository.js';
 
-interface IgnoredColumns {
-  file: string;
-  columns: string[];
+/** Columns of a file from which nothing is read. */
+export class IgnoredColumnsResponse {
+  file!: string;
+  columns!: string[];
+}
+
+export class GuardThresholdResponse {
+  percent!: number;
+  people!: number;
+}
+
+/** A count of the plan against its threshold. */
+export class GuardResponse implements Guard {
+  name!: GuardName;
+  count!: number;
+  of!: number;
+  /** Passed when both bounds are; null: there is none */
+  threshold!: GuardThresholdResponse | null;
+  exceeded!: boolean;
+  /** Rejected rows of a snapshot that do not say whom they name: any of those to be deleted may be meant */
+  nameless?: number;
+}
+
+/** As what a file was recognised. */
+export class RecognisedFileResponse {
+  name!: string;
+  kind!: ImportKind;
+  format!: ImportFormat;
+  /** People in it, rejected ones too */
+  rows!: number;
 }
 
 /** Why it is not known when an import ends. */
@@ -50,12 +79,18 @@ export class ImportResponse {
   /** Rows, and people to delete, that need attention: rejected, failed, in review */
   needAttention!: number;
   /** What the plan does in the large, and its thresholds */
-  guards!: Guard[];
+  guards!: GuardResponse[];
+  /** The files that were read, in their order */
+  files!: RecognisedFileResponse[];
   /** Columns from which nothing is read, by file: often a name that was misspelt */
-  ignoredColumns!: IgnoredColumns[];
+  ignoredColumns!: IgnoredColumnsResponse[];
   error!: ImportErrorResponse | null;
   createdAt!: Date;
   finishedAt!: Date | null;
+}
+
+export class ImportPageResponse extends PageResponse {
+  items!: ImportResponse[];
 }
 
 /** Shows an import. @param pace how often bulk calls may go; null: it is not known when the import ends */
@@ -80,6 +115,7 @@ export function showImport(
     etaSeconds: pace && etaSeconds(totals.remaining, pace),
     etaUnknown,
     needAttention: sum(ATTENTION.flatMap((outcome) => [counts[outcome] ?? 0, deletes[outcome] ?? 0])),
+    files: files.flatMap(({ name, recognised }) => (recognised ? [{ name, ...recognised }] : [])),
     ignoredColumns: files.flatMap(({ name, ignored }) => (ignored?.length ? [{ file: name, columns: ignored }] : [])),
     error: record.errorCode ? { code: record.errorCode, message: record.errorDetail ?? '' } : null,
     ...{ createdAt, finishedAt },

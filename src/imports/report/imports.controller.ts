@@ -4,18 +4,25 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../../access/audit/audit.js';
 import { EventStreams } from '../../access/guard/event-streams.js';
+import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { Env } from '../../config/env.js';
-import { type Page, PageQuery } from '../../http/request/page.js';
+import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
 import { ImportUploads } from '../upload/import-uploads.service.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
-import { ImportRowsService, type ImportRowView } from './import-rows.service.js';
-import { ImportResponse } from './import-view.js';
-import { ApplyRequest, IMPORT_REQUEST_BODY, ImportQuery, ImportRowsQuery } from './imports.dto.js';
+import { ImportRowsService } from './import-rows.service.js';
+import { ImportPageResponse, ImportResponse } from './import-view.js';
+import {
+  ApplyRequest,
+  IMPORT_REQUEST_BODY,
+  ImportQuery,
+  ImportRowPageResponse,
+  ImportRowsQuery,
+} from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 
 /** Bulk imports of people. */
@@ -28,6 +35,7 @@ export class ImportsController {
     private readonly uploads: ImportUploads,
     private readonly rows: ImportRowsService,
     private readonly streams: EventStreams,
+    private readonly answers: StreamedAnswers,
     private readonly env: Env,
     private readonly audit: Audit,
   ) {}
@@ -63,7 +71,7 @@ export class ImportsController {
 
   /** Imports, the newest first */
   @Get()
-  async list(@Query() query: PageQuery): Promise<Page<ImportResponse>> {
+  async list(@Query() query: PageQuery): Promise<ImportPageResponse> {
     return this.imports.list(query.limit, query.cursor);
   }
 
@@ -79,19 +87,18 @@ export class ImportsController {
 
   /** The rows of an import, by outcome if asked */
   @Get(':id/rows')
-  async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<Page<ImportRowView>> {
+  async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<ImportRowPageResponse> {
     return this.rows.list(id, query);
   }
 
   /** The rejected rows as CSV, to be corrected and imported again */
   @Get(':id/rejected.csv')
-  async rejected(@UuidParam() id: string, @Res() reply: FastifyReply): Promise<void> {
+  async rejected(@UuidParam() id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
     await this.audit.commit();
-    await reply
-      .header('content-type', 'text/csv; charset=utf-8')
-      .header('content-disposition', 'attachment; filename="rejected.csv"')
-      .send(csv);
+    reply.header('content-type', 'text/csv; charset=utf-8');
+    reply.header('content-disposition', 'attachment; filename="rejected.csv"');
+    await this.answers.send(reply, caller, csv);
   }
 
   /** The progress of an import as server-sent events */

@@ -12,7 +12,7 @@ import {
   Matches,
   MaxLength,
 } from 'class-validator';
-import { PageQuery } from '../../http/request/page.js';
+import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { PLANNED_OUTCOMES, type PlannedOutcome, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { ImportKind } from '../parse/row/import-row.js';
 
@@ -68,6 +68,41 @@ export class ImportRowsQuery extends PageQuery {
   @IsOptional()
   @IsIn(PLANNED_OUTCOMES)
   planned?: PlannedOutcome;
+
+  /** Shows the cells of rejected rows, to be corrected and sent again */
+  @ApiPropertyOptional()
+  @Transform(({ value }) => ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value)
+  @IsBoolean({ message: 'must be true or false' })
+  cells: boolean = false;
+}
+
+/** The cells of a row as they were read; empty where it has none. */
+export class ImportRowCells {
+  externalId!: string;
+  email!: string;
+  firstName!: string;
+  lastName!: string;
+  /** Several are split by | */
+  providers!: string;
+}
+
+/** A row as it is shown. */
+export class ImportRowView {
+  file!: string;
+  line!: number;
+  kind!: 'provider' | 'client' | null;
+  externalId!: string | null;
+  planned!: string | null;
+  outcome!: RowOutcome;
+  code!: string | null;
+  field!: string | null;
+  hint!: string | null;
+  /** With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
+  cells?: ImportRowCells | null;
+}
+
+export class ImportRowPageResponse extends PageResponse {
+  items!: ImportRowView[];
 }
 
 /** `POST /v1/imports/{id}/apply`, and `/retry` */

@@ -10,7 +10,7 @@ const COLUMNS = ['MRN', 'email', 'First name', 'Surname', 'Therapist', 'Room'];
 
 async function written(rows: RejectedLine[], columns = COLUMNS): Promise<string> {
   let text = '';
-  for await (const line of rejectedCsv(columns, rows)) text += line;
+  for await (const line of rejectedCsv(columns, [rows])) text += line;
   return text;
 }
 

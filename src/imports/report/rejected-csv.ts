@@ -1,7 +1,9 @@
 import type { PersonKind } from '../../people/model/person.js';
+import { isExternalId } from '../../people/model/person-field-rules.js';
 import { readHeader } from '../parse/csv/csv-header.js';
 import { guardFormula, REJECTED_COLUMNS, rowCheck } from '../parse/csv/rejected-cells.js';
-import { FHIR_COLUMNS, type ImportKind, parseRaw } from '../parse/row/import-row.js';
+import { CSV_COLUMNS, FHIR_COLUMNS, type ImportKind, parseRaw, rawRow } from '../parse/row/import-row.js';
+import type { ImportRowCells } from './imports.dto.js';
 
 /** A file of an import that has rejected rows. */
 interface FileWithRejects {
@@ -52,6 +54,31 @@ function placesOf({ columns, kinds }: FileWithRejects): Map<string, number> {
   return new Map([...others, ...known]);
 }
 
+/**
+ * The cells of a rejected row under their documented names.
+ *
+ * @param raw see `parse/row/import-row.ts`; undefined: it is no longer kept
+ * @returns null where it has none
+ */
+export function namedCells(
+  columns: readonly string[],
+  { kind, providers }: { kind: PersonKind | null; providers: readonly string[] },
+  raw: string | undefined,
+): ImportRowCells | null {
+  const { cells } = parseRaw(raw ?? rawRow([]));
+  if (cells.length === 0) return null;
+  const places = placesOf({ file: 1, columns, kinds: [kind] });
+  const cell = (column: string) => cells[places.get(column) ?? -1] ?? '';
+  const [externalId, email, firstName, lastName, named] = CSV_COLUMNS.map(cell) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  return { externalId, email, firstName, lastName, providers: named || providers.filter(isExternalId).join('|') };
+}
+
 /** A rejected row as it was read (`raw`, see `parse/row/import-row.ts`), and why it was rejected. */
 export interface RejectedLine {
   raw: string;
@@ -93,11 +120,12 @@ function linesCells({ raw, line, code, hint, providers = [] }: RejectedLine, col
  * corrected, it can be imported as it is, since the reader knows it by its last columns and takes the guards off again.
  * A row that comes back as it was is known by its check.
  * @param columns of the file that the rows come from (`FileColumns`)
+ * @param pages of rows; each is one piece of the text
  */
 export async function* rejectedCsv(
   columns: readonly string[],
-  rows: AsyncIterable<RejectedLine> | Iterable<RejectedLine>,
+  pages: AsyncIterable<RejectedLine[]> | Iterable<RejectedLine[]>,
 ): AsyncGenerator<string> {
   yield BYTE_ORDER_MARK + csvLine([...columns, ...REJECTED_COLUMNS]);
-  for await (const row of rows) yield csvLine(linesCells(row, columns));
+  for await (const page of pages) yield page.map((row) => csvLine(linesCells(row, columns))).join('');
 }

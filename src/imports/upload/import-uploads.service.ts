@@ -148,13 +148,17 @@ export class ImportUploads {
     const entry: ImportFile = { name: file.name };
     const ordinal = read.push(entry);
     const reading = readingOf(file, request.kind);
+    const recognised = { ...reading, rows: 0 };
+    entry.recognised = recognised;
     const kind = ({ providers: 'provider', clients: 'client', fhir: null } as const)[reading.kind];
     const whole = request.mode === 'snapshot';
     try {
       const options = { ...reading, idSystems: request.idSystems, now: this.clock.now(), whole };
       for await (const event of readPeople(file.content, options)) {
-        if (event.type === 'row') await writer.row(ordinal, event, kind);
-        else if (event.type === 'columns') {
+        if (event.type === 'row') {
+          recognised.rows += 1;
+          await writer.row(ordinal, event, kind);
+        } else if (event.type === 'columns') {
           if (event.areRejects && whole) throw rejectsAsSnapshot(ordinal, file.name);
           [entry.columns, entry.ignored] = [event.columns, event.ignored];
         } else await writer.reference(event);

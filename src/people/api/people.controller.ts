@@ -40,8 +40,8 @@ import {
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
 import { PeopleMonitoring, type StuckPerson } from './people-monitoring.js';
-import { PersonResponse, personWithoutText } from './person-view.js';
-import type { Trace } from './trace.js';
+import { PersonPageResponse, PersonResponse, personWithoutText } from './person-view.js';
+import { TraceResponse } from './trace.dto.js';
 
 /** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
 const CLIENT_BODY_LIMIT = 128 * 1024;
@@ -116,6 +116,7 @@ export abstract class PersonController {
   @Get()
   @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
   @Scopes('people:read')
+  @ApiOkResponse({ type: PersonPageResponse })
   @WithoutText(personWithoutText)
   async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
@@ -237,6 +238,7 @@ export class PeopleController {
   /** Finds people by email or external id */
   @Post('search')
   @HttpCode(200)
+  @ApiOkResponse({ type: PersonPageResponse })
   @WithoutText(personWithoutText)
   async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
@@ -245,7 +247,8 @@ export class PeopleController {
   /** What is wanted, known and next of a person, and why; sends nothing */
   @Post('trace')
   @HttpCode(200)
-  async trace(@Body() dto: TraceRequest): Promise<Trace> {
+  @ApiOkResponse({ type: TraceResponse })
+  async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
     return this.people.trace(dto);
   }
 }

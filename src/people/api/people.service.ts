@@ -7,6 +7,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { traceparentOf } from '../../tracing/trace.js';
 import { becameListable, type Person, type PersonKind, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
@@ -17,7 +18,8 @@ import { type PersonRow, storedState } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UserLinks } from '../store/user-links.js';
 import { type PersonResponse, showPerson } from './person-view.js';
-import { type Trace, traceOf } from './trace.js';
+import type { TraceResponse } from './trace.dto.js';
+import { traceOf } from './trace.js';
 
 /** States in which nothing more happens by itself. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
@@ -41,7 +43,7 @@ export interface PersonRecord extends PersonResponse {
   /** By a creation whose outcome is not known. */
   sentWithoutAnswer: Profile | null;
   formerPlatformUserIds: string[];
-  trace: Omit<Trace, 'history'>;
+  trace: Omit<TraceResponse, 'history' | 'choices'>;
 }
 
 /** The desired state of people, and what the EHR is shown of them. */
@@ -80,7 +82,8 @@ export class PeopleService {
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const { id, person } = await this.mustLock(tx, key);
-      if (!person.wanted) notFound('client');
+      if (!person.wanted)
+        throw new Problem(404, 'client-not-found', 'This client was deleted; PUT it anew, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
       return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wantedAt: row.context.now } };
@@ -166,7 +169,7 @@ export class PeopleService {
   }
 
   /** Why a person stands where it stands; sends nothing. @throws {Problem} 404 */
-  async trace(key: PersonKey): Promise<Trace> {
+  async trace(key: PersonKey): Promise<TraceResponse> {
     const row = await this.read(key);
     const history = await this.prisma.platformCall.findMany({
       where: { personId: row.id },
@@ -182,7 +185,7 @@ export class PeopleService {
     const links = await this.links.linksOf(this.database.pool, key);
     this.links.check(...links);
     const opened = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
-    const { history: _, ...trace } = traceOf(row, []);
+    const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
       ...this.view(row),
       createdAt: row.createdAt,
@@ -199,7 +202,7 @@ export class PeopleService {
     const changed = await this.database.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, columns } = await work(tx);
-      await this.people.update(tx, row, person, columns);
+      await this.people.update(tx, row, person, { ...columns, traceparent: traceparentOf() });
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameListable(before?.person, person)) await this.dependents.noteClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));
@@ -236,7 +239,7 @@ export class PeopleService {
   }
 
   private found(kind: PersonKind, row: PersonRow | undefined): PersonRow {
-    if (!row) notFound(kind);
+    if (!row) throw new Problem(404, `${kind}-not-found`, `No ${kind} with this external id is known; check the id.`);
     this.audit.about(kind, row.externalId);
     return row;
   }
@@ -246,9 +249,4 @@ export class PeopleService {
     this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, this.platform.isConfigured);
   }
-}
-
-function notFound(kind: PersonKind): never {
-  const detail = `No ${kind} with this external id is known; check the id, or PUT it first.`;
-  throw new Problem(404, `${kind}-not-found`, detail);
 }

@@ -1,3 +1,4 @@
+import { PageResponse } from '../../http/request/page.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
@@ -42,6 +43,10 @@ export class PersonResponse {
   sync!: SyncResponse;
   /** Fields that are null because what is stored of them does not open, or its key is missing; absent: none */
   unreadable?: string[];
+}
+
+export class PersonPageResponse extends PageResponse {
+  items!: PersonResponse[];
 }
 
 /** What is stored of a profile does not open. */

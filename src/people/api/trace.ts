@@ -1,22 +1,15 @@
 import { isCreate, nextStep, type Step } from '../model/next-step.js';
 import type { Person } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
+import { resolveChoices } from '../model/resolve-rule.js';
 import type { PersonRow } from '../store/person-row.js';
-
-/** One call in a person's history. */
-interface TracedCall {
-  operation: string;
-  lane: string;
-  status: number | null;
-  outcome: string | null;
-  durationMs: number | null;
-}
-
-/** Why a person stands where it stands; nothing is sent to find out. */
-export type Trace = ReturnType<typeof traceOf>;
+import type { NextStepResponse, TracedCallResponse, TraceResponse } from './trace.dto.js';
 
 /** Shows of a person what is wanted, what is known, what comes next and why. @param calls the newest first */
-export function traceOf(row: PersonRow, calls: (TracedCall & { grantedAt: Date })[]) {
+export function traceOf(
+  row: PersonRow,
+  calls: (Omit<TracedCallResponse, 'at'> & { grantedAt: Date })[],
+): TraceResponse {
   const { externalId, kind, state, person, context } = row;
   const { attempt, checkedAbsentAt, appliedProviders, failures } = person;
   const platformUserId = row.linkHolds ? person.platformUserId : null;
@@ -36,6 +29,7 @@ export function traceOf(row: PersonRow, calls: (TracedCall & { grantedAt: Date }
     wanted: { present: person.wanted, hasEmail, providers },
     known: { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures },
     nextStep: explain(nextStep(person, context), person),
+    choices: resolveChoices(state, person),
     history: calls.map(({ grantedAt: at, operation, lane, status, outcome, durationMs }) => ({
       ...{ at, operation, lane, status, outcome, durationMs },
     })),
@@ -49,7 +43,7 @@ const CHECKS = {
     'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.',
 };
 
-function explain(step: Step, person: Person): { what: string; why: string; notBefore: Date | null } {
+function explain(step: Step, person: Person): NextStepResponse {
   if (step.do === 'claim-email')
     return { what: 'claim', why: 'The email must be this person’s alone before it is looked up.', notBefore: null };
   if (step.do === 'rest') {

@@ -39,7 +39,7 @@ const STOPS = {
 export type StopCode = keyof typeof STOPS;
 
 /** What each code means and what to do about it: one sentence, no personal data. */
-const MESSAGES: Record<string, string> = {
+export const PERSON_CODES: Record<string, string> = {
   ...REVIEWS,
   ...FAULTS,
   ...STOPS,
@@ -63,6 +63,6 @@ const MESSAGES: Record<string, string> = {
  * @param platformText the platform's own words, for the caller that may see the person anyway; never for a log
  */
 export function messageFor(code: string, platformText?: string): string {
-  const message = MESSAGES[code] ?? 'Something unforeseen holds this person up; see the trace.';
+  const message = PERSON_CODES[code] ?? 'Something unforeseen holds this person up; see the trace.';
   return platformText ? `${message} The platform said: ${platformText}` : message;
 }

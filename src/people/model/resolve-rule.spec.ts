@@ -1,6 +1,6 @@
 import { newcomer } from '../reconcile/newcomer.spec-support.js';
 import type { PersonState } from './person.js';
-import { checkResolve, type ResolveAction } from './resolve-rule.js';
+import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
 
 const somebody = newcomer('client');
 const mapped = { ...somebody, platformUserId: 'u-1' };
@@ -45,6 +45,38 @@ test('a synced person is never made again, linked elsewhere or left out', () => 
   for (const action of ['link', 'create', 'ignore'] as const) {
     expect(resolveRefusal(action, 'synced', mapped)).toBe('nothing-to-resolve');
   }
+});
+
+describe('the choices of a person', () => {
+  const actions = (...asked: Parameters<typeof resolveChoices>) => resolveChoices(...asked).map(({ action }) => action);
+
+  test('are what would be taken, and none where nothing is to be resolved', () => {
+    expect(actions('needs-review', somebody)).toEqual(ACTIONS);
+    expect(actions('failed', mapped)).toEqual(['link', 'retry', 'ignore']);
+    expect(actions('synced', mapped)).toEqual([]);
+  });
+
+  test('each say what they do, which is another thing for somebody who is to be gone', () => {
+    for (const wanted of [true, false]) {
+      const linked = { ...mapped, roleKnown: false, wanted };
+      const texts = resolveChoices('needs-review', linked).map(({ does }) => does);
+      expect(texts.every((text) => text.endsWith('.'))).toBe(true);
+      expect(new Set(texts).size).toBe(texts.length);
+    }
+  });
+
+  test('of ignoring for somebody who is to be gone tell whether the user is deleted', () => {
+    const ignoring = (person: typeof mapped | typeof somebody) => ({
+      says: resolveChoices('needs-review', person)
+        .find(({ action }) => action === 'ignore')
+        ?.does.startsWith('Deletes'),
+      does: applyResolve(person, 'ignore').platformUserId !== null,
+    });
+    const gone = { ...mapped, wanted: false };
+    expect(ignoring(gone)).toEqual({ says: true, does: true });
+    expect(ignoring({ ...gone, roleKnown: false })).toEqual({ says: false, does: false });
+    expect(ignoring({ ...somebody, wanted: false })).toEqual({ says: false, does: false });
+  });
 });
 
 test('a retry harms nobody', () => {

@@ -38,6 +38,48 @@ function refusalOf(action: ResolveAction, state: PersonState, person: Person): k
   return action === 'link' && person.wanted && person.platformUserId === null ? null : 'nothing-to-resolve';
 }
 
+/** An action that would be taken, and what it does. */
+interface ResolveChoice {
+  action: ResolveAction;
+  does: string;
+}
+
+/** How a person that needs a review or has failed may be resolved; none for anybody else. Pure. */
+export function resolveChoices(state: PersonState, person: Person): ResolveChoice[] {
+  if (state !== 'needs-review' && state !== 'failed') return [];
+  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person) === null);
+  return possible.map((action) => ({ action, does: person.wanted ? KEEPS[action] : removes(action, person) }));
+}
+
+/** What each action does for a person who is wanted. */
+const KEEPS: Record<ResolveAction, string> = {
+  link: 'Takes the user of the platform that is named for this person; nobody is created, and a client’s providers are sent.',
+  create:
+    'Begins anew as if nothing were known: an email is looked up first; without one a user is created at once, a second one if an earlier call made one.',
+  retry: 'Goes on from what is known, and takes the same way again.',
+  ignore: 'Sends nothing for this person, who counts as failed until it is resolved otherwise.',
+  delete: '',
+};
+
+/** What an action does for a person who is to be gone. */
+function removes(action: ResolveAction, person: Person): string {
+  const isMapped = person.platformUserId !== null;
+  switch (action) {
+    case 'link':
+      return 'Takes the user of the platform that is named for this person, and deletes that user.';
+    case 'create':
+      return 'Takes it that the platform has no such user: the person counts as deleted, and nothing is sent.';
+    case 'retry':
+      return 'Goes on from what is known, and takes the same way again.';
+    case 'delete':
+      return 'Deletes the user of the platform that the email led to, whoever else may use it.';
+    case 'ignore':
+      return isMapped && !isFoundByEmailAlone(person)
+        ? 'Deletes the user that is known; what else the platform may have of this person stays.'
+        : 'Sends nothing: the person counts as deleted, and what the platform may have of it stays.';
+  }
+}
+
 /** No call of the person is open, and nothing that the platform holds of it is known. */
 const UNKNOWN = { attempt: null, appliedProviders: null, checkedAbsentAt: null, roleKnown: true };
 

@@ -8,6 +8,7 @@ import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.re
 import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { QueueNotifier, releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
+import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { DuePeopleRepository } from '../store/due-people.repository.js';
 import { type Claim, type ClaimOutcome, ClaimRepository, UnconfirmedCommit } from './claim.repository.js';
@@ -85,7 +86,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     const { claim, noneDue } = outcome;
     const next = this.notifyForNext(noneDue);
     if (claim) {
-      await this.call(claim).finally(() => this.due.release(claim.row.id));
+      await this.callTraced(claim).finally(() => this.due.release(claim.row.id));
       this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
     }
     await next;
@@ -93,11 +94,30 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     return claim !== null;
   }
 
+  /** Within the trace of the EHR's last change of the person. */
+  private callTraced(claim: Claim): Promise<void> {
+    const { row, step, grant } = claim;
+    const attributes = {
+      'notebridge.person': row.id,
+      'notebridge.operation': step.operation,
+      'notebridge.lane': row.lane,
+      'notebridge.attempt': row.failures + 1,
+      // For a permit of the limit, and for a worker.
+      ...(row.dueAt && { 'notebridge.waited_ms': Math.max(0, grant.grantedAt.getTime() - row.dueAt.getTime()) }),
+    };
+    const causes = row.traceparent === null ? [] : [row.traceparent];
+    return inSpan('process people', { kind: 'CONSUMER', causes, attributes }, () => this.call(claim));
+  }
+
   private async call(claim: Claim): Promise<void> {
     const left = claim.sendBeforeMs - this.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(claim.row, claim.step, left) : NOT_SENT;
-    const { state, code } = await retryUntilStored(() => this.results.record(claim, result), this.clock);
+    const { state, code } = await inSpan('store people', {}, () =>
+      retryUntilStored(() => this.results.record(claim, result), this.clock),
+    );
     const { outcome } = result.outcome;
+    annotate({ 'notebridge.outcome': outcome, 'notebridge.state': state });
+    if (result.errorCode !== undefined) markFailed(result.errorCode);
     this.log.debug({ person: claim.row.id, operation: claim.step.operation, outcome, state, code });
   }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
+import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { OPERATIONS } from '../model/person.js';
@@ -16,6 +17,15 @@ const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id',
 const SOONEST = 'ORDER BY step, due_at LIMIT 1';
 
 const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
+
+/** When the first of a lane is due whom no import holds back, leased or not, as SQL: the first over the heads of the steps. */
+export const firstPersonDue = (lane: Lane): string => {
+  const conditions = [...OPERATIONS.map((step) => `step = '${step}'`), 'step IS NULL'];
+  const heads = conditions.map((step) =>
+    firstDue('people', `'${lane}'`, `${step} AND paused_by_import IS NULL`, 'step, due_at'),
+  );
+  return `least(${heads.join(', ')})`;
+};
 
 /**
  * Finds who is due. People stand in one index by lane, step and moment, and each query reads the head of each step alone:

@@ -249,7 +249,7 @@ export class PeopleRepository {
       step: step.do === 'call' ? step.operation : null,
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
-      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk' }),
+      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk', traceparent: null }),
       ...(['synced', 'waiting', 'deleted'].includes(step.state) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && { ...this.nobody(row), emailFingerprint: null, attemptProfile: null }),

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Metrics } from '../../http/server/metrics.js';
-import type { Session } from '../contract/wire-types.js';
+import type { Session } from '../contract/session-answer.js';
 import type { PlatformHttp } from '../http/platform-http.js';
 import {
   API_KEY,

@@ -2,10 +2,9 @@ import { inspect } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract } from '../contract/contract.js';
+import { readSession, type SessionAnswer } from '../contract/session-answer.js';
 import {
   type CreateTherapySessionRequest,
-  readSession,
-  type SessionAnswer,
   type SubmitComplianceJobRequest,
   type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
@@ -70,48 +69,52 @@ export class PlatformClient {
   }
 
   async createSession(body: CreateTherapySessionRequest): Promise<{ sessionId: string }> {
-    const answer = await this.http.call({ operation: 'createSession', body });
-    return { sessionId: answer.requiredId('sessionId') };
+    const call = { operation: 'createSession', body } as const;
+    return this.http.call(call, (answer) => ({ sessionId: answer.requiredId('sessionId') }));
   }
 
   async getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
-    return this.sessionIn(await this.http.call({ operation: 'getSession', parameters: { sessionId }, ...options }));
+    const call = { operation: 'getSession', parameters: { sessionId } } as const;
+    return this.http.call({ ...call, ...options }, (answer) => this.sessionIn(answer));
   }
 
   /** Changes a session; what the body leaves out stays as it is. */
   async updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
-    return this.sessionIn(await this.http.call({ operation: 'updateSession', parameters: { sessionId }, body }));
+    const call = { operation: 'updateSession', parameters: { sessionId }, body } as const;
+    return this.http.call(call, (answer) => this.sessionIn(answer));
   }
 
   /** Adds or reprocesses note templates (deprecated by the spec in favour of `updateSession`). */
   async updateSessionTemplates(sessionId: string, noteTemplateIds: string[]): Promise<SessionAnswer> {
     const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body: { noteTemplateIds } } as const;
-    return this.sessionIn(await this.http.call(call));
+    return this.http.call(call, (answer) => this.sessionIn(answer));
   }
 
   /** Reads what a webhook's processing id stands for. */
   async getProcessingSession(processingId: string, options: CallOptions = {}): Promise<ProcessingSessionAnswer> {
     const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
-    const answer = await this.http.call({ ...call, ...options });
     const { response } = this.contract.operations.getProcessingSession;
-    const session = response.session === undefined ? undefined : this.sessionIn(answer);
-    const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredId('sessionId');
-    return { sessionId, session, raw: answer.body };
+    return this.http.call({ ...call, ...options }, (answer) => {
+      const session = response.session === undefined ? undefined : this.sessionIn(answer);
+      const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredId('sessionId');
+      return { sessionId, session, raw: answer.body };
+    });
   }
 
   async submitComplianceJob(body: SubmitComplianceJobRequest): Promise<{ jobId: string }> {
-    const answer = await this.http.call({ operation: 'submitComplianceJob', body });
-    return { jobId: answer.requiredId('jobId') };
+    const call = { operation: 'submitComplianceJob', body } as const;
+    return this.http.call(call, (answer) => ({ jobId: answer.requiredId('jobId') }));
   }
 
   async getComplianceJob(jobId: string, options: CallOptions = {}): Promise<ComplianceJob> {
-    const answer = await this.http.call({ operation: 'getComplianceJob', parameters: { jobId }, ...options });
     const { states, response } = this.contract.operations.getComplianceJob;
-    const raw = answer.body;
-    if (!states || response.state === undefined) return { state: 'unknown', raw };
-    const state = answer.requiredText('state');
-    if (states.completed.includes(state)) return { state: 'completed', raw };
-    return { state: states.failed.includes(state) ? 'failed' : 'running', raw };
+    return this.http.call({ operation: 'getComplianceJob', parameters: { jobId }, ...options }, (answer) => {
+      const raw = answer.body;
+      if (!states || response.state === undefined) return { state: 'unknown', raw };
+      const state = answer.requiredText('state');
+      if (states.completed.includes(state)) return { state: 'completed', raw };
+      return { state: states.failed.includes(state) ? 'failed' : 'running', raw };
+    });
   }
 
   /**
@@ -124,24 +127,23 @@ export class PlatformClient {
     file: { fileName: string; contentType: string; size: number },
     options: CallOptions = {},
   ): Promise<UploadTarget> {
-    const answer = await this.http.call({ operation, parameters: file, ...options });
     const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};
     // A signed URL is good for the headers alone that it was signed with, which only the contract knows.
     const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
     const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
     const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-    return {
+    return this.http.call({ operation, parameters: file, ...options }, (answer) => ({
       uploadUrl: answer.requiredUrl('uploadUrl'),
       fileUrl: answer.requiredUrl('fileUrl'),
       method,
       headers: fillHeaders(Object.fromEntries(kept), file),
-    };
+    }));
   }
 
   /** Fetches a single-use token for a provider. @param userId the provider's id on the platform */
   async initiateAuth(userId: string, options: CallOptions = {}): Promise<RecorderToken> {
-    const answer = await this.http.call({ operation: 'initiateAuth', body: { userId }, ...options });
-    return new RecorderToken(answer.requiredText('otpToken'));
+    const call = { operation: 'initiateAuth', body: { userId }, ...options } as const;
+    return this.http.call(call, (answer) => new RecorderToken(answer.requiredText('otpToken')));
   }
 
   private sessionIn(answer: PlatformAnswer): SessionAnswer {

@@ -18,20 +18,22 @@ export class UsersClient {
 
   /** @returns the id of the user with this email; undefined when there is none */
   async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
-    const answer = await this.http.call({ operation: 'checkUser', body, ...options });
-    const exists = answer.value('isUserExists');
-    if (exists === true) return answer.requiredId('userId');
-    return exists === false ? undefined : answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
+    return this.http.call({ operation: 'checkUser', body, ...options }, (answer) => {
+      const exists = answer.value('isUserExists');
+      if (exists === true) return answer.requiredId('userId');
+      return exists === false ? undefined : answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
+    });
   }
 
   async createProvider(
     body: Person & { email: string },
     options: CallOptions = {},
   ): Promise<{ userId: string; inviteUrl?: string }> {
-    const answer = await this.http.call({ operation: 'createProvider', body, ...options });
-    const inviteUrl = answer.value('inviteUrl');
-    const isText = typeof inviteUrl === 'string' && inviteUrl.trim() !== '';
-    return { userId: answer.requiredId('userId'), ...(isText && { inviteUrl }) };
+    return this.http.call({ operation: 'createProvider', body, ...options }, (answer) => {
+      const inviteUrl = answer.value('inviteUrl');
+      const isText = typeof inviteUrl === 'string' && inviteUrl.trim() !== '';
+      return { userId: answer.requiredId('userId'), ...(isText && { inviteUrl }) };
+    });
   }
 
   /** @param body `therapistUserId` is the platform's id of the primary provider */
@@ -39,18 +41,18 @@ export class UsersClient {
     body: Person & { email?: string; therapistUserId: string },
     options: CallOptions = {},
   ): Promise<{ userId: string }> {
-    const answer = await this.http.call({ operation: 'createClient', body, ...options });
-    return { userId: answer.requiredId('userId') };
+    const call = { operation: 'createClient', body, ...options } as const;
+    return this.http.call(call, (answer) => ({ userId: answer.requiredId('userId') }));
   }
 
   /** Replaces the complete list of a client's providers. */
   async setClientProviders(userId: string, providerUserIds: string[], options: CallOptions = {}): Promise<void> {
     const call = { operation: 'setClientProviders', parameters: { userId }, body: { providerUserIds } } as const;
-    await this.http.call({ ...call, ...options });
+    await this.http.call({ ...call, ...options }, () => undefined);
   }
 
   /** Deletes a user; `not-found` says that it is gone already. */
   async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
-    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options });
+    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, () => undefined);
   }
 }

@@ -14,7 +14,7 @@ interface Capability {
 type CapabilityEnv = { PLATFORM_PARTNER_DOMAIN?: string | undefined };
 
 /** Which operation each capability stands on; of `upload` ones the file is sent by the service itself. */
-const OPERATIONS = {
+export const CAPABILITY_OPERATIONS = {
   'user-mirroring': ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'],
   'session-create': ['createSession'],
   'session-read': ['getSession'],
@@ -29,8 +29,8 @@ const OPERATIONS = {
   recorder: ['initiateAuth'],
 } as const satisfies Record<string, readonly OperationName[]>;
 
-export type CapabilityName = keyof typeof OPERATIONS;
-const CAPABILITY_NAMES = Object.keys(OPERATIONS) as CapabilityName[];
+export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
+const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 
 /** Lists every capability with what it still lacks. Pure. */
 export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
@@ -48,7 +48,7 @@ export function requireCapability(name: CapabilityName, contract: Contract, env:
 
 function missingFor(name: CapabilityName, contract: Contract, env: CapabilityEnv): string[] {
   const purpose = name === 'recording-upload' || name === 'compliance-upload' ? 'upload' : 'call';
-  const settings = OPERATIONS[name].flatMap((operation) => contract.missingFor(operation, purpose));
+  const settings = CAPABILITY_OPERATIONS[name].flatMap((operation) => contract.missingFor(operation, purpose));
   if (name === 'compliance-polling') {
     const { response, states } = contract.operations.getComplianceJob;
     if (response.state === undefined) settings.push('operations.getComplianceJob.response.state');

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
-import { contractFaults, parseContract, readContract } from './contract.js';
+import { parseContract, readContract } from './contract.js';
+import { contractFaults } from './contract-schema.js';
 import { OPERATION_NAMES } from './operations.js';
 
 const seed = Number(process.env.SEED);

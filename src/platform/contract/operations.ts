@@ -2,6 +2,8 @@ export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /** What is fixed about an operation, whatever the contract file says. */
 interface OperationFacts {
+  /** What it is for, as docs/reference/contract.md says it. */
+  about: string;
   /** Shown by the spec; what is absent has to come from the contract file. */
   method?: (typeof HTTP_METHODS)[number];
   path?: string;
@@ -37,7 +39,7 @@ const usual = {
   creates: false,
   bearerAlways: false,
   answerLimit: MIB,
-} as const satisfies OperationFacts;
+} as const satisfies Omit<OperationFacts, 'about'>;
 
 /** Pointers to fields at the top of an answer. */
 const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));
@@ -49,21 +51,51 @@ const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'
 
 /** Every operation of the platform, with what the spec shows of it. */
 const OPERATION_FACTS = {
-  checkUser: { ...post, path: '/users/check', response: shown('isUserExists', 'userId') },
-  createProvider: { ...post, path: '/users/providers', response: shown('userId', 'inviteUrl'), creates: true },
-  createClient: { ...post, path: '/users/clients', response: shown('userId'), creates: true },
-  setClientProviders: { ...post, path: '/users/{userId}/providers', parameters: ['userId'] },
-  deleteUser: { ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
-  createSession: { ...usual, response: shown('sessionId'), creates: true },
-  getSession: { ...session, parameters: ['sessionId'], bodyIsShown: false },
+  checkUser: {
+    about: 'Asks whether a user has an email.',
+    ...post,
+    path: '/users/check',
+    response: shown('isUserExists', 'userId'),
+  },
+  createProvider: {
+    about: 'Makes a provider.',
+    ...post,
+    path: '/users/providers',
+    response: shown('userId', 'inviteUrl'),
+    creates: true,
+  },
+  createClient: { about: 'Makes a client.', ...post, path: '/users/clients', response: shown('userId'), creates: true },
+  setClientProviders: {
+    about: "Replaces a client's providers.",
+    ...post,
+    path: '/users/{userId}/providers',
+    parameters: ['userId'],
+  },
+  deleteUser: { about: 'Deletes a user.', ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
+  createSession: {
+    about: 'Makes a session from a text or a recording.',
+    ...usual,
+    response: shown('sessionId'),
+    creates: true,
+  },
+  getSession: {
+    about: 'Reads a session with its notes, transcript and insights.',
+    ...session,
+    parameters: ['sessionId'],
+    bodyIsShown: false,
+  },
   updateSession: {
+    about: 'Changes a session.',
+
     ...session,
     method: 'PATCH',
     path: '/api/v2/therapy-session/{sessionId}',
     parameters: ['sessionId'],
   },
-  updateSessionTemplates: { ...session, parameters: ['sessionId'] },
+  updateSessionTemplates: { about: 'Changes the note templates of a session.', ...session, parameters: ['sessionId'] },
   getProcessingSession: {
+    about: 'Reads what became of a `processingId`: its session, or where that stands.',
+
     ...session,
     parameters: ['processingId'],
     response: {},
@@ -71,10 +103,22 @@ const OPERATION_FACTS = {
     bodyIsShown: false,
   },
   // Spec, Therapy session creation request: the file is sent with an HTTP PUT.
-  recordingUploadUrl: { ...uploadUrl, upload: { method: 'PUT' } },
-  complianceUploadUrl: { ...uploadUrl, method: 'GET', path: '/compliance/upload-url', upload: {} },
-  submitComplianceJob: { ...usual, response: shown('jobId'), creates: true },
+  recordingUploadUrl: {
+    about: 'Asks for a URL to which a recording is sent.',
+    ...uploadUrl,
+    upload: { method: 'PUT' },
+  },
+  complianceUploadUrl: {
+    about: 'Asks for a URL to which a PDF is sent.',
+    ...uploadUrl,
+    method: 'GET',
+    path: '/compliance/upload-url',
+    upload: {},
+  },
+  submitComplianceJob: { about: 'Has PDFs checked.', ...usual, response: shown('jobId'), creates: true },
   getComplianceJob: {
+    about: 'Reads what became of a check.',
+
     ...usual,
     method: 'GET',
     path: '/compliance/job/{jobId}',
@@ -84,7 +128,13 @@ const OPERATION_FACTS = {
     endStates: true,
     answerLimit: 16 * MIB,
   },
-  initiateAuth: { ...post, path: '/authentication/initiate-auth', response: shown('otpToken'), bearerAlways: true },
+  initiateAuth: {
+    about: 'Asks for a token with which the recorder opens; always sends the key as `Authorization: Bearer`.',
+    ...post,
+    path: '/authentication/initiate-auth',
+    response: shown('otpToken'),
+    bearerAlways: true,
+  },
 } as const satisfies Record<string, OperationFacts>;
 
 export type OperationName = keyof typeof OPERATION_FACTS;

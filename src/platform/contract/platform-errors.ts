@@ -110,6 +110,11 @@ export class PlatformError extends Error {
     this.#platformMessage = facts.platformMessage;
   }
 
+  /** A success came whose content is not what it should be. */
+  get isUnreadable(): boolean {
+    return this.kind === 'unknown-outcome' && this.status !== undefined && this.status < 300;
+  }
+
   /** What the platform said, at most 500 characters. It may hold personal data: show it to the caller, log it never. */
   get platformMessage(): string | undefined {
     return this.#platformMessage;

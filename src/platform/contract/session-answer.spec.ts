@@ -1,4 +1,4 @@
-import { readSession, type Session } from './wire-types.js';
+import { readSession, type Session } from './session-answer.js';
 
 const USER = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
 const measures = {

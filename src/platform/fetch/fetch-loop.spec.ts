@@ -55,6 +55,8 @@ class Rows implements FetchWork {
       dueMs: clock.ms,
       failures: 0,
       refused_at: null,
+      due_at: null,
+      traceparents: [],
       stored: [],
     }));
   }
@@ -85,7 +87,7 @@ class Rows implements FetchWork {
     lock: async (_tx: unknown, { key }: { key: string }) => ({ ...this.row(key), now: this.clock.now() }),
     settle: async (_tx: unknown, { key }: { key: string }, outcome: { set: string; values: readonly unknown[] }) => {
       const row = this.row(key);
-      if (outcome.set === 'answer') row.failures = 0;
+      if (outcome.set.startsWith('answer')) row.failures = 0;
       else {
         const [code, failures, waitMs] = outcome.values as [string, number, number];
         row.dueMs = this.clock.ms + waitMs;

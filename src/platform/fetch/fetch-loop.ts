@@ -2,8 +2,10 @@ import type { PoolClient } from 'pg';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import type { Metrics } from '../../http/server/metrics.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
-import { DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
+import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
+import { leaveTraces } from '../../queue/due-rows/traces.js';
+import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
@@ -29,7 +31,7 @@ const CODES = {
 } as const satisfies Record<PlatformErrorKind, string>;
 
 /** Columns that decide on the next fetch of a row, beside those of its table. */
-export interface FetchColumns {
+export interface FetchColumns extends DueColumns {
   /** Faults of its own in a row. */
   failures: number;
   /** When the platform last refused the key for this very row. */
@@ -50,7 +52,7 @@ export interface Fetched<Row> {
 }
 
 /** Rows of one kind that are kept up to date by fetching them. They have `fault` and the `FetchColumns`, too. */
-interface FetchWork<Row extends FetchColumns, Answer> extends DueWork {
+interface FetchWork<Row extends FetchColumns, Answer> extends DueWork<Row> {
   readonly table: DueTable;
   /** Counts fetches by outcome. */
   readonly counter: { name: string; help: string };
@@ -77,7 +79,9 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   /** Stores an answer, unless the lease is lost. */
   storeAnswer(claim: Leased<Row>, answer: Answer): Promise<void> {
-    return this.store(claim, (tx, fetched) => this.rows.storeAnswer(tx, fetched, answer));
+    return inSpan(`store ${this.rows.name}`, {}, () =>
+      this.store(claim, (tx, fetched) => this.rows.storeAnswer(tx, fetched, answer)),
+    );
   }
 
   /** Stores that the platform does not know a row now, unless the lease is lost. @param waitMs until the next fetch */
@@ -120,6 +124,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       return this.failed(claim, error);
     }
     this.fetches.inc({ outcome: 'answer' });
+    annotate({ 'notebridge.outcome': 'answer' });
     this.pause.succeeded(this.parts.clock.monotonicMs());
     try {
       await this.storeAnswer(claim, answer);
@@ -132,6 +137,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
         return;
       }
       // An answer that can't be stored must not be fetched again and again without a pause.
+      markFailed('not-storable');
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
       await this.putOff(claim, 'not-storable');
     }
@@ -141,6 +147,8 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     if (this.shutdown.signal.aborted) return this.storeFault(claim, 'stopped', 0);
     const code = faultOf(error);
     this.fetches.inc({ outcome: code });
+    annotate({ 'notebridge.outcome': code });
+    markFailed(code);
     if (isPauseCause(code)) return this.begin(claim, code, (error as PlatformError).retryAfterMs);
     if (code === 'gone') {
       this.pause.succeeded(this.parts.clock.monotonicMs());
@@ -150,6 +158,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return this.putOff(claim, code);
   }
 
+  /** What made the row due before it was claimed is done with. */
   private async store(
     { row: claimed, lease }: Leased<Row>,
     store: (tx: PoolClient, fetched: Fetched<Row>) => Promise<Outcome>,
@@ -158,7 +167,11 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       const row = await this.due.lock(tx, lease);
       if (!row) return undefined;
       const stored = await store(tx, { claimed, row });
-      await this.due.settle(tx, lease, stored);
+      const { set, values } = stored;
+      await this.due.settle(tx, lease, {
+        set: `${set}, ${leaveTraces(`$${values.length + 1}`)}`,
+        values: [...values, claimed.traceparents[0] ?? null],
+      });
       return stored;
     });
     await outcome?.afterCommit?.();
@@ -192,6 +205,5 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
 function faultOf(error: unknown): string {
   if (!(error instanceof PlatformError)) return 'internal';
-  const { kind, status } = error;
-  return kind === 'unknown-outcome' && status !== undefined && status < 300 ? 'unreadable-answer' : CODES[kind];
+  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
 }

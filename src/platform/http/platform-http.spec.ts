@@ -32,7 +32,7 @@ describe('one HTTP attempt', () => {
   });
 
   const create = (options: CallOptions = {}, client = http) =>
-    client.call({ operation: 'createProvider', body, ...options });
+    client.call({ operation: 'createProvider', body, ...options }, (answer) => answer);
   const failure = (call: Promise<unknown>) =>
     call.then(
       () => {
@@ -75,14 +75,14 @@ describe('one HTTP attempt', () => {
   });
 
   it('sends neither body nor content type where there is none', async () => {
-    await http.call({ operation: 'deleteUser', parameters: { userId: 'u/1' } });
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u/1' } }, () => undefined);
     expect(platform.heard[0]).toMatchObject({ method: 'DELETE', url: '/users/u%2F1', body: '' });
     expect(platform.heard[0]?.headers).not.toHaveProperty('content-type');
   });
 
   it('keeps connections, but makes every create over its own', async () => {
     platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
-    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body });
+    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body }, () => undefined);
     expect(platform.connections).toBe(1);
     for (let call = 0; call < 3; call += 1) await create();
     expect(platform.connections).toBe(4);
@@ -96,7 +96,7 @@ describe('one HTTP attempt', () => {
         json(response, 200, {});
       };
     });
-    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } });
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
     await closed;
     expect(platform.connections).toBe(1);
   }, 60_000);
@@ -147,11 +147,14 @@ describe('one HTTP attempt', () => {
     await create({}, measured);
     platform.answer = (_request, response) => json(response, 503, {});
     await failure(create({}, measured));
+    platform.answer = (_request, response) => response.writeHead(201).end('{"userId":');
+    await failure(measured.call({ operation: 'createProvider', body }, (answer) => answer.requiredId('userId')));
     measured.onApplicationShutdown();
     const text = await metrics.registry.getSingleMetricAsString('notebridge_platform_call_seconds');
     expect(text.split('\n').filter((line) => line.includes('_count'))).toEqual([
       'notebridge_platform_call_seconds_count{operation="createProvider",outcome="ok"} 1',
       'notebridge_platform_call_seconds_count{operation="createProvider",outcome="unknown-outcome"} 1',
+      'notebridge_platform_call_seconds_count{operation="createProvider",outcome="unreadable"} 1',
     ]);
   });
 
@@ -235,7 +238,7 @@ describe('one HTTP attempt', () => {
   });
 
   it('answers well after errors over kept connections', async () => {
-    const check = () => http.call({ operation: 'checkUser', body });
+    const check = () => http.call({ operation: 'checkUser', body }, (answer) => answer);
     platform.answer = (_request, response) => json(response, 500, {});
     expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
     platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
@@ -324,7 +327,7 @@ describe('one HTTP attempt', () => {
     errors.push(await failure(Promise.resolve().then(() => unreadable.requiredText('userId'))));
     const gone = httpTo('http://127.0.0.1:1');
     errors.push(await failure(create({}, gone)));
-    errors.push(await failure(gone.call({ operation: 'deleteUser', parameters: { userId: '' } })));
+    errors.push(await failure(gone.call({ operation: 'deleteUser', parameters: { userId: '' } }, () => undefined)));
     for (const error of errors) {
       const printed = [
         inspect(error, { depth: 9, getters: true }),

@@ -3,7 +3,9 @@ import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { Contract, type JsonValue } from '../contract/contract.js';
+import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
+import { Contract } from '../contract/contract.js';
+import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { resettableAgents, sendWithin } from './connections.js';
@@ -68,20 +70,30 @@ export class PlatformHttp implements OnApplicationShutdown {
   /**
    * Makes one HTTP attempt; it is never repeated here and redirects are never followed.
    *
-   * @returns a 2xx answer, read only as far as the caller asks
+   * @param read takes from a 2xx answer what the caller needs: one that it can't read counts as unreadable
    * @throws {PlatformError} for everything else
    */
-  async call(call: PlatformCall & CallOptions): Promise<PlatformAnswer> {
+  async call<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
+    return inSpan(call.operation, { kind: 'CLIENT' }, () => this.measured(call, read));
+  }
+
+  private async measured<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
-    const measure = (outcome: 'ok' | PlatformErrorKind) =>
+    const measure = (outcome: 'ok' | 'unreadable' | PlatformErrorKind) =>
       this.seconds.observe({ operation, outcome }, (this.clock.monotonicMs() - begun) / 1000);
     try {
       const answer = await this.attempt(call);
+      annotate({ 'http.response.status_code': answer.status });
+      const result = read(answer);
       measure('ok');
-      return answer;
+      return result;
     } catch (error) {
-      if (error instanceof PlatformError) measure(error.kind);
+      if (error instanceof PlatformError) {
+        measure(error.isUnreadable ? 'unreadable' : error.kind);
+        markFailed(error.kind);
+        if (error.status !== undefined) annotate({ 'http.response.status_code': error.status });
+      }
       throw error;
     }
   }

@@ -119,6 +119,9 @@ async function createQueueTables(ownerUrl: string): Promise<undefined> {
   });
 }
 
+/** What Redis answers to a wrong password, or to none. */
+const REFUSED = /^(WRONGPASS|NOAUTH|ERR invalid password)/;
+
 async function checkRedis(url: string): Promise<string | undefined> {
   const once = { lazyConnect: true, connectTimeout: 3_000, retryStrategy: null, maxRetriesPerRequest: 0 };
   const redis = new Redis(url, once);
@@ -139,6 +142,8 @@ async function checkRedis(url: string): Promise<string | undefined> {
     if (error instanceof Error && error.message.startsWith('Redis runs')) throw error;
     const tls = tlsFault(fault, { setting: 'REDIS_URL', authority: 'in NODE_EXTRA_CA_CERTS=/path/ca.pem' });
     if (tls) throw new Error(`Redis can not be reached over TLS, for ${tls}`);
+    if ([fault, error].some((each) => each instanceof Error && REFUSED.test(each.message)))
+      return 'Redis refuses the user or the password of REDIS_URL: correct it; work is kept in PostgreSQL meanwhile.';
     return 'Redis can not be reached where REDIS_URL says; work is kept in PostgreSQL and goes on when it is back.';
   } finally {
     redis.disconnect();

@@ -1,14 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { type Job, type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
 import { within } from '../../config/within.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { QUEUE_STORE } from './queue-names.js';
+import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 
 /** Milliseconds that BullMQ's own close may take once no work is under way; they close one after the other. */
 const CLOSE_MS = 300;
 
-/** Milliseconds between two log lines about the same worker: its store may be away for long. */
-const QUIET_MS = 10_000;
+/** Milliseconds between two log lines about failures of the same worker. */
+const QUIET_MS = 60_000;
 
 /**
  * BullMQ's worker, whose `close` ends also when its store is away: BullMQ waits for a connection there, without a
@@ -22,9 +21,12 @@ export class BoundedWorker extends Worker {
     const underWay = new Set<Promise<unknown>>();
     const follow = (job: Job, ...rest: [token?: string, signal?: AbortSignal]) => {
       const work = Promise.resolve(process(job, ...rest))
-        .catch((error: unknown) => {
-          throw withoutMessage(error);
-        })
+        .then(
+          () => undefined,
+          (error: unknown) => {
+            throw onlyCode(error);
+          },
+        )
         .finally(() => underWay.delete(work));
       underWay.add(work);
       return work;
@@ -55,36 +57,32 @@ function workerConnection(connection: WorkerOptions['connection']): WorkerOption
   return isProducers ? ({ ...connection, enableOfflineQueue: true } as typeof connection) : connection;
 }
 
-/** What the queue may hold of an activation's error: its kind, code and place. A message may quote a row. */
-function withoutMessage(error: unknown): Error {
-  const { error: kind = 'unknown', code, at } = errorTrace(error) as { error?: string; code?: string; at?: string[] };
-  const fault = Object.assign(new Error(code === undefined ? kind : `${kind} ${code}`), { name: kind, code });
-  fault.stack = [`${kind}:`, ...(at ?? [])].join('\n');
-  return fault;
+/** What the queue keeps of an activation's error: a code. Its message or its stack may quote a row. */
+function onlyCode(error: unknown): Error {
+  return Object.assign(new Error(failureCode(error), { cause: error }), { stack: '' });
 }
 
 /**
- * Logs failures, at most one every few seconds. A failed job loses nothing: the row that it was about is still due, and
- * the poller notifies again. An `error` listener must exist, or Node ends the process.
+ * Logs failed activations, at most one a minute. A failed job loses nothing: the row that it was about is still due, and
+ * the poller notifies again. What the store's connections raise, `StoreWatch` logs; without any listener from the first
+ * moment on Node would end the process.
  */
 function logFailures(worker: Worker): void {
   const log = new Logger(`Worker ${worker.name}`);
   let quietUntil = 0;
-  const warn = (msg: string, error: Error) => {
+  worker.on('error', () => undefined);
+  worker.on('failed', (_job, error) => {
     if (performance.now() < quietUntil) return;
     quietUntil = performance.now() + QUIET_MS;
-    const { code } = error as { code?: string };
-    log.warn({ msg, error: error.name, code, at: error.stack?.split('\n').slice(1, 6) });
-  };
-  worker.on('failed', (_job, error) => warn('an activation failed; the poller notifies again', error));
-  worker.on('error', (error) => warn(`the queue’s store (${QUEUE_STORE}) is away or failing`, error));
+    log.warn({ msg: 'an activation failed; the poller notifies again', ...errorTrace(error.cause ?? error) });
+  });
 }
 
 /** BullMQ's queue, whose `close` succeeds also when its store is away: Nest would print a stack trace for each queue. */
 export class BoundedQueue extends Queue {
   constructor(name: string, options: QueueOptions) {
     super(name, options);
-    // BullMQ prints whole connections of errors without a listener; the notifier's, which logs them, comes later.
+    // BullMQ prints whole connections of errors without a listener; StoreWatch's, which logs them, comes later.
     this.on('error', () => undefined);
   }
 

@@ -6,6 +6,7 @@ import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.js';
 import type { Notification, QueueName } from '../backend/queue-names.js';
 import { Poller } from '../notifier/poller.js';
 import { QueueNotifier, releaseDeduplicationKey } from '../notifier/queue-notifier.js';
@@ -18,14 +19,25 @@ const HORIZON_MS = 60_000;
 /** Milliseconds before the next notification, at least: a row that is due and can't be claimed must not cause a spin. */
 const SHORTEST_WAIT_MS = 100;
 
+/** Columns of due rows that every loop reads. */
+export interface DueColumns {
+  /** Of what made it due, the newest first. */
+  traceparents: Traceparent[];
+  /** Faults in a row. */
+  failures: number;
+  due_at: Date | null;
+}
+
 /** What a loop does with the rows of one table. */
-export interface DueWork {
+export interface DueWork<Row> {
   /** For the log. */
   readonly name: string;
   /** Notified when rows are due. */
   readonly queue: QueueName;
   /** Rows that this process works on side by side. */
   readonly places: number;
+  /** What its spans say of a row: ids that this service made. */
+  readonly traced?: (row: Row) => Attributes;
   /** False while the contract does not say how to call: the rows stay due for a later start. */
   isConfigured(): boolean;
 }
@@ -44,14 +56,14 @@ export class DueParts {
 }
 
 /** Claims and works on the rows of a table that are due: in several places of this process, until none is due. */
-export abstract class DueLoop<Row extends object> {
+export abstract class DueLoop<Row extends DueColumns> {
   protected readonly log = new Logger(DueLoop.name);
   protected readonly shutdown = new AbortController();
   private readonly underWay = new Set<Promise<void>>();
   private triggeredMeanwhile = false;
 
   protected constructor(
-    private readonly declared: DueWork,
+    private readonly declared: DueWork<Row>,
     readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDueAt' | 'lock' | 'settle'>,
     protected readonly parts: DueParts,
   ) {}
@@ -97,8 +109,21 @@ export abstract class DueLoop<Row extends object> {
       if (!claim) return this.notifyForNext();
       const { lease } = claim;
       this.letAnotherJoin();
-      await this.work(claim, claimingMs).finally(() => this.due.done(lease));
+      await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease));
     }
+  }
+
+  /** Within the trace of what made the row due. */
+  private workTraced(claim: Leased<Row>, claimingMs: number): Promise<void> {
+    const { name, traced } = this.declared;
+    const { traceparents: causes, failures, due_at: dueAt } = claim.row;
+    const attributes = {
+      ...traced?.(claim.row),
+      'notebridge.attempt': failures + 1,
+      ...(dueAt && { 'notebridge.waited_ms': Math.max(0, this.parts.clock.now().getTime() - dueAt.getTime()) }),
+    };
+    const options = { kind: 'CONSUMER', causes, attributes } as const;
+    return inSpan(`process ${name}`, options, () => this.work(claim, claimingMs));
   }
 
   /** @param claimingMs monotonic milliseconds before the claim was made */
@@ -137,7 +162,7 @@ export abstract class DueProcessor extends WorkerHost implements OnModuleInit, O
   protected constructor(
     private readonly poller: Poller,
     private readonly poll: { name: string; everyMs: number; also?: () => Promise<void> },
-    private readonly loops: readonly Pick<DueLoop<object>, 'trigger' | 'stop' | 'finished'>[],
+    private readonly loops: readonly Pick<DueLoop<DueColumns>, 'trigger' | 'stop' | 'finished'>[],
   ) {
     super();
   }

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Database } from '../../database/database.js';
+import { firstDue } from './first-due.js';
 import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
 import type { WorkerProcess } from './worker-process.js';
 
@@ -81,12 +82,7 @@ export class DueRows<Row extends object> {
     const { name, key, lanes } = this.table;
     const free = lanes.filter((lane) => this.hasPlace(lane));
     if (free.length === 0) return undefined;
-    const moments = free.map(
-      ({
-        lane,
-      }) => `(SELECT due_at FROM ${name} WHERE lane = ${lane} AND due_at IS NOT NULL AND ${isFree(key, '$1', '$2')}
-         ORDER BY due_at, ${key} LIMIT 1)`,
-    );
+    const moments = free.map(({ lane }) => firstDue(name, lane, isFree(key, '$1', '$2'), `due_at, ${key}`));
     const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
       `SELECT min(due_at) AS due_at FROM (${moments.join(' UNION ALL ')}) AS next`,
       [this.worker.id, [...this.held.keys()]],

@@ -1,9 +1,10 @@
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { type Notification, QUEUE_STORE, type QueueName } from '../backend/queue-names.js';
+import type { StoreWatch } from './store-watch.js';
 
 /** Delayed notifications are rounded up to this many milliseconds, so that many for one moment become one job. */
 const ROUNDING_MS = 25;
@@ -19,30 +20,23 @@ const DEDUPLICATION_MS = 1_000;
 const ANSWER_MS = 2_000;
 const MOST_UNDER_WAY = 1_000;
 
-/** Milliseconds that the store has to answer a health check, or the last notifications of a process. */
-const HEALTH_TIMEOUT_MS = 1_000;
+/** Milliseconds that the store has to answer the last notifications of a process. */
+const LAST_ANSWERS_MS = 1_000;
 
 /** Milliseconds that the store has to release a key: one without an answer delays no work, and no shutdown. */
 const RELEASE_TIMEOUT_MS = 500;
 
-/** Milliseconds between two log lines about the same queue. */
-const QUIET_MS = 30_000;
-
 /** Notifies the queues. It never throws and never waits for its store: the poller makes up for a lost notification. */
 @Injectable()
 export class QueueNotifier implements OnModuleDestroy {
-  private readonly log = new Logger(QueueNotifier.name);
-  private readonly quietUntil = new Map<string, number>();
   private readonly underWay = new Set<Promise<unknown>>();
   private closed = false;
-  private failingSince: Date | undefined;
 
   constructor(
     private readonly queues: ReadonlyMap<QueueName, Queue<Notification>>,
     private readonly clock: Clock,
-  ) {
-    for (const [name, queue] of queues) queue.on('error', (error) => this.warn(name, error));
-  }
+    private readonly store: StoreWatch,
+  ) {}
 
   /**
    * Activates one worker of a queue, now or later.
@@ -61,13 +55,10 @@ export class QueueNotifier implements OnModuleDestroy {
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
     const id = delayMs > 0 ? `notify-${Math.ceil((now + delayMs) / ROUNDING_MS)}` : 'notify';
-    const slow = setTimeout(() => this.fail(name, new Error('no answer')), ANSWER_MS).unref();
+    const slow = setTimeout(() => this.store.failed(new Error('no answer')), ANSWER_MS).unref();
     const adding = queue
       .add('notify', { reason }, { delay: delayMs, deduplication: { id, ttl: Math.ceil(delayMs) + DEDUPLICATION_MS } })
-      .then(() => {
-        this.failingSince = undefined;
-      })
-      .catch((error: unknown) => this.fail(name, error))
+      .catch((error: unknown) => this.store.failed(error))
       .finally(() => {
         clearTimeout(slow);
         this.underWay.delete(adding);
@@ -78,36 +69,16 @@ export class QueueNotifier implements OnModuleDestroy {
   /** Asks the store itself: before the first notification nothing else shows that it is away. */
   @HealthIndicator('queue')
   async health(): Promise<Health> {
-    if (!this.failingSince && (await this.storeAnswers())) return { status: 'ok' };
+    const since = this.store.awaySince;
+    if (!since && (await this.store.answers())) return { status: 'ok' };
     const reason = `The store of the queue (${QUEUE_STORE}) can not be reached: work goes on by the poller, more slowly.`;
-    const facts = this.failingSince && { since: this.failingSince.toISOString() };
+    const facts = since && { since: since.toISOString() };
     return { status: 'degraded', reason, ...(facts && { facts }) };
   }
 
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
-    await within(HEALTH_TIMEOUT_MS, Promise.all(this.underWay), () => undefined);
-  }
-
-  /** Asks for one queue, for all stand in the same store. */
-  private async storeAnswers(): Promise<boolean> {
-    const [queue] = this.queues.values();
-    if (!queue) return true;
-    const answer = queue.isPaused().then(() => true);
-    return within(HEALTH_TIMEOUT_MS, answer, () => false).catch(() => false);
-  }
-
-  private fail(name: string, error: unknown): void {
-    this.failingSince ??= this.clock.now();
-    this.warn(name, error);
-  }
-
-  private warn(name: string, error: unknown): void {
-    const now = this.clock.monotonicMs();
-    if (now < (this.quietUntil.get(name) ?? 0)) return;
-    this.quietUntil.set(name, now + QUIET_MS);
-    const kind = error instanceof Error ? error.name : 'unknown';
-    this.log.warn(`the queue ${name} can not be notified (${kind}): look at ${QUEUE_STORE}; the poller goes on`);
+    await within(LAST_ANSWERS_MS, Promise.all(this.underWay), () => undefined);
   }
 }
 

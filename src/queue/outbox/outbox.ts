@@ -132,7 +132,7 @@ export class OutcomeKeeper implements OnApplicationShutdown {
    * @param store may be run again
    * @returns false when it could not be stored
    */
-  keep(ids: Record<string, string>, store: () => Promise<void>): Promise<boolean> {
+  keep(ids: Record<string, string>, store: () => Promise<unknown>): Promise<boolean> {
     const stored = retryUntilStored(store, this.clock, (ms) =>
       delay(ms, undefined, { signal: this.givingUp.signal }),
     ).then(

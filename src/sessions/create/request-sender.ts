@@ -9,7 +9,9 @@ import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
+import { annotate } from '../../tracing/trace.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
+import { SessionCalls } from '../model/session-calls.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { RequestRow } from './request-row.js';
@@ -36,15 +38,17 @@ export class RequestSender extends DueLoop<RequestRow> {
     private readonly requests: SessionRequestsRepository,
     private readonly keeper: OutcomeKeeper,
     private readonly platform: PlatformClient,
+    private readonly calls: SessionCalls,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
     contract: Contract,
     parts: DueParts,
   ) {
-    const work: DueWork = {
+    const work: DueWork<RequestRow> = {
       name: 'session requests',
       queue: 'session-requests',
       places: CREATES_AT_ONCE,
+      traced: ({ session }) => ({ 'notebridge.session': session }),
       isConfigured: () => contract.canCall('createSession'),
     };
     super(work, requests.outbox.due, parts);
@@ -56,7 +60,8 @@ export class RequestSender extends DueLoop<RequestRow> {
   async settleLost(): Promise<void> {
     for (const attempt of await this.requests.outbox.lost()) {
       this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
-      await this.requests.unknown(attempt);
+      // Another process may have found it, too.
+      if (await this.requests.unknown(attempt)) await this.calls.lostCreate(attempt);
       this.attempts.inc({ outcome: 'lost' });
     }
   }
@@ -65,14 +70,19 @@ export class RequestSender extends DueLoop<RequestRow> {
     if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
     const body = this.opened(attempt.row);
     if (!body) return this.putOff(attempt, 'unreadable');
+    const end = this.calls.begin(attempt.row.session, 'createSession', attempt.lease.no);
     let sessionId: string;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
       ({ sessionId } = await this.platform.createSession(body));
     } catch (error) {
-      return this.failed(attempt, error);
+      const record = end(error);
+      await this.failed(attempt, error);
+      return record();
     }
+    const record = end();
     await this.keep(attempt, 'accepted', () => this.requests.accepted(attempt.lease, sessionId));
+    await record();
     await this.announce();
   }
 
@@ -109,7 +119,8 @@ export class RequestSender extends DueLoop<RequestRow> {
     this.notifyIn(waitMs);
   }
 
-  private async keep({ row }: Leased<RequestRow>, outcome: string, store: () => Promise<void>): Promise<void> {
+  private async keep({ row }: Leased<RequestRow>, outcome: string, store: () => Promise<unknown>): Promise<void> {
+    annotate({ 'notebridge.outcome': outcome });
     await this.keeper.keep({ session: row.session }, store);
     this.attempts.inc({ outcome });
   }

@@ -5,6 +5,7 @@ import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
+import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
@@ -74,8 +75,8 @@ export class SessionRequestsRepository {
       const { rowCount } = await tx.query(
         `WITH kept AS (
            INSERT INTO session_requests (session, state, provider_user_id, correlation_id, input_kind, body, requested_at,
-             due_at, earlier_unknown)
-           VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), EXISTS (
+             due_at, traceparents, earlier_unknown)
+           VALUES ($1, 'Requested', $2, $3, $4, $5, clock_timestamp(), clock_timestamp(), $10, EXISTS (
              SELECT 1 FROM session_requests WHERE correlation_id = $3 AND provider_user_id = $2 AND state = 'Abandoned'
                AND attempted_at IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING session)
          INSERT INTO sessions (id, state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id,
@@ -91,6 +92,7 @@ export class SessionRequestsRepository {
           'noteTemplateIds' in body ? body.noteTemplateIds : [],
           shownAppointment(partnerAppointmentId),
           facts,
+          tracesNow(),
         ],
       );
       if (rowCount !== 0 || (await this.state(id, tx)) !== undefined) return undefined;
@@ -139,13 +141,18 @@ export class SessionRequestsRepository {
     });
   }
 
-  /** Stores that the outcome of an attempt is unknown. It is settled at once when exactly one session fits it. */
-  async unknown(attempt: Lease): Promise<void> {
-    await this.outbox.settling(async (tx) => {
+  /**
+   * Stores that the outcome of an attempt is unknown. It is settled at once when exactly one session fits it.
+   *
+   * @returns false when something else was stored of the attempt before
+   */
+  unknown(attempt: Lease): Promise<boolean> {
+    return this.outbox.settling(async (tx) => {
       const request = await this.outbox.lock(tx, attempt);
-      if (request?.state !== 'Requested') return;
+      if (request?.state !== 'Requested') return false;
       await this.markUnknown(tx, attempt.key);
       await this.settleByEvidence(tx, request);
+      return true;
     });
   }
 
@@ -171,9 +178,10 @@ export class SessionRequestsRepository {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE session_requests SET state = 'Requested', attempted_at = NULL, lease_no = lease_no + 1,
-           earlier_unknown = true, fault = NULL, failures = 0, due_at = clock_timestamp()
+           earlier_unknown = true, fault = NULL, failures = 0, due_at = clock_timestamp(),
+           ${joinTraces('session_requests', '$2')}
          WHERE session = $1 AND state = 'Unknown'`,
-        [session],
+        [session, tracesNow()],
       );
       if (rowCount === 0) return false;
       await this.show(tx, session, 'Requested');

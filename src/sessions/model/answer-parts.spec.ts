@@ -1,4 +1,4 @@
-import type { SessionAnswer } from '../../platform/contract/wire-types.js';
+import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
 
 /** An answer with the required fields of a Session alone (spec, Session). */

@@ -1,4 +1,5 @@
-import type { SessionAnswer, SessionDocument, SessionState } from '../../platform/contract/wire-types.js';
+import type { SessionAnswer, SessionDocument } from '../../platform/contract/session-answer.js';
+import type { SessionState } from '../../platform/contract/wire-types.js';
 import type { SessionFacts } from './session-facts.js';
 import type { Freshness, SessionRow } from './session-row.js';
 import type { InsightPart } from './session-seal.js';
@@ -91,6 +92,24 @@ export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | und
 /** True while something happened that no stored answer is known to cover. */
 export function wantsFetch(row: Freshness): boolean {
   return row.wanted_generation > row.fetched_generation;
+}
+
+/**
+ * Since when the newest event had waited that a fetch of a session answers; null when it answers none: its age, a reader
+ * or an update made it due.
+ *
+ * @param claimed the row before the fetch left
+ */
+export function answeredEventAt({
+  last_event_at: eventAt,
+  fetched_at: fetchedAt,
+}: Pick<SessionRow, 'last_event_at' | 'fetched_at'>): Date | null {
+  return eventAt === null || (fetchedAt !== null && eventAt <= fetchedAt) ? null : eventAt;
+}
+
+/** Seconds from an event to the answer of the fetch that it led to. */
+export function lagSeconds(eventAt: Date, now: Date): number {
+  return Math.max(0, now.getTime() - eventAt.getTime()) / 1000;
 }
 
 /** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */

@@ -1,4 +1,4 @@
-import type { Note, SessionDocument } from '../../platform/contract/wire-types.js';
+import type { Note, SessionDocument } from '../../platform/contract/session-answer.js';
 import { compareDocuments } from './note-documents.js';
 import type { NoteResponse } from './session-view.js';
 

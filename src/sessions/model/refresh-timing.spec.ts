@@ -1,4 +1,4 @@
-import { nextLookUp, reopening } from './apply-fetch.js';
+import { answeredEventAt, lagSeconds, nextLookUp, reopening } from './apply-fetch.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');
@@ -62,5 +62,23 @@ describe('the moment since when a session is processed again', () => {
 
   test('is not known of one whose end was told by events alone', () => {
     expect(reopening({ ...known, fetched_at: null }, 'Processing', NOW)).toBeNull();
+  });
+});
+
+describe('the lag of notes', () => {
+  test('is the time since the newest event that the fetch answers', () => {
+    const eventAt = ago(2_500);
+    expect(answeredEventAt({ last_event_at: eventAt, fetched_at: null })).toBe(eventAt);
+    expect(answeredEventAt({ last_event_at: eventAt, fetched_at: ago(2_501) })).toBe(eventAt);
+    expect(lagSeconds(eventAt, NOW)).toBe(2.5);
+  });
+
+  test('is not measured where another answer came after the event, or no event did', () => {
+    expect(answeredEventAt({ last_event_at: ago(HOUR), fetched_at: ago(HOUR) })).toBeNull();
+    expect(answeredEventAt({ last_event_at: null, fetched_at: null })).toBeNull();
+  });
+
+  test('is never less than nothing', () => {
+    expect(lagSeconds(ago(-5), NOW)).toBe(0);
   });
 });

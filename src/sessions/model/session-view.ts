@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { PageResponse } from '../../http/request/page.js';
 import { plainCode } from './session-facts.js';
 import type { ShownState } from './session-row.js';
 
@@ -60,6 +61,10 @@ export class SessionResponse {
   unreadable?: string[];
 }
 
+export class SessionPageResponse extends PageResponse {
+  items!: SessionResponse[];
+}
+
 /** A note as it is kept and shown. */
 export class NoteResponse {
   /** @example ClientPresentation */
@@ -114,7 +119,7 @@ export class RevisionResponse {
   unreadable?: string[];
 }
 
-export class RevisionsResponse {
+export class RevisionsResponse extends PageResponse {
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
   noteTemplateId!: string;

@@ -4,7 +4,7 @@ import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { type UserLink, UserLinks } from '../../people/store/user-links.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
@@ -140,12 +140,13 @@ export class SessionReader {
   }
 
   /**
-   * Every version of a document, the newest first.
+   * A page of the versions of a document, the newest first.
    *
    * @param documentId ours, or any that the platform gave it
    * @throws {Problem} 404 `unknown-session`, `unknown-document`
    */
-  async revisions(id: string, documentId: string): Promise<RevisionsResponse> {
+  async revisions(id: string, documentId: string, { limit, cursor }: PageQuery): Promise<RevisionsResponse> {
+    const [before] = decodeCursor<[number]>(cursor, 'number') ?? [];
     const session = await this.findOwned(id);
     // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
     const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
@@ -154,13 +155,21 @@ export class SessionReader {
     });
     const found = documents.find((document) => document.id === documentId || document.id === seen?.documentId);
     if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
-    const where = { documentId: found.id };
-    const versions = await this.prisma.documentRevision.findMany({ where, orderBy: { revision: 'desc' } });
-    const items = versions.map((version) => {
-      const { revision, sessionDocumentId, fetchedAt, removedAt } = version;
-      return { revision, sessionDocumentId, fetchedAt, removedAt, ...this.openNotes(session.id, version) };
+    const versions = await this.prisma.documentRevision.findMany({
+      where: { documentId: found.id, ...(before !== undefined && { revision: { lt: before } }) },
+      orderBy: { revision: 'desc' },
+      take: limit + 1,
     });
-    return { documentId: found.id, noteTemplateId: found.noteTemplateId, items };
+    const page = pageOf(
+      versions,
+      limit,
+      ({ revision }) => [revision],
+      (version) => {
+        const { revision, sessionDocumentId, fetchedAt, removedAt } = version;
+        return { revision, sessionDocumentId, fetchedAt, removedAt, ...this.openNotes(session.id, version) };
+      },
+    );
+    return { documentId: found.id, noteTemplateId: found.noteTemplateId, ...page };
   }
 
   /** @throws {Problem} 404 `unknown-session`, `no-transcript`; 410 `transcript-removed` */

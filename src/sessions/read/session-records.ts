@@ -1,14 +1,28 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import type { Page, PageQuery } from '../../http/request/page.js';
 import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { ProcessingAnswers } from './processing-answers.js';
 import { SessionReader } from './session-reader.js';
+import { SessionTimeline } from './session-timeline.js';
 
-/** Sessions whose ids are read at once. */
+/** What is read at once: ids of sessions, versions of a document, what happened to a session. */
 const PAGE = 200;
+
+/** What is shown of a session that may be another's. */
+const NOTHING = {
+  formerIds: [],
+  notes: [],
+  transcript: null,
+  insights: null,
+  request: null,
+  processings: [],
+  notices: [],
+  timeline: [],
+};
 
 /** Sessions with all that is kept of them, for an access request. */
 @Injectable()
@@ -18,6 +32,7 @@ export class SessionRecords {
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
     private readonly answers: ProcessingAnswers,
+    private readonly timeline: SessionTimeline,
   ) {}
 
   /**
@@ -53,12 +68,12 @@ export class SessionRecords {
   private async everythingOf(session: SessionResponse) {
     const { id } = session;
     // Whose it is is not known: its row was changed from outside.
-    if (session.unreadable)
-      return { ...session, notes: [], transcript: null, insights: null, request: null, processings: [] };
+    if (session.unreadable) return { ...session, ...NOTHING };
     const { documents } = (await this.reader.notes(id)).notes;
     const notes = [];
-    for (const { documentId, sessionDocumentId, supersededAt } of documents) {
-      notes.push({ sessionDocumentId, supersededAt, ...(await this.reader.revisions(id, documentId)) });
+    for (const { documentId, noteTemplateId, sessionDocumentId, supersededAt } of documents) {
+      const versions = await allOf((query) => this.reader.revisions(id, documentId, query));
+      notes.push({ sessionDocumentId, supersededAt, documentId, noteTemplateId, items: versions });
     }
     const parts = {
       transcript: () => this.transcriptOf(id),
@@ -67,12 +82,57 @@ export class SessionRecords {
     };
     const read: Record<string, unknown> = {};
     for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
+    const processings = await this.processingsOf(session);
     return {
       ...session,
+      formerIds: await this.formerIdsOf([id]),
       notes,
       ...orUnreadable(read),
-      processings: await this.processingsOf(session),
+      processings,
+      notices: await this.noticesOf(session, processings),
+      timeline: await allOf<object>((query) => this.timeline.page(id, query)),
     };
+  }
+
+  /** Where the feed told of sessions: by every id that they had, and by what the Processing API says of them. @param ids ours */
+  async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
+    const where = { ourSessionId: { in: [...ids] } };
+    const processings = await this.prisma.processingSession.findMany({ where, select: { processingId: true } });
+    const sessions = await this.prisma.session.findMany({
+      where: { id: where.ourSessionId },
+      select: { sessionId: true },
+    });
+    const named = sessions.flatMap(({ sessionId }) => sessionId ?? []);
+    const notices = await this.prisma.processingNotice.findMany({
+      where: aboutAny(
+        named,
+        processings.map(({ processingId }) => processingId),
+      ),
+      select: { deliveryId: true },
+    });
+    return [
+      ...[...ids, ...(await this.formerIdsOf(ids))].map((id) => `sessions/${id}`),
+      ...processings.map(({ processingId }) => `processing-sessions/${encodeURIComponent(processingId)}`),
+      ...notices.map(({ deliveryId }) => `processing-notices/${encodeURIComponent(deliveryId)}`),
+    ];
+  }
+
+  /** Ids under which sessions were shown before they turned out to be requested here. */
+  private async formerIdsOf(ids: readonly string[]): Promise<string[]> {
+    const aliases = await this.prisma.sessionAlias.findMany({ where: { ourSessionId: { in: [...ids] } } });
+    return aliases.map(({ id }) => id);
+  }
+
+  /** Events whose content the specification does not show: they are the session's if what they say names it, too. */
+  private async noticesOf({ sessionId }: SessionResponse, processings: readonly { processingId: string }[]) {
+    const [named, processed] = [sessionId === null ? [] : [sessionId], processings.map((each) => each.processingId)];
+    const found = await this.prisma.processingNotice.findMany({ where: aboutAny(named, processed) });
+    return found.map(({ deliveryId, receivedAt, payload }) => {
+      const body = ifNotDamaged(() => this.seal.notice.open(deliveryId, payload));
+      const text = JSON.stringify(body ?? null);
+      const isNamed = [...named, ...processed].some((id) => text.includes(JSON.stringify(id)));
+      return { deliveryId, receivedAt, ...orUnreadable({ body: isNamed ? body : undefined }) };
+    });
   }
 
   private async transcriptOf(id: string): Promise<unknown> {
@@ -86,9 +146,9 @@ export class SessionRecords {
   private async requestOf(ourSessionId: string) {
     const found = await this.prisma.sessionRequest.findUnique({ where: { ourSessionId } });
     if (!found) return null;
-    const { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body } = found;
+    const { state, inputKind, correlationId, evidence, requestedAt, attemptedAt, settledAt, body } = found;
     const opened = this.seal.request.open(ourSessionId, body);
-    return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body: opened };
+    return { state, inputKind, correlationId, evidence, requestedAt, attemptedAt, settledAt, body: opened };
   }
 
   private async processingsOf({ id, sessionId }: SessionResponse) {
@@ -98,6 +158,23 @@ export class SessionRecords {
       return { processingId, updatedAt, ...orUnreadable({ answer }) };
     });
   }
+}
+
+/** Notices that name one of these sessions of the platform, or one of these processing sessions. */
+const aboutAny = (sessions: string[], processings: string[]) => ({
+  OR: [{ sessionId: { in: sessions } }, { processingId: { in: processings } }],
+});
+
+/** A list that is read page by page, as a whole. */
+async function allOf<T>(read: (query: PageQuery) => Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await read({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    items.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return items;
 }
 
 /** Values that are known; one that is undefined does not open: it is null, and named. */

@@ -8,7 +8,7 @@ export const SHOWN = `s.*, ${linkOfUser('s.provider_user_id')} AS provider,
     WHERE link IS NOT NULL ORDER BY place) AS clients`;
 
 /** What a list is narrowed to; people are given by their users of the platform. */
-interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince'> {
+interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {
   providerUsers: string[] | undefined;
   clientUsers: string[] | undefined;
   /** Where the page before ended. */
@@ -19,6 +19,7 @@ interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'upda
 /** Each set of filters has a statement of its own, so that each is planned by the index that fits it. */
 export function listStatement(filter: ListFilter): { text: string; values: unknown[] } {
   const { providerUsers, clientUsers, appointment, state, updatedSince, after, limit } = filter;
+  const [isBehind, way] = filter.order === 'newest-first' ? ['<', 'DESC'] : ['>', 'ASC'];
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   // What is true of few sessions is found first: never by reading all of them in the order of the pages.
@@ -30,12 +31,13 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
-  if (after) conditions.push(`(updated_at, id) > (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
+  if (after)
+    conditions.push(`(updated_at, id) ${isBehind} (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
   const found = few.length === 0 ? '' : `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${few.join(' AND ')}),`;
   const from = few.length === 0 ? 'sessions' : 'found';
   const text = `
     WITH ${found}
-    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at, id LIMIT ${parameter(limit)})
-    SELECT ${SHOWN} FROM s ORDER BY s.updated_at, s.id`;
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at ${way}, id ${way} LIMIT ${parameter(limit)})
+    SELECT ${SHOWN} FROM s ORDER BY s.updated_at ${way}, s.id ${way}`;
   return { text, values };
 }

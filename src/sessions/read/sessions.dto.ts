@@ -6,6 +6,7 @@ import { PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import type { ShownState } from '../model/session-row.js';
 
 const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];
+const ORDERS = ['oldest-first', 'newest-first'] as const;
 
 /** `GET /v1/sessions` */
 export class SessionsQuery extends PageQuery {
@@ -35,6 +36,20 @@ export class SessionsQuery extends PageQuery {
   @IsOptional()
   @IsMoment()
   updatedSince?: string;
+
+  /** By their last change; oldest-first unless said, in which a reader who comes back meets only what is new */
+  @IsOptional()
+  @IsIn(ORDERS)
+  order?: (typeof ORDERS)[number];
+}
+
+/** `GET /v1/sessions/refreshes` */
+export class PendingQuery {
+  /** This one alone: our id or the platform's */
+  @IsOptional()
+  @IsString()
+  @MaxLength(PLATFORM_ID_MAX)
+  session?: string;
 }
 
 /** `POST /v1/sessions/refreshes`: exactly one of the two. */

@@ -6,6 +6,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
+import { SessionCalls } from '../model/session-calls.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SessionEventsRepository } from './session-events.repository.js';
@@ -31,6 +32,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     refreshes: RefreshRepository,
     seal: SessionSeal,
     platform: PlatformClient,
+    calls: SessionCalls,
     contract: Contract,
     parts: DueParts,
   ) {
@@ -81,7 +83,8 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
           const ticket = await ticketOf(row);
-          return { ...(await platform.getProcessingSession(row.processing_id, { signal })), ticket };
+          const call = () => platform.getProcessingSession(row.processing_id, { signal });
+          return { ...(await calls.made(row.session, 'getProcessingSession', call)), ticket };
         },
         storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({

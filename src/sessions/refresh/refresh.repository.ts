@@ -2,29 +2,37 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import { Metrics } from '../../http/server/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
-import type { SessionAnswer } from '../../platform/contract/wire-types.js';
+import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { type Fetched, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
+import { annotate } from '../../tracing/trace.js';
 import {
+  answeredEventAt,
   applyFetch,
   DEBOUNCE_MS,
   type FetchTicket,
   factsAfter,
   fetchedInsights,
   fetchedNotes,
+  lagSeconds,
   nextLookUp,
   reopening,
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
+import { SessionCalls } from '../model/session-calls.js';
 import { FORMER_FACTS_EMPTIED, withoutWords } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionContentRepository } from './session-content.repository.js';
 import { BULK_LANE, EVENT_LANE } from './wanted-refreshes.repository.js';
+
+/** Seconds: an event waits half a second for others, and a fetch may wait for the platform for hours. */
+const LAG_BUCKETS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400];
 
 /** Sessions that one process fetches side by side; one place is left by bulk fetches for those of events. */
 const FETCHES_AT_ONCE = 4;
@@ -41,21 +49,32 @@ const NOT_THERE_FOR_LONG = 10;
 /** What became of the fetches of sessions. */
 @Injectable()
 export class RefreshRepository {
+  private readonly lag;
+
   constructor(
     private readonly content: SessionContentRepository,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
     private readonly env: Env,
-  ) {}
+    metrics: Metrics,
+  ) {
+    const help = 'Time from the arrival of the newest event of a session to the commit of other notes that it led to';
+    this.lag = metrics.histogram('note_lag_seconds', help, [], LAG_BUCKETS);
+  }
 
   /** Stores a session that was fetched because it was due, unless another answer was stored meanwhile. */
   async storeFetched(tx: PoolClient, { claimed, row }: Fetched<SessionRow>, session: SessionAnswer): Promise<Outcome> {
-    const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session });
+    const eventAt = answeredEventAt(claimed);
+    const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session }, eventAt);
     if (!stored) return released(row.now);
+    annotate({ 'notebridge.notes_changed': stored.notesChanged });
     return {
       set: 'lane = $1',
       values: [EVENT_LANE],
-      ...(stored.isPending && { afterCommit: () => this.feedEvents.publish() }),
+      afterCommit: async () => {
+        if (stored.notesChanged && eventAt) this.lag.observe(lagSeconds(eventAt, row.now));
+        if (stored.isPending) await this.feedEvents.publish();
+      },
     };
   }
 
@@ -85,19 +104,23 @@ export class RefreshRepository {
     return this.content.isErased(tx, rows[0]?.clients ?? []);
   }
 
-  /** @returns undefined when another answer stands, which was stored meanwhile */
+  /**
+   * @param eventAt of the event that the fetch answers
+   * @returns undefined when another answer stands, which was stored meanwhile
+   */
   private async store(
     tx: PoolClient,
     row: SessionRow & { now: Date },
     { ticket, session }: TicketedAnswer,
-  ): Promise<{ isPending: boolean } | undefined> {
+    eventAt: Date | null = null,
+  ): Promise<{ isPending: boolean; notesChanged: boolean } | undefined> {
     const fresh = applyFetch(row, ticket);
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.facts.open(row);
     const isErased = await this.content.isErased(tx, session.clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
-    const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, now) : false;
+    const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const said = factsAfter(session, known);
     const facts = isErased ? withoutWords(said) : said;
@@ -145,7 +168,7 @@ export class RefreshRepository {
       ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
     ];
     await this.feedEvents.note(tx, id, events);
-    return { isPending: events.length > 0 };
+    return { isPending: events.length > 0, notesChanged };
   }
 
   /**
@@ -189,7 +212,13 @@ function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, n
 /** Keeps sessions as the platform has them. */
 @Injectable()
 export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
-  constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, parts: DueParts) {
+  constructor(
+    refreshes: RefreshRepository,
+    platform: PlatformClient,
+    calls: SessionCalls,
+    contract: Contract,
+    parts: DueParts,
+  ) {
     super(
       {
         name: 'sessions',
@@ -204,10 +233,11 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         },
         counter: { name: 'session_fetches_total', help: 'Fetches of sessions by what they came to' },
         places: FETCHES_AT_ONCE,
+        traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
-        fetch: ({ session_id: sessionId }, signal) => {
+        fetch: ({ id, session_id: sessionId }, signal) => {
           if (sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
-          return platform.getSession(sessionId, { signal });
+          return calls.made(id, 'getSession', () => platform.getSession(sessionId, { signal }));
         },
         storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),
         storeNotFound: (fetched, waitMs) => refreshes.notFound(fetched, waitMs),

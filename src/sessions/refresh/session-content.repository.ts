@@ -39,9 +39,15 @@ export class SessionContentRepository {
   /**
    * Makes the stored documents those of an answer, and keeps every version that differed.
    *
+   * @param at now, and since when the event waited that the answer was fetched for, if any
    * @returns true when a reader sees other notes than before
    */
-  async storeNotes(tx: PoolClient, ourSessionId: string, fetched: FetchedNotes, now: Date): Promise<boolean> {
+  async storeNotes(
+    tx: PoolClient,
+    ourSessionId: string,
+    fetched: FetchedNotes,
+    { now, eventAt }: { now: Date; eventAt: Date | null },
+  ): Promise<boolean> {
     const prisma = await this.prisma.in(tx);
     const rows = await prisma.sessionDocument.findMany({ where: { ourSessionId } });
     const known = rows.map(({ fingerprint, supersededAt, ...row }) => ({
@@ -62,7 +68,7 @@ export class SessionContentRepository {
       const { revision, sessionDocumentId } = current;
       const sealed = toBytes(this.seal.sealNotes({ session: ourSessionId, document: id, revision }, notes));
       await prisma.documentRevision.create({
-        data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt: now },
+        data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt: now, eventAt },
       });
     }
     if (changes.superseded.length > 0) {

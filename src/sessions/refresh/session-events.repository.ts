@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
+import { annotate } from '../../tracing/trace.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { FORMER_FACTS_EMPTIED, NO_FACTS } from '../model/session-facts.js';
@@ -15,12 +17,13 @@ import { dueAfterDebounce } from './wanted-refreshes.repository.js';
  * "look again".
  */
 const FIND_OR_MAKE = `
-  INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at)
-  VALUES (gen_random_uuid(), $1, 'Processing', 1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
+  INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at, traceparents)
+  VALUES (gen_random_uuid(), $1, 'Processing', 1, coalesce($3, clock_timestamp()), clock_timestamp() + $2 * interval '1 millisecond',
+    $4)
   ON CONFLICT (session_id) DO UPDATE SET
     wanted_generation = sessions.wanted_generation + 1,
-    last_event_at = excluded.last_event_at, lane = excluded.lane,
-    due_at = ${dueAfterDebounce('sessions')}
+    last_event_at = greatest(sessions.last_event_at, excluded.last_event_at), lane = excluded.lane,
+    due_at = ${dueAfterDebounce('sessions')}, ${joinTraces('sessions', 'excluded.traceparents')}
   RETURNING *, (xmax = 0) AS is_new`;
 
 /** Stores what the platform's events say of sessions. */
@@ -32,17 +35,28 @@ export class SessionEventsRepository {
     private readonly seal: SessionSeal,
   ) {}
 
-  /** Merges an event into its session's row, which is made when there is none. @returns our id */
-  async recordEvent(tx: PoolClient, event: SessionEvent): Promise<string> {
-    const row = await this.findOrMake(tx, event.sessionId);
+  /**
+   * Merges an event into its session's row, which is made when there is none.
+   *
+   * @param since when its delivery began to wait
+   * @returns our id
+   */
+  async recordEvent(tx: PoolClient, event: SessionEvent, since: Date): Promise<string> {
+    const row = await this.findOrMake(tx, event.sessionId, since);
     await this.store(tx, row, applyEvent(row, event), event.eventType);
+    annotate({ 'notebridge.session': row.id });
     await this.feedEvents.note(tx, row.id, feedEventsOf(event, row));
     return row.id;
   }
 
-  /** Records that something was said about a session of which only the id is known. @returns our id */
-  async recordMention(tx: PoolClient, sessionId: string): Promise<string> {
-    const row = await this.findOrMake(tx, sessionId);
+  /**
+   * Records that something was said about a session of which only the id is known.
+   *
+   * @param since when the delivery that said it began to wait; now, where no delivery did
+   * @returns our id
+   */
+  async recordMention(tx: PoolClient, sessionId: string, since: Date | null = null): Promise<string> {
+    const row = await this.findOrMake(tx, sessionId, since);
     await this.store(tx, row, row);
     if (row.is_new) await this.feedEvents.note(tx, row.id, [{ type: 'session.created' }]);
     return row.id;
@@ -51,16 +65,26 @@ export class SessionEventsRepository {
   /** Makes a processing id due to be looked up, known or not. */
   async recordProcessing(tx: PoolClient, processingId: string): Promise<void> {
     await tx.query(
-      `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at)
-       VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond')
+      `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at, traceparents)
+       VALUES ($1, 1, clock_timestamp() + $2 * interval '1 millisecond', $3)
        ON CONFLICT (processing_id) DO UPDATE SET wanted_generation = known.wanted_generation + 1,
-         updated_at = clock_timestamp(), due_at = ${dueAfterDebounce('known')}`,
-      [processingId, DEBOUNCE_MS],
+         updated_at = clock_timestamp(), due_at = ${dueAfterDebounce('known')},
+         ${joinTraces('known', 'excluded.traceparents')}`,
+      [processingId, DEBOUNCE_MS, tracesNow()],
     );
   }
 
-  private async findOrMake(tx: PoolClient, sessionId: string): Promise<SessionRow & { is_new: boolean }> {
-    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [sessionId, DEBOUNCE_MS]);
+  private async findOrMake(
+    tx: PoolClient,
+    sessionId: string,
+    since: Date | null,
+  ): Promise<SessionRow & { is_new: boolean }> {
+    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [
+      sessionId,
+      DEBOUNCE_MS,
+      since,
+      tracesNow(),
+    ]);
     const [row] = rows;
     if (!row) throw new Error('A session was neither found nor made.');
     return row;

@@ -11,10 +11,10 @@ import { SessionContentRepository } from './session-content.repository.js';
 const TAKEN_OVER = `state notes_revision
   event_state event_provider_user_id event_appointment_id ai_notes_enabled ai_notes_started ai_notes_final
   state_from_events last_event_at pending_events pending_events_at fetched_generation answers fetched_at update_until
-  not_found_at`.split(/\s+/);
+  not_found_at traceparents`.split(/\s+/);
 
 /** Rows that point at a session, beside what it holds. */
-const MOVED = ['processing_sessions', 'session_aliases'] as const;
+const MOVED = ['processing_sessions', 'session_aliases', 'session_calls'] as const;
 
 /** One row out of two that turned out to be one session: what was requested, and what events named. */
 @Injectable()

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
+import { UUID } from '../../http/request/uuid-param.js';
+import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 
 /** Sessions that events, their readers or their age make due. */
@@ -12,6 +14,11 @@ export const BULK_LANE = 1;
 
 /** Rows that one statement makes due: their locks hold up no event for long. */
 const BATCH = 500;
+
+/** The session whose newest event has waited longest for a fetch that answers it, as SQL; found by an index of these. */
+export const LONGEST_AWAITED = `(SELECT last_event_at, fault FROM sessions
+  WHERE due_at IS NOT NULL AND wanted_generation > fetched_generation AND (fetched_at IS NULL OR last_event_at > fetched_at)
+  ORDER BY last_event_at LIMIT 1)`;
 
 /** A fetch of another kind has failed, not this one. */
 const WANTED = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
@@ -58,8 +65,9 @@ export class WantedRefreshes {
   /** Makes one session due, at once. @param id ours @returns how many: none when the platform's is not known */
   async wantOne(id: string): Promise<number> {
     const { rowCount } = await this.database.pool.query(
-      `UPDATE sessions SET ${WANTED}, lane = ${EVENT_LANE} WHERE id = $1 AND session_id IS NOT NULL`,
-      [id],
+      `UPDATE sessions SET ${WANTED}, lane = ${EVENT_LANE}, ${joinTraces('sessions', '$2')}
+       WHERE id = $1 AND session_id IS NOT NULL`,
+      [id, tracesNow()],
     );
     return rowCount ?? 0;
   }
@@ -94,11 +102,17 @@ export class WantedRefreshes {
     }, 'bulk');
   }
 
-  /** Counts the sessions that have not been fetched since the last event of each. */
-  async countWanted(): Promise<PendingRefreshes> {
+  /**
+   * Counts the sessions that have not been fetched since the last event of each.
+   *
+   * @param session the one that counts alone: our id, also a former one, or the platform's
+   */
+  async countWanted(session?: string): Promise<PendingRefreshes> {
+    const one = 'AND (id = $1 OR session_id = $2 OR id = (SELECT session FROM session_aliases WHERE id = $1))';
     const { rows } = await this.database.pool.query<PendingRefreshes>(
       `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
-       WHERE wanted_generation > fetched_generation AND due_at IS NOT NULL`,
+       WHERE wanted_generation > fetched_generation AND due_at IS NOT NULL ${session === undefined ? '' : one}`,
+      session === undefined ? [] : [UUID.test(session) ? session : null, session],
     );
     return rows[0] ?? { pending: 0, failing: 0 };
   }

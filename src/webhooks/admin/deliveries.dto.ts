@@ -16,7 +16,7 @@ import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
 const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
-type DeliveryState = (typeof DELIVERY_STATES)[number];
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Ids fit PostgreSQL's bigint. */
 const ID = /^\d{1,18}$/;

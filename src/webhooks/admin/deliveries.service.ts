@@ -97,7 +97,8 @@ export class DeliveriesService {
   }
 
   /**
-   * Counts a selection (`dryRun`), or has exactly those processed again; later arrivals have higher ids.
+   * Counts a selection (`dryRun`), or has exactly those processed again; later arrivals have higher ids. There may be as
+   * many as of years, which is what minutes are for: one transaction, so that none or all of them are taken up.
    *
    * @throws {Problem} 409 `plan-changed` when they are no longer as many; nothing is replayed then
    */
@@ -105,7 +106,7 @@ export class DeliveriesService {
     const { state, eventType, receivedBefore, receivedSince } = selection;
     const values = [state, eventType ?? null, receivedBefore ?? null, receivedSince ?? null];
     if (dryRun || !plan) {
-      const { rows } = await this.database.pool.query<{ count: number; upToId: string }>(
+      const { rows } = await this.database.bulkPool.query<{ count: number; upToId: string }>(
         `SELECT count(*)::int AS count, coalesce(max(id), 0)::text AS "upToId" FROM webhook_deliveries WHERE ${SELECTED}`,
         values,
       );
@@ -117,7 +118,7 @@ export class DeliveriesService {
       if (count === plan.count) return this.audit.store(tx);
       const detail = 'The selection changed since it was counted; count it again with dryRun.';
       throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count } });
-    });
+    }, 'bulk');
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
     return { dryRun: false, count: plan.count, plan };
   }

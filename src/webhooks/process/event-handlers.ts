@@ -8,6 +8,8 @@ export interface InboxEvent {
   deliveryId: string;
   eventType: EventType;
   receivedAt: Date;
+  /** Since when its delivery waits: another moment than `receivedAt` for one that was processed before. */
+  waitingSince: Date;
   /** The parsed body; the fields that the spec states for the event type were found in it. */
   body: Record<string, unknown>;
 }
@@ -22,6 +24,9 @@ export interface EventHandler {
    * runs again for a repeat, a replay and after a crash, in any order, and must not touch other connections.
    */
   handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
+
+  /** The id of the platform that an event is about, of a type of which the specification does not say where it stands. */
+  subjectOf?(body: Record<string, unknown>): string | null;
 
   /** Called once after the commit of a batch in which this handler ran, e.g. to notify a queue. */
   afterCommit?(): void | Promise<void>;

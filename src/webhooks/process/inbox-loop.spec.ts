@@ -1,4 +1,4 @@
-import { afterFailure, failureCode, MOST_ATTEMPTS } from './inbox-loop.js';
+import { afterFailure, MOST_ATTEMPTS } from './inbox-loop.js';
 
 test('attempts come later and later, for more than half an hour, and then the delivery is dead', () => {
   const delays = Array.from({ length: MOST_ATTEMPTS - 1 }, (_, index) => afterFailure(index + 1, 0.5));
@@ -7,14 +7,4 @@ test('attempts come later and later, for more than half an hour, and then the de
   expect(waits).toEqual([...waits].sort((a, b) => a - b));
   expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeGreaterThan(30 * 60_000);
   expect(afterFailure(MOST_ATTEMPTS, 0.5)).toEqual({ state: 'dead', retryInMs: null });
-});
-
-test('what is stored of a failure is a code and never a message', () => {
-  expect(failureCode(Object.assign(new Error('Key (email)=(jane@roe.example)'), { code: '23505' }))).toBe(
-    'database-23505',
-  );
-  expect(failureCode(Object.assign(new Error('x'), { code: 'ECONNRESET' }))).toBe('ECONNRESET');
-  expect(failureCode(new TypeError('jane'))).toBe('TypeError');
-  expect(failureCode(Object.assign(new Error('x'), { name: 'Jane Roe' }))).toBe('unknown');
-  expect(failureCode('jane')).toBe('unknown');
 });

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
+import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
+import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
@@ -15,6 +19,12 @@ import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 /** Deliveries of one transaction, and their bytes: a body's JSON may take twenty times as many in memory. */
 const BATCH = { rows: 100, bytes: 1024 ** 2 };
 
+/** Milliseconds after which a batch commits what it has done: others, such as a fetch, wait for what it has locked. */
+const BATCH_MS = 1_000;
+
+/** Milliseconds until a delivery is taken up again about whose subject another worker had deliveries just now. */
+const PUT_BACK_MS = 250;
+
 /** Failed attempts after which a delivery is dead; with the delays below that is after about an hour. */
 export const MOST_ATTEMPTS = 12;
 const BACKOFF = { baseMs: 1_000, maxMs: 30 * 60_000 };
@@ -22,7 +32,19 @@ const BACKOFF = { baseMs: 1_000, maxMs: 30 * 60_000 };
 /** Milliseconds until a delivery is tried again whose data key is missing: an operator has to bring it. */
 const KEY_WAIT_MS = 30_000;
 
-/** Empties the inbox: a batch of due deliveries in each transaction, each delivery in a savepoint of its own. */
+/** What came of a batch. */
+interface Handling {
+  readonly outcomes: readonly Outcome[];
+  /** Deliveries whose subject another worker has. */
+  readonly busy: readonly DueDelivery[];
+  /** It ended before everything was tried. */
+  readonly isLate: boolean;
+}
+
+/**
+ * Empties the inbox: a batch of due deliveries in each transaction, each delivery in a savepoint of its own. What is
+ * about one subject is worked on by one worker at a time, for others would only wait for its row.
+ */
 @Injectable()
 export class InboxLoop {
   private readonly log = new Logger(InboxLoop.name);
@@ -30,11 +52,15 @@ export class InboxLoop {
   private running: Promise<void> | undefined;
   private again = false;
   private stopped = false;
+  /** Deliveries of the next batch: fewer where a batch takes long. */
+  private rows = BATCH.rows;
 
   constructor(
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
+    private readonly notifier: QueueNotifier,
+    private readonly clock: Clock,
     private readonly random: Random,
     metrics: Metrics,
   ) {
@@ -65,17 +91,22 @@ export class InboxLoop {
     while (this.again && !this.stopped) {
       this.again = false;
       while (!this.stopped && (await this.inbox.foldRepeats()) > 0);
-      while (!this.stopped && (await this.processBatch(BATCH.rows)) > 0);
+      while (!this.stopped && (await this.processBatch(this.rows)) > 0);
     }
   }
 
-  /** @returns how many deliveries were taken */
+  /** What is taken and not tried was taken in vain: as many as the last batch had time for, and twice as many as that. */
+  private fitRows(done: number, isLate: boolean): void {
+    this.rows = isLate ? Math.max(2, done) : Math.min(BATCH.rows, 2 * this.rows);
+  }
+
+  /** @returns how many deliveries were worked on */
   private async processBatch(rows: number): Promise<number> {
     const batch = randomUUID();
     let taken: DueDelivery[] = [];
     const used = new Set<EventHandler>();
     try {
-      const outcomes = await this.inbox.transaction(async (tx) => {
+      const { outcomes, busy, isLate } = await this.inbox.transaction(async (tx) => {
         // A transaction that lost a deadlock is run again: what it took before is no longer locked.
         if (taken.length > 0) await this.inbox.release(batch);
         used.clear();
@@ -83,7 +114,13 @@ export class InboxLoop {
         await this.inbox.claim(batch, taken);
         return this.handleAll(tx, taken, used);
       });
+      // A batch may end early: what is left of it was not tried.
+      if (outcomes.length < taken.length) await this.inbox.release(batch).catch(() => undefined);
       for (const { state } of outcomes) this.settled.inc({ state });
+      for (const handler of used) await this.afterCommit(handler);
+      if (rows > 1) this.fitRows(outcomes.length, isLate);
+      if (busy.length > 0) this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'put-back', PUT_BACK_MS);
+      return outcomes.length;
     } catch (error) {
       // Claims that stay have their deliveries taken alone once more, which does no harm.
       await this.inbox.release(batch).catch(() => undefined);
@@ -91,9 +128,8 @@ export class InboxLoop {
       if (!delivery) throw error;
       if (rows > 1) return this.processOneByOne(error);
       await this.inbox.recordOutcomes([this.failure(delivery, null, error)]);
+      return 1;
     }
-    for (const handler of used) await this.afterCommit(handler);
-    return taken.length;
   }
 
   /** A delivery may spoil the transaction itself, e.g. by a constraint that is checked at COMMIT. */
@@ -117,15 +153,23 @@ export class InboxLoop {
     tx: pg.PoolClient,
     deliveries: readonly DueDelivery[],
     used: Set<EventHandler>,
-  ): Promise<readonly Outcome[]> {
+  ): Promise<Handling> {
+    const begunMs = this.clock.monotonicMs();
     const opened = deliveries.map((delivery) => ({ delivery, found: this.open(delivery) }));
     // Every worker handles subjects in one order, so that two of them can't lock each other out.
     opened.sort((a, b) => compare(subjectOf(a.found), subjectOf(b.found)));
+    const ours = await this.inbox.lockSubjects(tx, new Set(opened.map(({ found }) => subjectOf(found))));
+    const isOurs = ({ found }: (typeof opened)[number]) => ours.has(subjectOf(found));
     const outcomes: Outcome[] = [];
-    for (const { delivery, found } of opened)
-      outcomes.push('subject' in found ? await this.handle(tx, delivery, found, used) : found);
+    for (const { delivery, found } of opened.filter(isOurs)) {
+      const isLate = outcomes.length > 0 && this.clock.monotonicMs() - begunMs > BATCH_MS;
+      if (this.stopped || isLate) break;
+      outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found, used) : found);
+    }
     await this.inbox.recordOutcomes(outcomes, tx);
-    return outcomes;
+    const busy = opened.filter((each) => !isOurs(each)).map(({ delivery }) => delivery);
+    await this.inbox.putBack(tx, busy, PUT_BACK_MS);
+    return { outcomes, busy, isLate: outcomes.length + busy.length < deliveries.length };
   }
 
   /** The event of a delivery, or what becomes of the delivery without one. */
@@ -133,7 +177,9 @@ export class InboxLoop {
     if (delivery.isCulprit) return this.failure(delivery, null, 'no-outcome');
     try {
       const event = parseEvent(this.vault.openBytes(bodyPlace(delivery.signature.toString('hex')), delivery.body));
-      return 'subject' in event ? event : outcomeOf(delivery, { ...event, state: 'not-understood' });
+      if (!('body' in event)) return outcomeOf(delivery, { ...event, state: 'not-understood' });
+      const subject = event.subject || (this.handlers.of(event.eventType).subjectOf?.(event.body) ?? '');
+      return { ...event, subject };
     } catch (error) {
       if (!(error instanceof MissingDataKey)) return this.failure(delivery, null, 'sealed');
       // No fault of the delivery's: it waits for the key however long that takes, and no attempt is counted.
@@ -141,25 +187,47 @@ export class InboxLoop {
     }
   }
 
+  private handleTraced(
+    tx: pg.PoolClient,
+    delivery: DueDelivery,
+    found: UnderstoodEvent,
+    used: Set<EventHandler>,
+  ): Promise<Outcome> {
+    const { id, traceparent, attempts } = delivery;
+    const attributes = {
+      'notebridge.delivery': id,
+      'notebridge.event_type': found.eventType,
+      'notebridge.attempt': attempts + 1,
+    };
+    const causes = traceparent === null ? [] : [traceparent];
+    return inSpan('process webhook', { kind: 'CONSUMER', causes, attributes }, async () => {
+      const outcome = await this.handle(tx, delivery, found, used);
+      annotate({ 'notebridge.outcome': outcome.state });
+      if (outcome.state === 'failed' || outcome.state === 'dead') markFailed(outcome.reason ?? outcome.state);
+      return outcome;
+    });
+  }
+
   private async handle(
     tx: pg.PoolClient,
     delivery: DueDelivery,
-    { eventType, body }: UnderstoodEvent,
+    { eventType, subject: named, body }: UnderstoodEvent,
     used: Set<EventHandler>,
   ): Promise<Outcome> {
     const handler = this.handlers.of(eventType);
+    const subject = named || null;
     await tx.query('SAVEPOINT delivery');
     try {
-      const { id: deliveryId, receivedAt } = delivery;
-      const state = await handler.handle({ deliveryId, eventType, receivedAt, body }, tx);
+      const { id: deliveryId, receivedAt, waitingSince } = delivery;
+      const state = await handler.handle({ deliveryId, eventType, receivedAt, waitingSince, body }, tx);
       await tx.query('RELEASE SAVEPOINT delivery');
       used.add(handler);
-      return outcomeOf(delivery, { state, eventType, reason: state === 'ignored' ? 'not-ours' : null });
+      return outcomeOf(delivery, { state, eventType, subject, reason: state === 'ignored' ? 'not-ours' : null });
     } catch (error) {
       await tx.query('ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery').catch(() => {
         throw error; // the transaction itself is lost, and this is why
       });
-      return this.failure(delivery, eventType, error);
+      return { ...this.failure(delivery, eventType, error), subject };
     }
   }
 
@@ -170,7 +238,7 @@ export class InboxLoop {
     const [reason, trace] = typeof cause === 'string' ? [cause, {}] : [failureCode(cause), errorTrace(cause)];
     const facts = { delivery: id, eventType, state: next.state, attempts, reason };
     this.log.warn({ msg: 'a webhook delivery was not processed', ...facts, ...trace });
-    return { id, eventType, reason, attempts, ...next };
+    return { id, eventType, subject: null, reason, attempts, ...next };
   }
 }
 
@@ -178,10 +246,10 @@ function outcomeOf(
   { id, attempts }: DueDelivery,
   what: Pick<Outcome, 'state' | 'eventType' | 'reason'> & Partial<Outcome>,
 ): Outcome {
-  return { id, attempts, retryInMs: null, ...what };
+  return { id, attempts, subject: null, retryInMs: null, ...what };
 }
 
-const subjectOf = (found: UnderstoodEvent | Outcome): string => ('subject' in found ? found.subject : '');
+const subjectOf = (found: UnderstoodEvent | Outcome): string => ('body' in found ? found.subject : '');
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -189,13 +257,4 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export function afterFailure(attempts: number, fraction: number): Pick<Outcome, 'state' | 'retryInMs'> {
   if (attempts >= MOST_ATTEMPTS) return { state: 'dead', retryInMs: null };
   return { state: 'failed', retryInMs: backoffMs(attempts, fraction, BACKOFF) };
-}
-
-/** A code for why a handler failed: SQLSTATE, problem type or kind of error; never a message, which may quote a value. */
-export function failureCode(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  if ('code' in error && typeof error.code === 'string' && /^[A-Z0-9_]{2,40}$/.test(error.code)) {
-    return /^[0-9A-Z]{5}$/.test(error.code) ? `database-${error.code}` : error.code;
-  }
-  return /^[A-Za-z]{1,60}$/.test(error.name) ? error.name : 'unknown';
 }

@@ -9,7 +9,11 @@ export interface DueDelivery {
   /** Sealed. */
   body: Buffer;
   receivedAt: Date;
+  /** Since when it waits: when it was received, or, where it was processed before, when it was sent or replayed again. */
+  waitingSince: Date;
   attempts: number;
+  /** Of the request that brought it. */
+  traceparent: string | null;
   /** A process ended while it worked on this delivery alone. */
   isCulprit: boolean;
 }
@@ -19,6 +23,8 @@ export interface Outcome {
   id: string;
   state: 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
   eventType: string | null;
+  /** The id of the platform that its event is about, where that is known. */
+  subject: string | null;
   reason: string | null;
   attempts: number;
   /** Milliseconds until the next attempt; null: no more. */
@@ -27,6 +33,9 @@ export interface Outcome {
 
 /** Repeats that are folded in one statement. */
 const FOLD = 1_000;
+
+/** Any fixed number: with a subject's hash the lock of the transaction that works on what is about it. */
+const SUBJECT_LOCK = 727_009;
 
 /** How long a statement may wait for a lock, and run at all. */
 const SET_LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
@@ -48,7 +57,8 @@ const TAKE = `
       bool_or(suspect) OVER together AS behind_suspect
     FROM judged WINDOW together AS (ORDER BY due_at, id)
   )
-  SELECT d.id::text AS id, d.signature, d.body, d.received_at AS "receivedAt", d.attempts,
+  SELECT d.id::text AS id, d.signature, d.body, d.received_at AS "receivedAt", d.attempts, d.traceparent,
+    CASE WHEN d.processed_at IS NULL THEN d.received_at ELSE d.due_at END AS "waitingSince",
     coalesce(placed.alone, false) AS "isCulprit"
   FROM placed JOIN webhook_deliveries d USING (id)
   WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
@@ -57,11 +67,12 @@ const TAKE = `
 const RECORD = `
   WITH released AS (DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[]))
   UPDATE webhook_deliveries AS d
-  SET state = o.state::delivery_state, event_type = o.event_type, reason = o.reason, attempts = o.attempts,
+  SET state = o.state::delivery_state, event_type = coalesce(o.event_type, d.event_type), subject = coalesce(o.subject, d.subject),
+      reason = o.reason, attempts = o.attempts,
       due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
       processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[])
-    AS o (id, state, event_type, reason, attempts, retry_in_ms)
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::text[])
+    AS o (id, state, event_type, reason, attempts, retry_in_ms, subject)
   WHERE d.id = o.id`;
 
 /** The inbox as its processor reads and writes it. */
@@ -80,6 +91,26 @@ export class InboxRepository {
   /** Takes the longest due that no other worker holds, in so many rows and bytes; one alone may have more bytes. */
   async take(tx: pg.PoolClient, { rows, bytes }: { rows: number; bytes: number }): Promise<DueDelivery[]> {
     return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [rows, bytes] })).rows;
+  }
+
+  /** Locks subjects until the transaction ends. @returns those that no other worker has; the empty one is nobody's */
+  async lockSubjects(tx: pg.PoolClient, subjects: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const { rows } = await tx.query<{ subject: string }>(
+      `SELECT subject FROM unnest($1::text[]) AS subject
+       WHERE subject = '' OR pg_try_advisory_xact_lock(${SUBJECT_LOCK}, hashtext(subject))`,
+      [[...subjects]],
+    );
+    return new Set(rows.map(({ subject }) => subject));
+  }
+
+  /** Has deliveries taken up later that were taken and not tried: as they are, and with no claim. */
+  async putBack(tx: pg.PoolClient, deliveries: readonly DueDelivery[], waitMs: number): Promise<void> {
+    if (deliveries.length === 0) return;
+    await tx.query(
+      `UPDATE webhook_deliveries SET due_at = clock_timestamp() + $2 * interval '1 millisecond'
+       WHERE id = ANY ($1::bigint[])`,
+      [deliveries.map(({ id }) => id), waitMs],
+    );
   }
 
   /** Claims what was taken, in a commit of its own, so that the claims show which deliveries a crash interrupted. */
@@ -109,6 +140,7 @@ export class InboxRepository {
         outcomes.map((outcome) => outcome.reason),
         outcomes.map((outcome) => outcome.attempts),
         outcomes.map((outcome) => outcome.retryInMs),
+        outcomes.map((outcome) => outcome.subject),
       ],
     });
   }

@@ -14,6 +14,8 @@ export interface IncomingRow {
   /** The timestamp header: milliseconds since the Unix epoch. */
   sentAt: string;
   secretIndex: number;
+  /** Of the request that brought it. */
+  traceparent: string | null;
 }
 
 /** Where a body is sealed: its id is not known before the commit, its signature is. @param signature in hex */
@@ -24,10 +26,11 @@ export function bodyPlace(signature: string): SealedPlace {
 /** Milliseconds after which a connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
-const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])';
+const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[])';
+const COLUMNS = 'signature, body, sent_at, secret_index, traceparent';
 
 /** Stores deliveries of which none is there yet: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
-const INSERT = `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index) SELECT * FROM ${ARRIVED}`;
+const INSERT = `INSERT INTO webhook_deliveries (${COLUMNS}) SELECT * FROM ${ARRIVED}`;
 
 /**
  * One statement, so one commit: new deliveries are stored; what is there already, or comes twice in the group, is noted
@@ -37,15 +40,19 @@ const INSERT = `INSERT INTO webhook_deliveries (signature, body, sent_at, secret
 const INSERT_OR_REPEAT = `
   WITH arrived AS (
     SELECT DISTINCT ON (signature) *, count(*) OVER (PARTITION BY signature)::int - 1 AS repeats
-    FROM ${ARRIVED} AS a (signature, body, sent_at, secret_index) ORDER BY signature
+    FROM ${ARRIVED} AS a (${COLUMNS}) ORDER BY signature
   ), inserted AS (
-    INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, repeats)
+    INSERT INTO webhook_deliveries (${COLUMNS}, repeats)
     SELECT * FROM arrived ORDER BY signature
     ON CONFLICT (signature) DO NOTHING
     RETURNING signature
   )
   INSERT INTO webhook_repeats (signature, times)
   SELECT signature, repeats + 1 FROM arrived WHERE signature NOT IN (SELECT signature FROM inserted)`;
+
+/** Waits as an insert does behind whoever changes the inbox's tables, and is given up with it. */
+const LOCK_OF_INSERT = `
+  BEGIN; LOCK TABLE webhook_deliveries, webhook_repeats IN ROW EXCLUSIVE MODE; COMMIT`;
 
 /** A signature that is there already, or that another group is storing at this moment in another order. */
 const REPEATED = new Set(['23505', '40P01']);
@@ -73,6 +80,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
       byteaArray(rows.map((row) => row.body)),
       rows.map((row) => row.sentAt),
       rows.map((row) => row.secretIndex),
+      rows.some((row) => row.traceparent !== null) ? rows.map((row) => row.traceparent) : null,
     ];
     await this.onOneConnection(async (client) => {
       try {
@@ -84,7 +92,11 @@ export class InboxWriterRepository implements OnApplicationShutdown {
     });
   }
 
-  /** Commits what reaches the write-ahead log and changes no table. @throws when the database can't commit now */
+  /**
+   * Takes the lock of an insert, and commits what reaches the write-ahead log and changes no table.
+   *
+   * @throws when the database can't commit a delivery now
+   */
   async tryCommit(): Promise<void> {
     await this.onOneConnection(async (client) => {
       const { rows } = await client.query<{ readOnly: boolean }>(
@@ -92,6 +104,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
            pg_logical_emit_message(true, 'notebridge-health', '')`,
       );
       if (rows[0]?.readOnly) throw new Error('The database takes no writes from the role of DATABASE_URL.');
+      await client.query(LOCK_OF_INSERT);
     });
   }
 

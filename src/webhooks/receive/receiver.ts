@@ -9,8 +9,10 @@ import { ProblemFilter } from '../../http/problem/problem.filter.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { requestSpan } from '../../http/server/request-spans.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { traceparentOf } from '../../tracing/trace.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace, InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 import { Rejections } from './rejections.js';
@@ -18,6 +20,9 @@ import { headerFault, type RefusalCause, verifyDelivery } from './verify-deliver
 
 /** The Content-Type is not judged: it is taken for this one, whose parser keeps the bytes as they came. */
 const BYTES = 'application/octet-stream';
+
+const NO_COMMIT =
+  'The inbox can not commit: PostgreSQL is away, refuses writes, or holds its tables locked (pg_stat_activity says for whom).';
 
 /** The platform gives up after five seconds; 503 must leave within two. */
 const LIMITS = {
@@ -105,7 +110,7 @@ export class Receiver implements OnModuleInit, OnModuleDestroy {
       await this.writer.tryCommit();
       return { status: 'ok', facts };
     } catch {
-      return { status: 'down', reason: 'The inbox can not commit: PostgreSQL is away or refuses writes.', facts };
+      return { status: 'down', reason: NO_COMMIT, facts };
     }
   }
 
@@ -120,7 +125,9 @@ export class Receiver implements OnModuleInit, OnModuleDestroy {
     if (typeof verified === 'string') return this.refuse(verified, request, reply);
     const { signature, sentAt, secretIndex } = verified;
     const body = this.vault.seal(bodyPlace(signature), request.body);
-    this.commits.add({ signature: Buffer.from(signature, 'hex'), body, sentAt, secretIndex }, body.length).then(
+    const traceparent = traceparentOf(requestSpan(request, reply, []));
+    const row = { signature: Buffer.from(signature, 'hex'), body, sentAt, secretIndex, traceparent };
+    this.commits.add(row, body.length).then(
       () => {
         this.committed.inc();
         void reply.code(204).send();

@@ -1,4 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { signWebhook } from '../../../src/platform/webhook-signature.js';
+
+/** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
+const AGAIN_MS = 500;
 
 /** What the service answered. */
 interface Said {
@@ -48,6 +52,10 @@ export class PrivateEhr {
   /** The JSON of an answer that must be a success. */
   async get<Body = { id: string }>(method: string, path: string, options?: AskOptions): Promise<Body> {
     const { status, text } = await this.ask(method, path, options);
+    if (status === 503 && text.includes('problem:database-unavailable')) {
+      await delay(AGAIN_MS);
+      return this.get<Body>(method, path, options);
+    }
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
     return JSON.parse(text) as Body;
   }

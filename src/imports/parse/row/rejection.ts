@@ -8,7 +8,7 @@ interface Detail {
   found: number;
 }
 
-const HINTS = {
+export const HINTS = {
   'missing-field': ({ field }) => `${field} is empty: fill it in.`,
   'bad-email': () => 'email is not an address: write it as name@example.org, without spaces.',
   'bad-character': ({ field }) => `${field} holds a control character or broken Unicode: type it anew.`,

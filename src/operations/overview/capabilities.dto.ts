@@ -1,5 +1,5 @@
-import { PageResponse } from '../http/request/page.js';
-import type { CapabilityName } from '../platform/contract/capabilities.js';
+import { PageResponse } from '../../http/request/page.js';
+import type { CapabilityName } from '../../platform/contract/capabilities.js';
 
 export class CapabilityResponse {
   name!: CapabilityName;

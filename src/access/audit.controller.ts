@@ -1,11 +1,13 @@
-import { Readable } from 'node:stream';
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Scopes } from '../identity/scopes.js';
-import { AuditPageResponse, AuditQuery } from './audit.dto.js';
-import { Audit } from './audit.js';
-import { AuditSearches } from './audit-searches.js';
+import { AuditPageResponse, AuditQuery } from './audit/audit.dto.js';
+import { Audit } from './audit/audit.js';
+import { AuditSearches } from './audit/audit-searches.js';
+import { StreamedAnswers } from './guard/streamed-answers.js';
+import { Caller, type Principal, Scopes } from './identity/scopes.js';
+
+const LINES = 'application/x-ndjson';
 
 @ApiTags('access')
 @Scopes('admin')
@@ -14,6 +16,7 @@ export class AuditController {
   constructor(
     private readonly audit: Audit,
     private readonly searches: AuditSearches,
+    private readonly answers: StreamedAnswers,
   ) {}
 
   /**
@@ -26,12 +29,17 @@ export class AuditController {
   async list(
     @Query() query: AuditQuery,
     @Headers('accept') accept: string | undefined,
+    @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const isExport = accept?.includes('application/x-ndjson');
-    const answer = isExport ? Readable.from(this.searches.lines(query)) : await this.searches.page(query);
+    if (accept?.includes(LINES)) {
+      const lines = this.searches.lines(query);
+      await this.audit.commit();
+      await this.answers.send(reply.header('content-type', LINES), caller, lines);
+      return;
+    }
+    const page = await this.searches.page(query);
     await this.audit.commit();
-    if (isExport) reply.header('content-type', 'application/x-ndjson');
-    await reply.send(answer);
+    await reply.send(page);
   }
 }

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { until } from '../harness/until.js';
+import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
+import { createSession } from '../simulator/sessions/session-routes.js';
+import { takeStep } from '../simulator/sessions/session-run.js';
+import type { BenchRow } from './bench-row.js';
+import { cpuSeconds, postmasterOf } from './cpu-seconds.js';
+import { withScratchPostgres } from './scratch-postgres.js';
+import { type ServiceProcess, startService } from './service-process.js';
+
+const CLIENTS = 1_000;
+const PROVIDERS = 20;
+const SESSIONS = 250;
+const PLANNED_ROWS = 20_000;
+const IDLE_SECONDS = 30;
+
+/** Higher than what the service reaches: what it needs is measured, not the platform's limit. */
+const CALLS_PER_MINUTE = 60_000;
+
+/** What RETENTION_DAYS and its siblings bound. */
+const HISTORY =
+  /^(platform_calls|session_calls|webhook_|feed_events|import|processing_notices|idempotency|handed_out|failed_attempts)/;
+
+const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
+
+/** Bytes of the tables with their indexes, by what bounds them. */
+type Size = Record<'data' | 'history' | 'audit', number>;
+
+/** What one process needs of memory and CPU, and what is kept of the disk: nothing here is a matter of seconds. */
+export async function benchFootprint(): Promise<BenchRow[]> {
+  return withScratchPostgres(async (url) => {
+    const simulator = await buildSimulator({
+      settings: {
+        stepMs: 0,
+        processingEvents: false,
+        webhookSecret: SECRET,
+        webhookTimeoutMs: 60_000,
+        callsPerWindow: CALLS_PER_MINUTE,
+      },
+    });
+    const service = await startService({
+      PLATFORM_BASE_URL: simulator.url,
+      PLATFORM_API_KEY: DEFAULT_API_KEY,
+      PLATFORM_CONTRACT: 'simulator/contract.json',
+      PLATFORM_WEBHOOK_SECRET: SECRET,
+      ADMIN_API_KEY: ADMIN_KEY,
+      DATABASE_URL: url,
+      USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
+    });
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+      return await measure(service, simulator, client);
+    } finally {
+      await client.end();
+      await service.stop();
+      await simulator.close();
+    }
+  });
+}
+
+async function measure(service: ServiceProcess, simulator: Simulator, client: pg.Client): Promise<BenchRow[]> {
+  const pid = service.child.pid ?? 0;
+  const postmaster = await postmasterOf(client);
+  const rows: BenchRow[] = [];
+
+  const idle = await cpuSeconds(pid);
+  await delay(IDLE_SECONDS * 1_000);
+  const share = (100 * ((await cpuSeconds(pid)) - idle)) / IDLE_SECONDS;
+  rows.push({ name: 'an idle process with both roles: memory', value: await memory(pid, 'VmRSS'), unit: 'MiB' });
+  rows.push({ name: '… CPU, of one core', value: share, unit: '%' });
+
+  const empty = await sizes(client);
+  await upload(service, 'kind=providers', people('p', PROVIDERS));
+  await upload(service, 'kind=clients', people('c', CLIENTS));
+  await until('everybody is on the platform', async () => {
+    return (await client.query(`SELECT 1 FROM people WHERE state = 'synced'`)).rowCount === CLIENTS + PROVIDERS;
+  });
+  const mirrored = await sizes(client);
+  rows.push(...diskRows('a client, imported and created', empty, mirrored, CLIENTS + PROVIDERS));
+
+  const before = [await cpuSeconds(pid), await cpuSeconds(postmaster)];
+  const notes = await holdSessions(simulator, client);
+  const after = [await cpuSeconds(pid), await cpuSeconds(postmaster)];
+  const [own, database] = after.map((seconds, at) => (1_000 * (seconds - (before[at] ?? 0))) / SESSIONS);
+  const held = await sizes(client);
+  const words = `a session with ${notes.toLocaleString('en')} characters of notes, and its four deliveries`;
+  rows.push(...diskRows(words, mirrored, held, SESSIONS));
+  rows.push({ name: `${words}: CPU of the service`, value: own ?? 0, unit: 'ms' });
+  rows.push({ name: '… CPU of PostgreSQL', value: database ?? 0, unit: 'ms' });
+
+  const unplanned = [await cpuSeconds(pid), await cpuSeconds(postmaster)];
+  const id = await upload(service, 'kind=clients&dryRun=true', people('d', PLANNED_ROWS));
+  await until('it is planned', () => isNone(client, `imports WHERE id = '${id}' AND state <> 'planned'`));
+  const planned = [await cpuSeconds(pid), await cpuSeconds(postmaster)];
+  const [ofService, ofDatabase] = planned.map(
+    (seconds, at) => (1_000 * (seconds - (unplanned[at] ?? 0))) / PLANNED_ROWS,
+  );
+  rows.push({ name: 'a row of a planned import: CPU of the service', value: ofService ?? 0, unit: 'ms' });
+  rows.push({ name: '… CPU of PostgreSQL', value: ofDatabase ?? 0, unit: 'ms' });
+  rows.push({ name: 'the process at its highest: memory', value: await memory(pid, 'VmHWM'), unit: 'MiB' });
+  return rows;
+}
+
+function diskRows(name: string, from: Size, to: Size, count: number): BenchRow[] {
+  const grown = (kind: keyof Size) => (to[kind] - from[kind]) / count;
+  return [
+    { name: `${name}: disk, kept`, value: grown('data'), unit: 'B' },
+    { name: '… disk, history', value: grown('history'), unit: 'B' },
+    { name: '… disk, audit trail', value: grown('audit'), unit: 'B' },
+  ];
+}
+
+/** MiB, of proc(5), /proc/pid/status. */
+async function memory(pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const [, kib] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kib) / 1_024;
+}
+
+/** Without what updates leave behind, which autovacuum makes use of again. */
+async function sizes(client: pg.Client): Promise<Size> {
+  await client.query('VACUUM FULL');
+  const { rows } = await client.query<{ name: string; bytes: number }>(
+    `SELECT relname AS name, pg_total_relation_size(oid)::float8 AS bytes FROM pg_class
+     WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace`,
+  );
+  const size: Size = { data: 0, history: 0, audit: 0 };
+  for (const { name, bytes } of rows) {
+    const kind = name.startsWith('audit_') ? 'audit' : HISTORY.test(name) ? 'history' : 'data';
+    size[kind] += bytes;
+  }
+  return size;
+}
+
+const people = (prefix: string, count: number): string =>
+  [
+    'externalId,email,firstName,lastName,providers',
+    ...Array.from({ length: count }, (_, n) => {
+      const providers = prefix === 'p' ? '' : `p-${n % PROVIDERS}`;
+      return `${prefix}-${n},${prefix}-${n}@example.org,Given${n},Family${n},${providers}`;
+    }),
+  ].join('\n');
+
+async function upload({ url }: ServiceProcess, query: string, body: string): Promise<string> {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv', prefer: 'wait=0' };
+  const answer = await fetch(`${url}/v1/imports?${query}`, { method: 'POST', headers, body });
+  if (answer.status !== 202) throw new Error(`The import was answered ${answer.status}.`);
+  return ((await answer.json()) as { id: string }).id;
+}
+
+/** Sessions that the platform tells of, fetched with their notes. @returns characters of the notes of one */
+async function holdSessions(simulator: Simulator, client: pg.Client): Promise<number> {
+  const { state } = simulator;
+  let characters = 0;
+  for (let n = 0; n < SESSIONS; n++) {
+    const session = createSession(state, {
+      providerUserId: 'p7',
+      clientUserIds: ['c77'],
+      noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
+      input: { kind: 'text', text: 'They spoke of the week, of sleep and of what helps. '.repeat(20) },
+      date: '2026-03-01T09:00:00.000Z',
+    });
+    while (session.nextStep) takeStep(state, session);
+    const notes = [...session.documents.values()].flatMap((document) => document.notes);
+    characters = notes.reduce((sum, { text }) => sum + text.length, 0);
+  }
+  await state.deliveries.settled();
+  await until('all are fetched', async () => {
+    const open = `sessions WHERE (state = 'Done' AND fetched_generation >= wanted_generation) IS NOT TRUE`;
+    const { rowCount } = await client.query('SELECT 1 FROM session_documents');
+    return rowCount === SESSIONS && (await isNone(client, open));
+  });
+  await until('all are handled', () => isNone(client, 'webhook_deliveries WHERE due_at IS NOT NULL'));
+  return characters;
+}
+
+const isNone = async (client: pg.Client, what: string): Promise<boolean> =>
+  (await client.query(`SELECT 1 FROM ${what} LIMIT 1`)).rowCount === 0;

@@ -1,0 +1,77 @@
+import createClient from 'openapi-fetch';
+import type { components, paths } from './schema.js';
+
+/** The shapes of the API, by their names in `openapi.json`. */
+export type Schemas = components['schemas'];
+
+/** What the browser session needs said with each change; empty until somebody has signed in. */
+let csrfToken = '';
+
+/** Told when the service no longer takes the session. */
+let onSignedOut: () => void = () => undefined;
+
+export function rememberCsrfToken(token: string): void {
+  csrfToken = token;
+}
+
+export function whenSignedOut(told: () => void): void {
+  onSignedOut = told;
+}
+
+/** For requests that do not go through {@link api}. */
+export const csrf = (): string => csrfToken;
+
+/** Whether the session has ended; where many came with wrong ones, that is told of any that is not known. */
+export const isSignedOut = (error: unknown): boolean =>
+  error instanceof ProblemError && (error.status === 401 || error.type === 'too-many-failures');
+
+/** What a call failed with. That the session has ended is told whoever made the call. */
+export async function refusalOf(response: Response): Promise<ProblemError> {
+  const problem = await problemOf(response);
+  if (isSignedOut(problem)) onSignedOut();
+  return problem;
+}
+
+/** Every call of the API, typed by `openapi.json`. A failure is thrown as a {@link ProblemError}. */
+export const api = createClient<paths>({ baseUrl: location.origin, credentials: 'same-origin' });
+
+api.use({
+  onRequest({ request }) {
+    if (request.method !== 'GET') request.headers.set('x-csrf-token', csrfToken);
+  },
+  async onResponse({ response }) {
+    if (!response.ok) throw await refusalOf(response);
+  },
+  onError() {
+    return new ProblemError(0, 'unreachable', 'The service can not be reached; check that it runs, then try again.');
+  },
+});
+
+/** What a call answered; that it has a body is known from its type. */
+export async function body<T>(call: Promise<{ data?: T }>): Promise<T> {
+  return (await call).data as T;
+}
+
+/** What the service answered instead of what was asked for (RFC 9457). */
+export class ProblemError extends Error {
+  constructor(
+    readonly status: number,
+    /** The stable word behind `urn:notebridge:problem:`. */
+    readonly type: string,
+    detail: string,
+    /** Further members of the problem. */
+    readonly more: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(detail);
+    this.name = 'ProblemError';
+  }
+}
+
+/** Makes an error of an answer that is none of 2xx, whoever gave it: a proxy in front answers no problem details. */
+async function problemOf(response: Response): Promise<ProblemError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const { type, detail, ...more } = (body ?? {}) as { type?: unknown; detail?: unknown };
+  const word = typeof type === 'string' ? type.replace('urn:notebridge:problem:', '') : 'unreadable-answer';
+  const sentence = typeof detail === 'string' ? detail : `The service answered ${response.status} without a reason.`;
+  return new ProblemError(response.status, word, sentence, more);
+}

@@ -1,0 +1,89 @@
+import { queryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { api, body, isSignedOut, ProblemError, rememberCsrfToken, type Schemas, whenSignedOut } from './client.js';
+import { liveness, queries } from './queries.js';
+import { store } from './store.js';
+
+export type Session = Schemas['BrowserSessionResponse'];
+export type Scope = Session['key']['scopes'][number];
+
+/** Milliseconds between two looks whether the session still holds. */
+const LOOK_MS = 30_000;
+
+const SESSION = queryOptions({
+  queryKey: ['session'],
+  queryFn: readSession,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/**
+ * Who is signed in: null for nobody. That is asked again and again, since a page that reads nothing would not hear of the
+ * end; while the reader has stopped what changes, it is asked when the session ends by itself.
+ */
+export function useSession(): UseQueryResult<Session | null> {
+  const isPaused = liveness.use() === 'paused';
+  return useQuery({
+    ...SESSION,
+    refetchIntervalInBackground: true,
+    refetchInterval: ({ state: { data } }) =>
+      data ? Math.max(LOOK_MS, isPaused ? Date.parse(data.expiresAt) - Date.now() : 0) : false,
+  });
+}
+
+/** What the key of whoever is signed in allows. */
+export function useScopes(): readonly Scope[] {
+  return useQuery(SESSION).data?.key.scopes ?? [];
+}
+
+async function readSession(): Promise<Session | null> {
+  try {
+    const session = await body(api.GET('/v1/browser-session'));
+    rememberCsrfToken(session.csrfToken);
+    return session;
+  } catch (error) {
+    if (isSignedOut(error)) return null;
+    throw error;
+  }
+}
+
+/** Exchanges a key for a session; the key itself is kept nowhere. @throws {ProblemError} also if the cookie is refused */
+export async function signIn(key: string): Promise<void> {
+  const headers = { authorization: `Bearer ${key}` };
+  await api.POST('/v1/browser-session', { headers });
+  const session = await readSession();
+  if (!session) throw new ProblemError(401, 'cookie-refused', COOKIE_REFUSED);
+  queries.setQueryData(SESSION.queryKey, session);
+}
+
+/** Safari takes a cookie with Secure from https alone, also of localhost. */
+const COOKIE_REFUSED =
+  'The key is good, but this browser did not keep the session: by http some take no cookie. Open the console by https, or in Chrome or Firefox on the machine itself, at 127.0.0.1.';
+
+/** Why the last session ended, for the page on which one signs in again. */
+export const lastEnd = store<string | undefined>(undefined);
+
+/** Milliseconds until the service is told again of a sign-out that it did not hear of. */
+const TELL_AGAIN_MS = 2_000;
+
+const NOT_TOLD =
+  'This page has forgotten what it showed, but the service could not be told that you signed out. Leave the page open: it tells the service again until that answers.';
+
+/** Ends the session here and at the service. What was read is forgotten at once. */
+export async function signOut(why = 'You are signed out.'): Promise<void> {
+  forget(why);
+  while (!queries.getQueryData(SESSION.queryKey)) {
+    const isTold = await api.DELETE('/v1/browser-session').then(() => true, isSignedOut);
+    lastEnd.set(isTold ? why : NOT_TOLD);
+    if (isTold) return;
+    await new Promise((resolve) => setTimeout(resolve, TELL_AGAIN_MS));
+  }
+}
+
+/** The address stays, so that whoever signs in again is on the same page. */
+function forget(why: string): void {
+  if (!queries.getQueryData(SESSION.queryKey)) return;
+  lastEnd.set(why);
+  queries.setQueryData(SESSION.queryKey, null);
+  queries.removeQueries({ predicate: ({ queryKey: [name] }) => name !== SESSION.queryKey[0] });
+}
+
+whenSignedOut(() => forget('Your session has ended, or its key was revoked; sign in again.'));

@@ -1,0 +1,20 @@
+import { useSyncExternalStore } from 'react';
+
+/** One value that several parts of the page show. */
+export function store<T>(first: T): { get(): T; set(next: T): void; use(): T } {
+  let value = first;
+  const listeners = new Set<() => void>();
+  const get = () => value;
+  const listen = (listener: () => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  return {
+    get,
+    set(next) {
+      value = next;
+      for (const listener of listeners) listener();
+    },
+    use: () => useSyncExternalStore(listen, get),
+  };
+}

@@ -1,0 +1,91 @@
+import { api, type Schemas } from '../../api/client.js';
+import { usePolling } from '../../api/queries.js';
+import { ConfirmedAction } from '../../parts/action.js';
+import { Facts, Head } from '../../parts/layout.js';
+import { Loaded, useRead } from '../../parts/read.js';
+import { DELIVERY, State } from '../../parts/state.js';
+import { Breakable, Copyable, Moment, number } from '../../parts/values.js';
+
+type Delivery = Schemas['DeliveryResponse'];
+
+const POLL_MS = 2_000;
+
+/** What each state says. */
+export const MEANINGS: Record<Delivery['state'], string> = {
+  received: 'A worker takes it as soon as one is free.',
+  processed: 'What it told was done.',
+  ignored: 'It was dismissed, or concerns nothing that this service keeps.',
+  'not-understood': 'It is genuine, but this version can not act on it: replay it after an upgrade, or dismiss it.',
+  failed: 'It failed and is tried again by itself.',
+  dead: 'It failed too often and is not tried again; mend the cause, then replay it.',
+};
+
+/** One delivery, without what it said. */
+export function DeliveryDetail({ id }: { id: string }) {
+  const everyMs = usePolling(POLL_MS);
+  const query = useRead(['delivery', id], () => api.GET('/v1/webhook-deliveries/{id}', { params: { path: { id } } }), {
+    refetchInterval: ({ state }) => Boolean(state.data?.dueAt) && everyMs,
+  });
+  return (
+    <>
+      <Head back={['/deliveries', 'All deliveries']} title={`Delivery ${id}`}>
+        {query.data && <DeliveryActions delivery={query.data} />}
+      </Head>
+      <Loaded query={query}>{(delivery) => <Shown delivery={delivery} />}</Loaded>
+    </>
+  );
+}
+
+function Shown({ delivery }: { delivery: Delivery }) {
+  const { id, state, eventType, error, secretIndex } = delivery;
+  return (
+    <section className="card" aria-label="Facts">
+      <p>
+        <State tone={DELIVERY[state]}>{state}</State> {MEANINGS[state]}
+      </p>
+      {error && (
+        <p>
+          <strong>Reason:</strong> {error.message} <code>{error.code}</code>
+        </p>
+      )}
+      <Facts
+        facts={{
+          Id: <Copyable text={id} name="the id" />,
+          Event: eventType && <Breakable name={eventType} />,
+          'Sent by the platform': <Moment at={delivery.sentAt} exact />,
+          Received: <Moment at={delivery.receivedAt} exact />,
+          Processed: <Moment at={delivery.processedAt} exact />,
+          'Looked at next': <Moment at={delivery.dueAt} />,
+          'Failed attempts': number(delivery.attempts),
+          'Exact repeats': number(delivery.repeats),
+          'Signed with': <Breakable name={`secret ${number(secretIndex + 1)} of PLATFORM_WEBHOOK_SECRET`} />,
+        }}
+      />
+    </section>
+  );
+}
+
+/** What can be done with one delivery. */
+export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas['DeliveryResponse'] }) {
+  const params = { path: { id } };
+  return (
+    <div className="buttons">
+      <ConfirmedAction
+        label="Replay"
+        title={`Replay delivery ${id}?`}
+        run={() => api.POST('/v1/webhook-deliveries/{id}/replay', { params })}
+      >
+        <p>This one is processed again, whatever became of it before.</p>
+      </ConfirmedAction>
+      {state === 'not-understood' && (
+        <ConfirmedAction
+          label="Dismiss"
+          title={`Dismiss delivery ${id}?`}
+          run={() => api.POST('/v1/webhook-deliveries/{id}/dismiss', { params })}
+        >
+          <p>Nobody waits for this one any more: it is ignored from now on, and dropped when it is old.</p>
+        </ConfirmedAction>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, body, type Schemas } from '../../api/client.js';
+import { Dialog, useAction } from '../../parts/action.js';
+import { Field, momentOf, Select } from '../../parts/field.js';
+import { ErrorNote } from '../../parts/notes.js';
+import { DELIVERY, wordIn, wordsOf } from '../../parts/state.js';
+import { number } from '../../parts/values.js';
+
+type Selection = Omit<Schemas['ReplayRequest'], 'dryRun' | 'plan'>;
+
+/** Each of the API's, so that one that joins it is missed by the compiler. */
+const EVENT_TYPES: Record<NonNullable<Selection['eventType']>, true> = {
+  SESSION_CREATED: true,
+  SESSION_PROCESSING_STARTED: true,
+  SESSION_PROCESSING_NOTES_COMPLETED: true,
+  SESSION_PROCESSING_COMPLETED: true,
+  SESSION_PROCESSING_FAILED: true,
+  PROCESSING_SESSION_FINISHED: true,
+  PROCESSING_SESSION_NOTES_FINISHED: true,
+  COMPLIANCE_JOB_COMPLETED: true,
+  COMPLIANCE_JOB_FAILED: true,
+  SMART_EDIT_JOB_COMPLETED: true,
+  SMART_EDIT_JOB_FAILED: true,
+  USER_CREATED: true,
+};
+
+/** Has many deliveries processed again: they are counted first, then exactly those are. */
+export function ReplaySelection({ state }: { state: Selection['state'] | undefined }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Replay a selection
+      </button>
+      {isOpen && <ReplayDialog first={state ?? 'dead'} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+const replay = (request: Schemas['ReplayRequest']) =>
+  body(api.POST('/v1/webhook-deliveries/replay', { body: request }));
+
+function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: () => void }) {
+  const count = useMutation({ mutationFn: (selection: Selection) => replay({ ...selection, dryRun: true }) });
+  const run = useAction((request: Schemas['ReplayRequest']) => replay(request));
+  const plan = count.data?.plan;
+  const begin = () => plan && count.variables && run.mutate({ ...count.variables, dryRun: false, plan });
+  const error = count.error ?? run.error;
+  const forget = () => {
+    count.reset();
+    run.reset();
+  };
+  return (
+    <Dialog
+      title="Replay a selection"
+      close={run.data ? 'Close' : 'Cancel'}
+      buttons={
+        !run.data && (
+          <>
+            <button type="submit" className={plan ? undefined : 'primary'} disabled={count.isPending}>
+              {plan ? 'Count again' : 'Count'}
+            </button>
+            {plan && plan.count > 0 && (
+              <button type="button" className="primary" disabled={run.isPending} onClick={begin}>
+                Replay {number(plan.count)}
+              </button>
+            )}
+          </>
+        )
+      }
+      onClose={onClose}
+      onChange={forget}
+      onSubmit={(given) => {
+        run.reset();
+        count.mutate({
+          state: wordIn(DELIVERY, String(given.get('state'))) ?? first,
+          eventType: wordIn(EVENT_TYPES, String(given.get('event'))),
+          receivedSince: momentOf(given.get('since')),
+          receivedBefore: momentOf(given.get('before')),
+        });
+      }}
+    >
+      <div className="fields">
+        <Select label="State" name="state" options={wordsOf(DELIVERY)} value={first} />
+        <Select label="Event" name="event" none="any" options={wordsOf(EVENT_TYPES)} />
+        <Field label="Received since (empty: ever)" name="since" type="datetime-local" />
+        <Field label="Received before (empty: now)" name="before" type="datetime-local" />
+      </div>
+      <div role="status">
+        {run.data && <p>{number(run.data.count)} deliveries are processed again.</p>}
+        {plan && !run.data && <p>{sentenceOf(plan.count)}</p>}
+      </div>
+      {error && <ErrorNote error={error} />}
+    </Dialog>
+  );
+}
+
+function sentenceOf(count: number): string {
+  if (count === 0) return 'No delivery is selected; choose others.';
+  return `${number(count)} ${count === 1 ? 'delivery is' : 'deliveries are'} selected. Exactly these are processed again; if they change meanwhile, nothing is done.`;
+}

@@ -1,0 +1,72 @@
+import { useCallback, useState } from 'react';
+import { Link, Route, Switch, useLocation } from 'wouter';
+import { api } from '../../api/client.js';
+import { Head } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { Moment, number } from '../../parts/values.js';
+import { ImportDetail, ImportState } from './import-detail.js';
+import { type Chosen, look, NewImport } from './new-import.js';
+import './imports.css';
+import { useDrop } from './use-drop.js';
+import { nameOf } from './words.js';
+
+/** Milliseconds between two looks: the feed tells of the end of an import only. */
+const LOOK_MS = 5_000;
+
+/** Bulk imports: the list, and each by its id. Files may be dropped on any of these pages. */
+export default function ImportsPage() {
+  const [chosen, setChosen] = useState<readonly Chosen[]>([]);
+  const [, navigate] = useLocation();
+  const add = useCallback(async (files: FileList) => {
+    const more = await Promise.all([...files].map(look));
+    setChosen((before) => [...before, ...more]);
+  }, []);
+  const isOver = useDrop((files) => {
+    void add(files);
+    navigate('/imports/new');
+  });
+  return (
+    <>
+      {isOver && <p className="dropping">Drop the files to import them</p>}
+      <Switch>
+        <Route path="/imports/new">
+          <NewImport chosen={chosen} onAdd={add} onChange={setChosen} />
+        </Route>
+        <Route path="/imports/:id">{({ id }) => <ImportDetail key={id} id={id} />}</Route>
+        <Route>
+          <Imports />
+        </Route>
+      </Switch>
+    </>
+  );
+}
+
+/** Imports, the newest first. */
+function Imports() {
+  return (
+    <>
+      <Head title="Imports">
+        <Link className="button primary" href="/imports/new">
+          Import files
+        </Link>
+      </Head>
+      <List
+        name={['imports', 'list']}
+        read={(cursor) => api.GET('/v1/imports', { params: { query: { cursor } } })}
+        everyMs={LOOK_MS}
+        empty="Nothing was imported yet. Drop an export of the EHR on this page to see what it would do."
+        caption="Imports"
+        keyOf={({ id }) => id}
+        columns={[
+          ['Files', (view) => <Link href={`/imports/${view.id}`}>{nameOf(view)}</Link>, 'text'],
+          ['State', (view) => <ImportState view={view} />],
+          ['Mode', ({ mode }) => mode],
+          ['Rows', ({ counts }) => number(counts.total ?? 0), 'number'],
+          ['Need attention', ({ needAttention }) => number(needAttention), 'number'],
+          ['Calls', ({ calls }) => number(calls.made), 'number'],
+          ['Begun', ({ createdAt }) => <Moment at={createdAt} />],
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from 'react';
+import { api, type Schemas } from '../../api/client.js';
+import { ConfirmedAction, Dialog } from '../../parts/action.js';
+import { Head } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { State } from '../../parts/state.js';
+import { Copyable, Moment } from '../../parts/values.js';
+import { NewKey, RotateKey } from './new-key.js';
+
+type Key = Schemas['ApiKeyResponse'];
+type MadeKey = Schemas['NewApiKeyResponse'];
+
+/** The keys of the API: who may call, with which scopes, until when. */
+export default function KeysPage() {
+  const [made, setMade] = useState<MadeKey>();
+  return (
+    <>
+      <Head title="Keys">
+        <NewKey onMade={setMade} />
+      </Head>
+      {made && <ShownOnce made={made} onClose={() => setMade(undefined)} />}
+      <List
+        name={['keys']}
+        read={(cursor) => api.GET('/v1/api-keys', { params: { query: { cursor } } })}
+        empty="There is no key but ADMIN_API_KEY. Make one for the EHR, with the scopes that it needs."
+        caption="API keys"
+        keyOf={({ id }) => id}
+        columns={[
+          ['Name', ({ name }) => <strong>{name}</strong>],
+          ['State', (key) => <KeyState apiKey={key} />],
+          ['Begins with', ({ prefix }) => <code>{prefix}…</code>],
+          ['Scopes', ({ scopes }) => scopes.join(', '), 'text'],
+          ['Made', ({ createdAt }) => <Moment at={createdAt} />],
+          ['Last used', ({ lastUsedAt }) => <Moment at={lastUsedAt} />],
+          ['Expires', ({ expiresAt }) => <Moment at={expiresAt} />],
+          ['Actions', (key) => stateOf(key) === 'in use' && <Actions apiKey={key} onMade={setMade} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function Actions({ apiKey, onMade }: { apiKey: Key; onMade: (made: MadeKey) => void }) {
+  return (
+    <div className="buttons">
+      {apiKey.rotatedTo === null && <RotateKey apiKey={apiKey} onMade={onMade} />}
+      <ConfirmedAction
+        label="Revoke"
+        title={`Revoke ${apiKey.name}?`}
+        isDangerous
+        run={() => api.DELETE('/v1/api-keys/{id}', { params: { path: { id: apiKey.id } } })}
+      >
+        <p>Whoever uses it is refused at once, in every process, and browsers that signed in with it are signed out.</p>
+      </ConfirmedAction>
+    </div>
+  );
+}
+
+function stateOf({ revokedAt, expiresAt }: Key): 'revoked' | 'expired' | 'in use' {
+  if (revokedAt) return 'revoked';
+  return expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'in use';
+}
+
+const TONES = { revoked: 'quiet', expired: 'warn', 'in use': 'good' } as const;
+
+function KeyState({ apiKey }: { apiKey: Key }) {
+  const state = stateOf(apiKey);
+  return <State tone={TONES[state]}>{apiKey.rotatedTo && state === 'in use' ? 'rotated' : state}</State>;
+}
+
+/** A key that was just made; the service itself can not show it again. */
+function ShownOnce({ made, onClose }: { made: MadeKey; onClose: () => void }) {
+  return (
+    <Dialog title={`The key of ${made.name}`} close="I have it" onClose={onClose}>
+      <p>It is shown this once. Put it where its user finds it, and nowhere else.</p>
+      <p>
+        <Copyable text={made.key} name="the key" />
+      </p>
+    </Dialog>
+  );
+}

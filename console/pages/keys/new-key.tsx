@@ -1,0 +1,60 @@
+import { api, body, type Schemas } from '../../api/client.js';
+import { type Scope, useScopes } from '../../api/session.js';
+import { ConfirmedAction } from '../../parts/action.js';
+import { Field, momentOf, Select } from '../../parts/field.js';
+
+type OnMade = (made: Schemas['NewApiKeyResponse']) => void;
+
+async function make(given: FormData): Promise<Schemas['NewApiKeyResponse']> {
+  const scopes = given.getAll('scope') as Scope[];
+  if (scopes.length === 0) throw new Error('Choose at least one scope.');
+  const expiresAt = momentOf(given.get('until'));
+  return body(api.POST('/v1/api-keys', { body: { name: String(given.get('name')), scopes, expiresAt } }));
+}
+
+/** Makes a key with scopes that the caller's own key has. */
+export function NewKey({ onMade }: { onMade: OnMade }) {
+  const allowed = useScopes();
+  return (
+    <ConfirmedAction label="Make a key" title="Make a key" isPrimary run={make} onDone={onMade}>
+      <div className="fields">
+        <Field label="Name" name="name" required maxLength={100} aria-describedby="key-name-help" />
+        <span id="key-name-help" className="help">
+          The audit trail names it: say what uses it, such as “ehr” or “on-call”.
+        </span>
+        <fieldset className="checks">
+          <legend>Scopes</legend>
+          {allowed.map((scope) => (
+            <label key={scope} className="check">
+              <input type="checkbox" name="scope" value={scope} />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+        <Field label="Expires (empty: never)" name="until" type="datetime-local" />
+      </div>
+    </ConfirmedAction>
+  );
+}
+
+/** When a key ends that was rotated, in seconds from then. */
+const OVERLAPS = [
+  ['0', 'at once'],
+  ['3600', 'in an hour'],
+  ['86400', 'in a day'],
+  ['604800', 'in a week'],
+] as const;
+
+/** Makes the successor of a key, beside which the old one lives on for a while. */
+export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['ApiKeyResponse']; onMade: OnMade }) {
+  const rotate = (given: FormData) => {
+    const overlapSeconds = Number(given.get('overlap'));
+    return body(api.POST('/v1/api-keys/{id}/rotate', { params: { path: { id } }, body: { overlapSeconds } }));
+  };
+  return (
+    <ConfirmedAction label="Rotate" title={`Rotate ${name}`} run={rotate} onDone={onMade}>
+      <p>A new key with the same name and scopes takes its place. Hand it to whoever uses the old one.</p>
+      <Select label="The old key ends" name="overlap" options={OVERLAPS} value="86400" />
+    </ConfirmedAction>
+  );
+}

@@ -1,0 +1,43 @@
+import { api } from '../../api/client.js';
+import { Head } from '../../parts/layout.js';
+import { Loaded, useRead } from '../../parts/read.js';
+import { HEALTH, State } from '../../parts/state.js';
+import { CallsCard } from './calls-card.js';
+import { CapabilitiesCard, PartsCard } from './health-cards.js';
+import { WaitingCard } from './waiting-card.js';
+import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
+
+const SENTENCES = {
+  ok: 'Everything works.',
+  degraded: 'Some parts do not work as they should; the rest does.',
+  down: 'It can keep nothing now, and takes no requests.',
+  stopping: 'It is being stopped; another process takes the requests.',
+} as const;
+
+/** What an operator has to see at a glance. The stream of `api/live.ts` keeps it up to date. */
+export default function OverviewPage() {
+  const query = useRead(['overview'], () => api.GET('/v1/overview'), { refetchOnWindowFocus: false });
+  return (
+    <>
+      <Head title="Overview">{query.data && <span className="help">version {query.data.version}</span>}</Head>
+      <Loaded query={query}>
+        {(data) => (
+          <>
+            <p className="lead">
+              <State tone={HEALTH[data.status]}>{data.status}</State> {SENTENCES[data.status]}
+            </p>
+            <WaitingCard waiting={data.waitsForPerson} />
+            <CallsCard calls={data.calls} />
+            <NotesCard lag={data.noteLag} />
+            <div className="cards">
+              <InboxCard inbox={data.inbox} />
+              <OldestWorkCard work={data.oldestWork} />
+              <CapabilitiesCard capabilities={data.capabilities} />
+            </div>
+            <PartsCard parts={data.parts} />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

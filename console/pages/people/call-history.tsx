@@ -1,0 +1,37 @@
+import type { Schemas } from '../../api/client.js';
+import { DataTable, Section } from '../../parts/layout.js';
+import { State } from '../../parts/state.js';
+import { Moment, number } from '../../parts/values.js';
+
+type Call = Schemas['TracedCallResponse'];
+
+/** The calls that were made for a person, the newest first. */
+export function CallHistory({ calls }: { calls: readonly Call[] }) {
+  return (
+    <Section title="Calls to the platform">
+      {calls.length === 0 ? (
+        <p className="quiet">No call was made for this person, or all are older than CALLS_RETENTION_DAYS.</p>
+      ) : (
+        <DataTable
+          caption="Calls to the platform, the newest first"
+          rows={calls}
+          keyOf={(call) => `${call.at} ${call.operation}`}
+          columns={[
+            ['When', ({ at }) => <Moment at={at} exact />],
+            ['Operation', ({ operation }) => <code>{operation}</code>],
+            ['Outcome', (call) => <Outcome call={call} />],
+            ['Status', ({ status }) => status, 'number'],
+            ['Took', ({ durationMs }) => durationMs !== null && `${number(durationMs)} ms`, 'number'],
+            ['Lane', ({ lane }) => lane],
+          ]}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Outcome({ call: { outcome, status } }: { call: Call }) {
+  if (outcome === null) return <State tone="busy">under way</State>;
+  const isGood = status !== null && status < 400;
+  return <State tone={isGood ? 'good' : 'warn'}>{outcome}</State>;
+}

@@ -1,0 +1,67 @@
+import { skipToken, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '../../api/client.js';
+import { queries } from '../../api/queries.js';
+
+/** Whom somebody searched for. */
+export type Wanted = Schemas['SearchRequest'];
+
+const KEY = ['searched'];
+
+/**
+ * The last search, for whoever comes back from a person. It is among what was read, in memory alone, which signing out
+ * forgets: an email must stand in no address, and in no history that the browser keeps.
+ */
+export function useSearched(): Wanted | null {
+  const { data } = useQuery<Wanted | null>({ queryKey: KEY, queryFn: skipToken, gcTime: Number.POSITIVE_INFINITY });
+  return data ?? null;
+}
+
+export function search(wanted: Wanted | null): void {
+  queries.setQueryData(KEY, wanted);
+}
+
+/** Asks for a person by what the EHR knows. The words go into a body, never into an address: those are logged. */
+export function PeopleSearch(props: { searched: Wanted | null; onSearch: (wanted: Wanted | null) => void }) {
+  const { searched, onSearch } = props;
+  const [by, setBy] = useState<'email' | 'externalId'>(searched?.email === undefined ? 'externalId' : 'email');
+  const [text, setText] = useState(searched?.email ?? searched?.externalId ?? '');
+  return (
+    <search>
+      <form
+        className="buttons"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSearch({ [by]: text.trim() });
+        }}
+      >
+        <select aria-label="Search by" value={by} onChange={({ target }) => setBy(target.value as typeof by)}>
+          <option value="externalId">External id</option>
+          <option value="email">Email</option>
+        </select>
+        <input
+          type="search"
+          aria-label={by === 'email' ? 'The exact email' : 'The exact external id'}
+          placeholder={by === 'email' ? 'name@example.org' : 'C-1'}
+          autoComplete="off"
+          spellCheck={false}
+          required
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+        <button type="submit">Search</button>
+        {searched && (
+          <button
+            type="button"
+            onClick={() => {
+              setText('');
+              onSearch(null);
+            }}
+          >
+            Back to the list
+          </button>
+        )}
+      </form>
+    </search>
+  );
+}

@@ -1,0 +1,85 @@
+import { Link } from 'wouter';
+import { api, type Schemas } from '../../api/client.js';
+import { useScopes } from '../../api/session.js';
+import { Head, Section } from '../../parts/layout.js';
+import { Loaded, Read, useRead } from '../../parts/read.js';
+import { PERSON, State } from '../../parts/state.js';
+import { Moment } from '../../parts/values.js';
+import { CallHistory } from './call-history.js';
+import { Known, Wanted } from './compared.js';
+import { useSearched } from './people-search.js';
+import { nameOf, type PersonKey } from './person.js';
+import { ResolvePerson } from './resolve-person.js';
+
+type Person = Schemas['PersonResponse'];
+
+/** One person: what is wanted and what is known of it, what comes next and why, and every call. */
+export function PersonPage({ person: { kind, externalId } }: { person: PersonKey }) {
+  const params = { path: { externalId } };
+  const query = useRead<Person>(['people', kind, 'one', externalId], () =>
+    kind === 'client'
+      ? api.GET('/v1/clients/{externalId}', { params })
+      : api.GET('/v1/providers/{externalId}', { params }),
+  );
+  const isSearched = useSearched() !== null;
+  const maySeeAudit = useScopes().includes('admin');
+  const person = query.data;
+  return (
+    <>
+      <Head
+        back={isSearched ? ['/people', 'Back to the search'] : [`/people?kind=${kind}`, `All ${kind}s`]}
+        title={
+          <>
+            {(person && nameOf(person)) || externalId}{' '}
+            {person && <State tone={PERSON[person.sync.state]}>{person.sync.state}</State>}
+          </>
+        }
+      >
+        {maySeeAudit && (
+          <Link href={`/audit?${new URLSearchParams({ [kind]: externalId })}`}>{`Who saw this ${kind}`}</Link>
+        )}
+      </Head>
+      <Loaded query={query}>
+        {(shown) => (
+          <Read
+            name={['people', kind, 'trace', externalId]}
+            call={() => api.POST('/v1/people/trace', { body: { kind, externalId } })}
+          >
+            {(trace) => <Traced person={shown} trace={trace} />}
+          </Read>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function Traced({ person, trace }: { person: Person; trace: Schemas['TraceResponse'] }) {
+  const { what, why, notBefore } = trace.nextStep;
+  const error = person.sync.error?.message;
+  return (
+    <>
+      {person.unreadable && (
+        <p className="note">
+          {`What is stored of ${person.unreadable.join(', ')} does not open; see vault in /health/ready, and DATA_KEYS.`}
+        </p>
+      )}
+      <Section card title="Next step">
+        <p>
+          {what === 'none' ? 'None.' : <code>{what}</code>} {why}
+        </p>
+        {notBefore && (
+          <p>
+            Not before <Moment at={notBefore} exact />.
+          </p>
+        )}
+        {error !== why && <p>{error}</p>}
+      </Section>
+      {trace.choices.length > 0 && <ResolvePerson person={person} choices={trace.choices} />}
+      <div className="cards">
+        <Wanted person={person} wanted={trace.wanted} />
+        <Known person={person} trace={trace} />
+      </div>
+      <CallHistory calls={trace.history} />
+    </>
+  );
+}

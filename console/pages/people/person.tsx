@@ -1,0 +1,47 @@
+import { Link } from 'wouter';
+import type { Schemas } from '../../api/client.js';
+import type { Column } from '../../parts/layout.js';
+import { PERSON, State } from '../../parts/state.js';
+import { Moment } from '../../parts/values.js';
+
+export const KINDS = ['client', 'provider'] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface PersonKey {
+  kind: Kind;
+  externalId: string;
+}
+
+/** Tells people apart in a list. */
+export const keyOf = ({ kind, externalId }: PersonKey): string => `${kind} ${externalId}`;
+
+/** The page of a person, below /console. */
+export const personAddress = ({ kind, externalId }: PersonKey): string =>
+  `/people/${kind}/${encodeURIComponent(externalId)}`;
+
+/** Whose page an address is. @param pathname as the browser has it: an id may hold any character, encoded */
+export function personOf(pathname: string): PersonKey | undefined {
+  const [kindName, encoded] = pathname.split('/people/')[1]?.split('/') ?? [];
+  const kind = KINDS.find((known) => known === kindName);
+  if (!kind || !encoded) return undefined;
+  try {
+    return { kind, externalId: decodeURIComponent(encoded) };
+  } catch {
+    return undefined;
+  }
+}
+
+type Person = Schemas['PersonResponse'];
+
+/** Empty once the deletion is asked for, and where it does not open. */
+export const nameOf = ({ firstName, lastName }: Person): string => [firstName, lastName].filter(Boolean).join(' ');
+
+/** What a list of people shows of each. */
+export const COLUMNS: readonly Column<Person>[] = [
+  ['External id', (person) => <Link href={personAddress(person)}>{person.externalId}</Link>],
+  ['Name', nameOf],
+  ['Kind', ({ kind }) => kind],
+  ['State', ({ sync }) => <State tone={PERSON[sync.state]}>{sync.state}</State>],
+  ['Why', ({ sync }) => sync.error?.message, 'text'],
+  ['Changed', ({ sync }) => <Moment at={sync.updatedAt} />],
+];

@@ -1,0 +1,46 @@
+import { api } from '../../api/client.js';
+import { useScopes } from '../../api/session.js';
+import { ActionButton } from '../../parts/action.js';
+import { Head, Section } from '../../parts/layout.js';
+import { LacksScope } from '../../parts/notes.js';
+import { Loaded, useRead } from '../../parts/read.js';
+import { ResolveRequest } from './resolve-request.js';
+import { SessionFacts } from './session-facts.js';
+import { SessionNotes } from './session-notes.js';
+import { SessionTexts } from './session-texts.js';
+import { SessionTimeline } from './session-timeline.js';
+
+/** One session: its facts, what a request without an answer may become, its notes, and what happened to it. */
+export function SessionDetail({ id }: { id: string }) {
+  const scopes = useScopes();
+  const query = useRead(['session-of-notes', id], () => api.GET('/v1/sessions/{id}', { params: { path: { id } } }));
+  const mayRead = scopes.includes('notes:read');
+  const { partnerAppointmentId, sessionId } = query.data ?? {};
+  return (
+    <>
+      <Head
+        back={['/sessions', 'All sessions']}
+        title={`Session${partnerAppointmentId ? ` of appointment ${partnerAppointmentId}` : ''}`}
+      >
+        {sessionId && scopes.includes('sessions:write') && (
+          <ActionButton
+            label="Fetch it again"
+            done="It is fetched as soon as its turn comes."
+            run={() => api.POST('/v1/sessions/refreshes', { body: { session: id } })}
+          />
+        )}
+      </Head>
+      <Loaded query={query}>
+        {(session) => (
+          <>
+            <SessionFacts session={session} />
+            {session.state === 'Unknown' && <ResolveRequest id={id} />}
+            <Section title="Notes">{mayRead ? <SessionNotes id={id} /> : <LacksScope scope="notes:read" />}</Section>
+            {mayRead && <SessionTexts id={id} />}
+            <SessionTimeline id={id} />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

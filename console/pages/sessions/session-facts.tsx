@@ -1,0 +1,60 @@
+import type { Schemas } from '../../api/client.js';
+import { Facts } from '../../parts/layout.js';
+import { SESSION, State } from '../../parts/state.js';
+import { Copyable, duration, Moment, number } from '../../parts/values.js';
+
+type Session = Schemas['SessionResponse'];
+
+const SOURCES = { platform: 'newest answer says.', events: 'events say.' } as const;
+
+/** What is known of a session beside its texts. */
+export function SessionFacts({ session }: { session: Session }) {
+  const { id, sessionId, state, stateFrom, error, goneAt, unreadable, notesRevision } = session;
+  return (
+    <section className="card" aria-label="Facts">
+      <p>
+        <State tone={SESSION[state]}>{state}</State> {stateFrom && `as the platform’s ${SOURCES[stateFrom]}`}
+      </p>
+      {error && (
+        <p>
+          <strong>Error:</strong> {error.message} <code>{error.code}</code>
+        </p>
+      )}
+      {goneAt && (
+        <p>
+          <strong>The platform lacks it</strong> since <Moment at={goneAt} exact />.
+        </p>
+      )}
+      {unreadable && (
+        <p>
+          <strong>Not shown:</strong> {unreadable.join(', ')}; what is stored of these was changed or moved.
+        </p>
+      )}
+      <Facts
+        facts={{
+          Id: <Copyable text={id} name="the id" />,
+          'Id on the platform': sessionId && <Copyable text={sessionId} name="the platform’s id" />,
+          Appointment: session.partnerAppointmentId,
+          Provider: session.provider,
+          Clients: session.clients.join(', '),
+          'Note templates': session.noteTemplateIds.join(', '),
+          Held: <Moment at={session.date} exact />,
+          Recording: length(session.recordingDurationMs),
+          Session: length(session.sessionDurationMs),
+          'AI notes': aiNotes(session),
+          Notes: notesRevision === 0 ? 'none yet' : `revision ${number(notesRevision)}`,
+          'Last event': <Moment at={session.lastEventAt} />,
+          'Last fetched': <Moment at={session.fetchedAt} />,
+          Changed: <Moment at={session.updatedAt} />,
+        }}
+      />
+    </section>
+  );
+}
+
+const length = (ms: number | null) => (ms === null ? null : duration(ms / 1_000));
+
+function aiNotes({ aiNotesEnabled, aiNotesFinal }: Session): string | null {
+  if (aiNotesEnabled === null) return null;
+  return `${aiNotesEnabled ? 'on' : 'off'}${aiNotesFinal ? '' : ', may still change'}`;
+}

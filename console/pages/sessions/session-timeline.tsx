@@ -1,0 +1,104 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { api, type Schemas } from '../../api/client.js';
+import { useScopes } from '../../api/session.js';
+import { Section } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { DELIVERY, State, type Tone } from '../../parts/state.js';
+import { Breakable, Moment, number } from '../../parts/values.js';
+
+type Entry = Schemas['TimelineEntryResponse'];
+
+/** Entries that are read at once. */
+const PAGE = 15;
+
+/** What happened to a session: events, calls, the request and versions of notes, the newest first. */
+export function SessionTimeline({ id }: { id: string }) {
+  const maySeeDeliveries = useScopes().includes('webhooks');
+  return (
+    <Section title="Timeline">
+      <List
+        name={['timeline', id]}
+        read={(cursor) =>
+          api.GET('/v1/sessions/{id}/timeline', { params: { path: { id }, query: { limit: PAGE, cursor } } })
+        }
+        empty="Nothing is on record of it, or all that was is older than is kept."
+        caption="Timeline, the newest first"
+        keyOf={({ key }) => key}
+        columns={[
+          ['When', ({ at }) => <Moment at={at} exact />],
+          ['What', whatOf, 'text'],
+          ['Came to', outcomeOf],
+          ['More', (entry) => moreOf(entry, maySeeDeliveries), 'text'],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function whatOf({ event, call, notes }: Entry): ReactNode {
+  if (!event && !call) return notes ? 'Notes stored' : 'Request of the EHR';
+  return (
+    <>
+      {event ? 'Webhook' : 'Call'}{' '}
+      <code>
+        <Breakable name={event?.eventType ?? call?.operation ?? ''} />
+      </code>
+    </>
+  );
+}
+
+const REQUESTS: Record<Schemas['TimelineRequestResponse']['state'], readonly [Tone, string]> = {
+  Requested: ['busy', 'asked for'],
+  Settled: ['good', 'settled'],
+  Rejected: ['bad', 'rejected'],
+  Abandoned: ['bad', 'given up'],
+};
+
+/** What calls came to; the words of others are their codes. */
+const CALLS: Record<string, readonly [Tone, string]> = {
+  answered: ['good', 'answered'],
+  rejected: ['bad', 'rejected'],
+  lost: ['warn', 'no answer: the process ended'],
+  'unknown-outcome': ['warn', 'no answer'],
+};
+
+function outcomeOf({ event, call, request, notes }: Entry): ReactNode {
+  if (event) return <State tone={DELIVERY[event.state]}>{event.state}</State>;
+  if (notes) return <State tone="good">{`revision ${number(notes.revision)}`}</State>;
+  const [tone, words] = call
+    ? (CALLS[call.outcome] ?? ['warn', call.outcome])
+    : REQUESTS[request?.state ?? 'Requested'];
+  return <State tone={tone}>{words}</State>;
+}
+
+function moreOf({ event, call, notes }: Entry, maySeeDeliveries: boolean): ReactNode {
+  if (event) return <EventMore event={event} maySeeDeliveries={maySeeDeliveries} />;
+  if (call) {
+    const took = call.durationMs === null ? undefined : `took ${number(call.durationMs)} ms`;
+    return [took, call.status !== null && `status ${call.status}`].filter(Boolean).join(', ');
+  }
+  if (!notes) return null;
+  return (
+    <>
+      by template <code>{notes.noteTemplateId}</code>
+    </>
+  );
+}
+
+function EventMore(props: { event: Schemas['TimelineEventResponse']; maySeeDeliveries: boolean }) {
+  const { deliveryId, sentAt, reason, repeats } = props.event;
+  const name = `delivery ${deliveryId}`;
+  return (
+    <>
+      {props.maySeeDeliveries ? <Link href={`/deliveries/${deliveryId}`}>{name}</Link> : name}, sent{' '}
+      <Moment at={sentAt} exact />
+      {reason && (
+        <>
+          , <code>{reason}</code>
+        </>
+      )}
+      {repeats > 0 && `, came ${number(repeats)} times more`}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+import { Link, useRoute } from 'wouter';
+import { api } from '../../api/client.js';
+import { FilterForm, useFilters } from '../../parts/filters.js';
+import { Head } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { SESSION, State, wordIn, wordsOf } from '../../parts/state.js';
+import { Moment, number } from '../../parts/values.js';
+import { SessionDetail } from './session-detail.js';
+import './sessions.css';
+
+const FIELDS = [
+  { name: 'state', label: 'State', options: wordsOf(SESSION) },
+  { name: 'provider', label: 'Provider', example: 'external id' },
+  { name: 'client', label: 'Client', example: 'external id' },
+  { name: 'appointment', label: 'Appointment', example: 'id of the EHR' },
+] as const;
+
+/** Sessions with their notes, for those who may read them. */
+export default function SessionsPage() {
+  const [, params] = useRoute<{ id: string }>('/sessions/:id');
+  return params ? <SessionDetail key={params.id} id={params.id} /> : <Sessions />;
+}
+
+/** Sessions, the last changed first. */
+function Sessions() {
+  const [filters, setFilters] = useFilters(...FIELDS.map(({ name }) => name));
+  const query = { ...filters, state: wordIn(SESSION, filters.state), order: 'newest-first' as const };
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <>
+      <Head title="Sessions" />
+      <FilterForm fields={FIELDS} filters={filters} onChange={setFilters} />
+      <List
+        name={['sessions', query]}
+        read={(cursor) => api.GET('/v1/sessions', { params: { query: { ...query, cursor } } })}
+        empty={
+          isFiltered
+            ? 'No session is so.'
+            : 'There is no session yet. One appears when the EHR asks for it, or when a webhook of the platform tells of it.'
+        }
+        caption="Sessions"
+        keyOf={({ id }) => id}
+        columns={[
+          ['Session', ({ id }) => <Link href={`/sessions/${id}`}>{id}</Link>, 'text'],
+          ['State', ({ state }) => <State tone={SESSION[state]}>{state}</State>],
+          ['Provider', ({ provider }) => provider],
+          ['Clients', ({ clients }) => clients.join(', ')],
+          ['Appointment', ({ partnerAppointmentId }) => partnerAppointmentId],
+          ['Held', ({ date }) => <Moment at={date} exact />],
+          ['Revision', ({ notesRevision }) => notesRevision > 0 && number(notesRevision), 'number'],
+          ['Changed', ({ updatedAt }) => <Moment at={updatedAt} />],
+        ]}
+      />
+    </>
+  );
+}

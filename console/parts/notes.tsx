@@ -1,0 +1,46 @@
+import { Component, type ReactNode } from 'react';
+import { ProblemError } from '../api/client.js';
+
+/** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
+export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
+  const isAbsent = error instanceof ProblemError && error.status === 404;
+  return (
+    <div className={isAbsent ? 'note' : 'note error'} role="alert">
+      <p>{error.message}</p>
+      {onRetry && !isAbsent && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Said instead of what the key may not see or do. */
+export function LacksScope({ scope }: { scope: string }) {
+  return (
+    <p className="note">
+      This key lacks the scope <code>{scope}</code>. Sign in with one that has it, or ask who manages the keys.
+    </p>
+  );
+}
+
+/** Said until something is there. */
+export function Waiting() {
+  return <p className="quiet waiting">Loading…</p>;
+}
+
+/** Keeps the navigation when a page fails. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
+  override state: { error: Error | null } = { error: null };
+
+  static getDerivedStateFromError(error: Error): { error: Error } {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return <ErrorNote error={error} onRetry={() => this.setState({ error: null })} />;
+  }
+}

@@ -1,0 +1,71 @@
+import type { Schemas } from '../api/client.js';
+
+export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
+
+/** A state in its own word; the colour only repeats what the word says. */
+export function State({ tone = 'quiet', children }: { tone?: Tone; children: string }) {
+  return (
+    <span className="state" data-tone={tone}>
+      {children}
+    </span>
+  );
+}
+
+type Tones<S extends string> = Readonly<Record<S, Tone>>;
+
+/** The states of people. */
+export const PERSON: Tones<Schemas['SyncResponse']['state']> = {
+  pending: 'busy',
+  waiting: 'busy',
+  synced: 'good',
+  failed: 'bad',
+  'needs-review': 'warn',
+  deleting: 'busy',
+  deleted: 'quiet',
+};
+
+export const SESSION: Tones<Schemas['SessionResponse']['state']> = {
+  Requested: 'busy',
+  InProgress: 'busy',
+  Processing: 'busy',
+  Done: 'good',
+  Error: 'bad',
+  Rejected: 'bad',
+  Unknown: 'warn',
+};
+
+export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
+  received: 'busy',
+  processed: 'good',
+  ignored: 'quiet',
+  'not-understood': 'warn',
+  failed: 'warn',
+  dead: 'bad',
+};
+
+export const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
+  staging: 'busy',
+  planned: 'warn',
+  running: 'busy',
+  paused: 'warn',
+  completed: 'good',
+  cancelled: 'quiet',
+  failed: 'bad',
+};
+
+/** The states of the service and of its parts. */
+export const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
+  ok: 'good',
+  degraded: 'warn',
+  down: 'bad',
+  stopping: 'busy',
+};
+
+/** The words of a table, such as the states that a list can be asked for. */
+export const wordsOf = <W extends string>(table: Readonly<Record<W, unknown>>): W[] => Object.keys(table) as W[];
+
+/** The word of a table that a text is, such as a state of the address. */
+export const wordIn = <W extends string>(
+  table: Readonly<Record<W, unknown>>,
+  text: string | undefined,
+): W | undefined => wordsOf(table).find((word) => word === text);

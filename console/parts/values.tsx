@@ -1,0 +1,69 @@
+import { Fragment, useState } from 'react';
+
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const NUMBER = new Intl.NumberFormat();
+
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+/** A number as the reader's locale writes it. */
+export const number = (value: number): string => NUMBER.format(value);
+
+/** How long ago or ahead, in the largest unit that fits. @param seconds negative for the past */
+function distance(seconds: number): string {
+  const [unit, size] = UNITS.find(([, least]) => Math.abs(seconds) >= least) ?? ['second' as const, 1];
+  return RELATIVE.format(Math.round(seconds / size), unit);
+}
+
+/** A length of time, such as 2 min 5 s. @param seconds at least 0 */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${number(Math.round(seconds * 10) / 10)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${number(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+}
+
+/** A moment: how long ago, or with `exact` the date and time; the other on hovering. */
+export function Moment({ at, exact = false }: { at: string | null | undefined; exact?: boolean }) {
+  if (!at) return null;
+  const date = new Date(at);
+  const full = FULL.format(date);
+  const relative = distance((date.getTime() - Date.now()) / 1_000);
+  return (
+    <time dateTime={at} title={exact ? relative : full}>
+      {exact ? full : relative}
+    </time>
+  );
+}
+
+/** An id or a secret with a button that copies it. */
+export function Copyable({ text, name }: { text: string; name: string }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <span className="copyable">
+      <code>{text}</code>
+      <button
+        type="button"
+        className="small"
+        aria-label={`Copy ${name}`}
+        onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      >
+        {isCopied ? 'Copied' : 'Copy'}
+      </button>
+    </span>
+  );
+}
+
+/** A name such as SESSION_CREATED, which may break after each of its words. */
+export function Breakable({ name }: { name: string }) {
+  return name.split(/(?<=_)/).map((word, at) => (
+    <Fragment key={at}>
+      {word}
+      <wbr />
+    </Fragment>
+  ));
+}

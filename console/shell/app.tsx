@@ -1,0 +1,55 @@
+import { Suspense } from 'react';
+import { Redirect, Route, Switch } from 'wouter';
+import { type Session, useSession } from '../api/session.js';
+import { ErrorBoundary, LacksScope, Waiting } from '../parts/notes.js';
+import { Loaded } from '../parts/read.js';
+import { Frame } from './frame.js';
+import { PAGES, type PageEntry } from './pages.js';
+import { SignIn } from './sign-in.js';
+
+/** Nobody's: the page on which one signs in. Somebody's: the frame with the page of the address. */
+export function App() {
+  const query = useSession();
+  // A page that is open stays while the service is away.
+  if (!query.data) return <Loaded query={query}>{() => <SignIn />}</Loaded>;
+  const session = query.data;
+  return (
+    <Frame session={session}>
+      <Switch>
+        {PAGES.map((entry) => (
+          <Route key={entry.path} path={entry.path === '/' ? '/' : `${entry.path}/*?`}>
+            <Opened entry={entry} session={session} />
+          </Route>
+        ))}
+        <Route>
+          <h1>There is no such page</h1>
+          <p>The address leads nowhere; the navigation has all pages.</p>
+        </Route>
+      </Switch>
+    </Frame>
+  );
+}
+
+function Opened({ entry, session }: { entry: PageEntry; session: Session }) {
+  const { path, title, scope, Page } = entry;
+  const isMissing = !session.key.scopes.includes(scope);
+  const first = PAGES.find((other) => session.key.scopes.includes(other.scope));
+  if (isMissing && path === '/' && first) return <Redirect to={first.path} replace />;
+  return (
+    <>
+      <title>{`${title} · notebridge`}</title>
+      {isMissing ? (
+        <>
+          <h1>{title}</h1>
+          <LacksScope scope={scope} />
+        </>
+      ) : (
+        <ErrorBoundary key={path}>
+          <Suspense fallback={<Waiting />}>
+            <Page />
+          </Suspense>
+        </ErrorBoundary>
+      )}
+    </>
+  );
+}

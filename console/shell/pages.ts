@@ -1,0 +1,34 @@
+import { type ComponentType, lazy } from 'react';
+import type { Scope } from '../api/session.js';
+
+export interface PageEntry {
+  /** Below /console; the pages of one feature begin alike. */
+  path: string;
+  title: string;
+  /** What a key needs to see it. */
+  scope: Scope;
+  /** Loaded when it is first opened. */
+  Page: ComponentType;
+}
+
+const page = (
+  path: string,
+  title: string,
+  scope: Scope,
+  load: () => Promise<{ default: ComponentType }>,
+): PageEntry => ({
+  ...{ path, title, scope },
+  Page: lazy(load),
+});
+
+/** What the navigation shows, in its order. */
+export const PAGES: readonly PageEntry[] = [
+  page('/', 'Overview', 'operations', () => import('../pages/overview/overview-page.js')),
+  page('/imports', 'Imports', 'imports', () => import('../pages/imports/imports-page.js')),
+  page('/people', 'People', 'people:read', () => import('../pages/people/people-page.js')),
+  page('/sessions', 'Sessions', 'sessions:read', () => import('../pages/sessions/sessions-page.js')),
+  page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
+  page('/audit', 'Audit', 'admin', () => import('../pages/audit/audit-page.js')),
+  page('/keys', 'Keys', 'admin', () => import('../pages/keys/keys-page.js')),
+  page('/queues', 'Queues', 'admin', () => import('../pages/queues/queues-page.js')),
+];

@@ -1,0 +1,89 @@
+import type { Failure } from '../../harness/balancer.js';
+import type { Scenario } from '../scenario.js';
+import { DeliveryWork } from '../workload/delivery-work.js';
+import { FeedWatch } from '../workload/feed-watch.js';
+import { ImportWork } from '../workload/import-work.js';
+import { SessionWork } from '../workload/session-work.js';
+import type { World } from '../world.js';
+
+const ROUNDS = 10;
+/** Few: a receiver on a machine that is too busy answers 503, restarted or not. */
+const PER_SECOND = 20;
+/** User-management calls in a minute: an import of one round takes about as long as its restarts. */
+const CALLS = 600;
+
+/** One process, from the signal until the balancer sends requests to the next at its port. */
+interface Restart {
+  readonly port: number;
+  readonly at: number;
+  readonly until: number;
+}
+
+/** A receiver answers 503, too, when a busy machine's database was late; that is not what is judged. */
+const isWithin = (failure: Failure, { port, at, until }: Restart): boolean =>
+  failure.port === port && failure.at >= at && failure.at <= until;
+
+/** Processes behind a load balancer are restarted in turn, and no caller finds out. */
+export const rollingRestart: Scenario = {
+  name: 'restart',
+  says: 'three processes behind a load balancer restarted one after the other under webhooks, sessions with their notes, and an import',
+  minutes: 4,
+  wanted: {
+    calls: CALLS,
+    platform: { latencyMs: [0, 60] },
+    without: ['getProcessingSession'],
+    env: { SHUTDOWN_DELAY_SECONDS: '3' },
+  },
+  async run(world) {
+    const { crew, oracle, counts } = world;
+    const rounds = world.sized(ROUNDS);
+    const balancer = await world.balance();
+    const balanced = () => world.reach('the balancer sends to all', () => crew.receivers.every(balancer.isReady));
+    await crew.staff('api,worker', 'api,worker', 'api,worker');
+    await balanced();
+    const work = new ImportWork(world, { providers: 30 * rounds, clients: 40 * rounds, known: 10 });
+    await work.begin();
+    const sessions = new SessionWork(world, 100 * rounds);
+    await sessions.begin();
+    const feed = new FeedWatch(world);
+    const deliveries = new DeliveryWork(world, PER_SECOND);
+    const restarts = Array.from({ length: rounds }, () => crew.receivers).flat();
+    const asked: Restart[] = [];
+    for (const [place, port] of restarts.entries()) {
+      await work.reaches((0.9 * (place + world.random.fraction())) / restarts.length);
+      const at = performance.now();
+      await crew.restart(port);
+      await balanced();
+      asked.push({ port, at, until: performance.now() });
+      counts.faults += 1;
+    }
+    const sent = await deliveries.ended();
+    await sessions.ended(feed);
+    await work.ended(feed);
+    await feed.ended();
+    oracle.none(
+      'no request is refused or cut, nor answered 5xx by who is restarted',
+      balancer.failures
+        .filter((failure) => failure.what !== 503 || asked.some((restart) => isWithin(failure, restart)))
+        .map(({ at, ...failure }) => ({
+          ...failure,
+          msAfterSignals: asked.flatMap((signal) => (signal.port === failure.port ? Math.round(at - signal.at) : [])),
+        })),
+    );
+    oracle.none(
+      'every webhook is acknowledged',
+      sent.filter(({ acknowledged }) => !acknowledged).map(({ tries, slowest }) => [tries, Math.round(slowest)]),
+    );
+    await nothingTwice(world);
+  },
+};
+
+/** Nobody was killed: no call is left without its answer, so that none is made again and nobody waits for a person. */
+async function nothingTwice(world: World): Promise<void> {
+  const { oracle, simulator } = world;
+  const { users, arrivals } = simulator.state;
+  oracle.same('everybody is synced', await world.count("people WHERE state <> 'synced'"), 0);
+  const creates = arrivals.list().filter(({ operation }) => /^create(Provider|Client)$/.test(operation));
+  const created = users.list().filter(({ partnerUserId }) => partnerUserId);
+  oracle.same('nobody is created twice', creates.length, created.length);
+}

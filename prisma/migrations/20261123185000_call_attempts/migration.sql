@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "session_calls" ADD COLUMN     "attempt" INTEGER;

@@ -1,0 +1,28 @@
+// The first page of the console must be there quickly, also on a phone: what it loads before it shows anything is bounded.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+/** Bytes of compressed script. */
+const MOST = 150_000;
+
+/** One line when the first page's scripts are too large together. @param root the project's folder */
+export function findConsoleExcess(root, most = MOST) {
+  const built = path.join(root, 'dist/console');
+  const manifest = path.join(built, 'manifest.json');
+  if (!existsSync(manifest)) return ['dist/console is not there: run npm run build'];
+  const chunks = JSON.parse(readFileSync(manifest, 'utf8'));
+  const needed = new Set();
+  const need = (name) => {
+    if (needed.has(name)) return;
+    needed.add(name);
+    for (const other of chunks[name].imports ?? []) need(other);
+  };
+  need('index.html');
+  // The page that one signs in to is loaded at once.
+  need('pages/overview/overview-page.tsx');
+  const bytes = [...needed]
+    .map((name) => gzipSync(readFileSync(path.join(built, chunks[name].file))).length)
+    .reduce((sum, length) => sum + length, 0);
+  return bytes < most ? [] : [`the first page carries ${bytes} bytes of compressed script, and may carry ${most}`];
+}

@@ -1,0 +1,59 @@
+import { Command } from 'commander';
+import { Api } from '../api/api.js';
+import { addCommands } from './commands.js';
+
+/** Programs of their own, of which this one knows no more than the name. */
+const PROGRAMS = ['verify', 'rotate-data'];
+
+function commandsOf(command: Command): Command[] {
+  if (command.commands.length > 0) return command.commands.flatMap(commandsOf);
+  return PROGRAMS.includes(command.name()) ? [] : [command];
+}
+
+function helpOf(command: Command): string {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  return help;
+}
+
+const program = new Command('notebridge');
+const api = new Api(() => {
+  throw new Error('A help asks no service.');
+});
+addCommands(program, api);
+const commands = commandsOf(program).map(
+  (command) => [`${command.parent?.name()} ${command.name()}`, command] as const,
+);
+
+test.each(commands)('%s answers as JSON where it is asked to, and shows an example', (_, command) => {
+  expect(command.options.map(({ long }) => long)).toContain('--json');
+  expect(helpOf(command)).toMatch(/\nExamples?:\n {2}npx notebridge /);
+});
+
+test.each(['people', 'import-rows', 'client accounting', 'sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
+  '%s is listed by the one mechanism: so many at most, or all',
+  (path) => {
+    let command = program;
+    for (const name of path.split(' ')) command = named(command, name);
+    if (command.commands.length > 0) command = named(command, path === 'audit' ? 'search' : 'list');
+    expect(command.options).toContainEqual(
+      expect.objectContaining({ long: '--limit', defaultValue: expect.any(Number) }),
+    );
+    expect(command.options).toContainEqual(expect.objectContaining({ description: 'print one JSON object a line' }));
+  },
+);
+
+function named(command: Command, name: string): Command {
+  const found = command.commands.find((each) => each.name() === name);
+  if (!found) throw new Error(`There is no ${name}.`);
+  return found;
+}
+
+test.each(['sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
+  '%s shows the options of what it does without a command',
+  (name) => {
+    const help = helpOf(named(program, name)).replaceAll(/\s+/g, ' ');
+    expect(help).toMatch(/ --limit <count>.* --json .*; so it is without a command/);
+    expect(help.match(/ --help /g)).toHaveLength(1);
+  },
+);

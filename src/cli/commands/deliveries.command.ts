@@ -1,0 +1,103 @@
+import { createInterface } from 'node:readline/promises';
+import { type Command, Option } from 'commander';
+import { EVENT_TYPES } from '../../platform/contract/wire-types.js';
+import type { DeliveryResponse, ReplayResponse } from '../../webhooks/admin/deliveries.dto.js';
+import type { Api } from '../api/api.js';
+import { CliFault } from '../api/cli-fault.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
+import { counted, printAnswer } from '../output/print.js';
+
+const DELIVERIES = '/v1/webhook-deliveries';
+const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
+const NONE = 'There are no such deliveries.';
+
+interface ReplayOptions {
+  state?: string;
+  eventType?: string;
+  since?: string;
+  before?: string;
+  yes?: boolean;
+  json?: boolean;
+}
+
+const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
+
+/** `notebridge deliveries …` and `replay`. */
+export function addDeliveryCommands(program: Command, api: Api): void {
+  const deliveries = program.command('deliveries').description('webhooks that the platform delivered');
+  const list = deliveries
+    .command('list', { isDefault: true })
+    .description('list them, the newest first')
+    .addHelpText('after', examples('deliveries --state dead'));
+  listing<DeliveryResponse>(list, api, {
+    from: DELIVERIES,
+    options: [stateOption()],
+    limit: 50,
+    row: ({ id, receivedAt: received, eventType: event, state, attempts, error }) => {
+      return { id, received, event, state, attempts, why: error?.message };
+    },
+    none: NONE,
+  });
+  for (const [parent, name] of [
+    [program, 'replay'],
+    [deliveries, 'deliveries replay'],
+  ] as const)
+    addReplay(parent, name, api);
+
+  deliveries
+    .command('dismiss')
+    .description('end the wait of a delivery that was not understood')
+    .argument('<id>')
+    .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('deliveries dismiss 42'))
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/dismiss`);
+      printAnswer(answer, json, () => `Delivery ${id} is dismissed.`);
+    });
+}
+
+function addReplay(parent: Command, name: string, api: Api): void {
+  parent
+    .command('replay')
+    .description('have one delivery processed again, or a selection, which is counted first')
+    .argument('[id]')
+    .addOption(stateOption())
+    .addOption(new Option('--event-type <type>', 'only of this type').choices(EVENT_TYPES))
+    .option('--since <moment>', 'only what was received since, such as 2026-01-31')
+    .option('--before <moment>', 'only what was received before')
+    .option('--yes', 'do it without asking; else a terminal is asked, and anything else only gets the count')
+    .option('--json', 'print what the service answers; nothing is asked')
+    .addHelpText('after', examples(`${name} 42`, `${name} --state dead --since 2026-01-31 --yes`))
+    .action(async (id: string | undefined, options: ReplayOptions) => {
+      if (!id) return replaySelection(api, options);
+      const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/replay`);
+      printAnswer(answer, options.json, () => `Delivery ${id} is processed again.`);
+    });
+}
+
+/** Counts first; then exactly those that were counted are processed again, or none when their number changed meanwhile. */
+async function replaySelection(api: Api, { yes, json, since, before, ...of }: ReplayOptions): Promise<void> {
+  if (!of.state) throw new CliFault('Say which: an id, or --state dead.');
+  const selection = { ...of, receivedSince: since, receivedBefore: before };
+  const planned = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, dryRun: true });
+  const what = counted(planned.count, 'delivery', 'deliveries');
+  if (planned.count === 0) return printAnswer(planned, json, () => NONE);
+  if (!yes && (json || !(await isConfirmed(`Have ${what} processed again?`)))) {
+    process.exitCode = 2;
+    return printAnswer(planned, json, () => `${what} would be processed again; to do it, add --yes.`);
+  }
+  const done = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, plan: planned.plan });
+  printAnswer(done, json, () => `${what} processed again.`);
+}
+
+/** Asks at a terminal; elsewhere nobody could answer. */
+async function isConfirmed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,77 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { SCOPES } from '../../access/identity/scope.js';
+import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-keys.dto.js';
+import type { Api } from '../api/api.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
+import { printAnswer } from '../output/print.js';
+
+const KEYS = '/v1/api-keys';
+const EXPIRES = ['--expires-at <moment>', 'from when on it is no longer taken, such as 2027-01-31'] as const;
+const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
+
+/** `notebridge keys …` */
+export function addKeyCommands(program: Command, api: Api): void {
+  const keys = program.command('keys').description('API keys of this service, and the keys that seal its data');
+  const list = keys
+    .command('list', { isDefault: true })
+    .description('list them, revoked ones too; a key itself is shown only once, when it is made')
+    .addHelpText('after', examples('keys'));
+  listing<ApiKeyResponse>(list, api, {
+    from: KEYS,
+    limit: 50,
+    row: ({ id, name, prefix, createdAt: made, expiresAt, revokedAt: revoked, lastUsedAt, scopes }) => {
+      const [expires, used] = [expiresAt, lastUsedAt];
+      return { id, name, key: `${prefix}…`, made, expires, revoked, 'last used': used, scopes: scopes.join(' ') };
+    },
+    none: 'No key was made yet; ADMIN_API_KEY is not in this list.',
+  });
+
+  keys
+    .command('create')
+    .description('make a key and show it this once')
+    .argument('<name>', 'what it is for; not a person')
+    .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
+    .option(...EXPIRES)
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples('keys create ehr --scopes people:read people:write'))
+    .action(async (name: string, { json, ...more }: { scopes: string[]; expiresAt?: string; json?: boolean }) =>
+      printAnswer(await api.post<NewApiKeyResponse>(KEYS, { name, ...more }), json, ({ key }) => key),
+    );
+
+  keys
+    .command('rotate')
+    .description('make a key that takes the place of another, and show it this once')
+    .argument('<id>')
+    .option('--overlap-seconds <seconds>', 'for how long the old one is still taken; a day unless told', secondsIn)
+    .option(...EXPIRES)
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples('keys rotate 7b0f5a3e-0000-4000-8000-000000000000 --overlap-seconds 3600'))
+    .action(async (id: string, { json, ...body }: { overlapSeconds?: number; expiresAt?: string; json?: boolean }) =>
+      printAnswer(await api.post<NewApiKeyResponse>(`${pathOf(id)}/rotate`, body), json, ({ key }) => key),
+    );
+
+  keys
+    .command('revoke')
+    .description('revoke a key, at once')
+    .argument('<id>')
+    .option('--json', 'print the outcome as JSON')
+    .addHelpText('after', examples('keys revoke 7b0f5a3e-0000-4000-8000-000000000000'))
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      await api.send('DELETE', pathOf(id));
+      printAnswer({ id, revoked: true }, json, () => 'Revoked.');
+    });
+  keys
+    .executableDir(__dirname)
+    .command(
+      'rotate-data',
+      'seal all data anew with the first key of DATA_KEYS, and say which keys nothing uses any more',
+      { executableFile: 'rotate-data.js' },
+    );
+}
+
+function secondsIn(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Say whole seconds.');
+  return Number(text);
+}

@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type pg from 'pg';
+import type { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
+import { connectFault } from '../../database/connect-fault.js';
+import { withClient } from '../../database/database.js';
+import {
+  EmbeddedPostgresInUse,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../database/embedded-postgres.js';
+import { missingMigrations } from '../../database/migrations.js';
+import {
+  checkRuntimeRights,
+  commitFault,
+  mayChangeTrail,
+  mayMigrate,
+  OPEN_TRAIL,
+  OWNER_ALONE,
+} from '../../database/runtime-role.js';
+import { codeOf } from '../../http/problem/fault.js';
+import { parseDataKeys } from '../../vault/data-keys.js';
+import { findWrappedKey } from '../../vault/read-vault.js';
+import { FORMER_LAYOUT_LEFT, isFormerLayout, Vault } from '../../vault/vault.js';
+import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
+import { causeOf } from '../api/api.js';
+import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
+
+const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
+
+/** The database that the service makes for itself: in a folder of DATA_DIR. */
+export async function embeddedFinding(env: Env): Promise<Finding> {
+  if (env.DATABASE_OWNER_URL) return faulty(OWNER_ALONE);
+  const dataRoot = path.resolve(env.DATA_DIR);
+  if (!existsSync(path.join(dataRoot, 'postgres'))) {
+    return ok(`the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start`);
+  }
+  const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
+    if (error instanceof EmbeddedPostgresInUse) return undefined;
+    throw error;
+  });
+  try {
+    // That of a service that runs is joined.
+    const finding = await (embedded
+      ? databaseFinding(embedded.url, { isServing: false })
+      : databaseFinding(runningEmbeddedPostgres(dataRoot)));
+    return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
+  } finally {
+    await embedded?.release();
+  }
+}
+
+/** @param isServing whether this is the role with which the service runs @param ownerUrl of the role that migrates */
+export async function databaseFinding(
+  url: string,
+  { isServing = true, ownerUrl }: { isServing?: boolean; ownerUrl?: string } = {},
+): Promise<Finding> {
+  try {
+    return await withClient(url, async (client) => {
+      const fault = (await writeFault(client)) ?? (await commitFault(client));
+      if (fault) return faulty(fault);
+      const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+      const missing = await missingMigrations(client);
+      if (!ownerUrl && !((await mayCreate(client)) && (await mayMigrate(url)))) {
+        if (missing.length > 0)
+          return faulty(`${missing.length} migrations are missing, and ${NOT_THE_OWNER}`, MIGRATE);
+        await checkRuntimeRights(url);
+      }
+      const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
+      if (isServing && (await mayChangeTrail(client))) advice.push(OPEN_TRAIL);
+      const wrapped = await findWrappedKey(client);
+      if (wrapped && isFormerLayout(wrapped)) advice.push(FORMER_LAYOUT_LEFT);
+      return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
+    });
+  } catch (error) {
+    const sentence = connectFault(error, 'DATABASE_URL');
+    if (sentence) return faulty(sentence);
+    if (codeOf(error) === '') return faultOf(error);
+    const advice = 'Check DATABASE_URL, and that the server takes connections from here.';
+    return faulty(`PostgreSQL can not be used (${causeOf(error)})`, advice);
+  }
+}
+
+const NOT_THE_OWNER = 'the role of DATABASE_URL may not apply them';
+const MIGRATE = 'Run migrate (npm start migrate) with DATABASE_OWNER_URL naming the role that owns the tables.';
+
+const READ_ONLY =
+  'PostgreSQL takes no writes here (transaction_read_only): let DATABASE_URL name the primary, and set ' +
+  'default_transaction_read_only to off for this role and database.';
+
+async function writeFault(client: pg.Client): Promise<string | undefined> {
+  const text = `SELECT current_setting('transaction_read_only') AS mode`;
+  return (await client.query<{ mode: string }>(text)).rows[0]?.mode === 'on' ? READ_ONLY : undefined;
+}
+
+async function mayCreate(client: pg.Client): Promise<boolean> {
+  const text = `SELECT has_schema_privilege('public', 'CREATE') AS may`;
+  return (await client.query<{ may: boolean }>(text)).rows[0]?.may === true;
+}
+
+/** Whether the role that migrates can be used. */
+export async function ownerFinding(url: string): Promise<Finding> {
+  try {
+    if (!(await mayMigrate(url))) return faulty('the role of DATABASE_OWNER_URL does not own the tables', NAME_OWNER);
+    return ok('the role of DATABASE_OWNER_URL may migrate', 'Let migrate alone have it, and no process that serves.');
+  } catch (error) {
+    return faulty(connectFault(error, 'DATABASE_OWNER_URL') ?? `PostgreSQL can not be used (${causeOf(error)})`);
+  }
+}
+
+const NAME_OWNER = 'Name the role that made the tables: SELECT tableowner FROM pg_tables.';
+
+async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  const text = 'SELECT to_regclass($1) IS NOT NULL AS "isThere"';
+  return (await client.query<{ isThere: boolean }>(text, [name])).rows[0]?.isThere === true;
+}
+
+/**
+ * Whether DATA_KEYS opens what no start does without: the key of the fingerprints, sealed at the first start.
+ *
+ * @throws {Error} the vault's, when it does not open
+ */
+export async function keysFinding(url: string, keys: string[] | undefined): Promise<Finding> {
+  if (!keys) return faulty('DATA_KEYS is not set', NEW_KEY);
+  const sealed = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
+  if (sealed === 'unread') return unknown('not judged: the database can not be read');
+  if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
+  const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random(), { readsFormerLayout: true });
+  vault.openBytes(FINGERPRINT_PLACE, sealed);
+  return ok(`${keys.length} given; they open what was sealed at the first start`);
+}
+
+/** Whether the first key is taken still, beside those that were made. @param isOn whether ADMIN_API_KEY holds one */
+export async function accessFinding(url: string, isOn: boolean): Promise<Finding> {
+  const made = await madeKeys(url).catch(() => undefined);
+  if (!made) return unknown('not judged: the database can not be read');
+  const { keys, admins } = made;
+  const what = `${keys} API keys were made, ${admins} of them with the scope admin; ADMIN_API_KEY is`;
+  if (!isOn && admins === 0) return faulty(`${what} off`, 'Nobody can make keys: set ADMIN_API_KEY once more.');
+  if (!isOn) return ok(`${what} off`);
+  if (keys === 0) return ok(`${what} taken`);
+  const make = 'Make a key with the scope admin (npx notebridge keys create), then set ADMIN_API_KEY=off.';
+  return unknown(`${what} still taken beside them`, admins === 0 ? make : 'Set ADMIN_API_KEY=off.');
+}
+
+/** The keys that are taken. */
+async function madeKeys(url: string): Promise<{ keys: number; admins: number } | undefined> {
+  return withClient(url, async (client) => {
+    if (!(await hasTable(client, 'api_keys'))) return { keys: 0, admins: 0 };
+    const { rows } = await client.query<{ keys: number; admins: number }>(
+      `SELECT count(*)::int AS keys, count(*) FILTER (WHERE 'admin' = ANY (scopes))::int AS admins FROM api_keys
+       WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+    );
+    return rows[0];
+  });
+}

@@ -1,0 +1,56 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../access/identity/scopes.js';
+import { version } from '../config/version.js';
+import { Problem } from '../http/problem/problem.js';
+import { RouteOptions } from '../http/request/route-options.js';
+import { ConsoleFiles } from './console-files.js';
+import { pagePolicy } from './page-policy.js';
+
+/**
+ * No string becomes markup (Trusted Types). The documentation's policy, which every other answer has, allows styles within
+ * its page.
+ */
+const POLICY = pagePolicy("base-uri 'none'", "require-trusted-types-for 'script'");
+
+/** A year: the name of an asset changes with what it is. */
+const KEEP = 'public, max-age=31536000, immutable';
+
+@ApiExcludeController()
+@Public()
+@Controller()
+export class ConsoleController {
+  constructor(private readonly files: ConsoleFiles) {}
+
+  /** A browser goes to the console; a program is told where everything is. */
+  @Get()
+  root(@Req() { headers }: FastifyRequest, @Res() reply: FastifyReply): void {
+    if (headers.accept?.includes('text/html')) reply.redirect('/console', 302);
+    else
+      reply.send({
+        name: 'notebridge',
+        version: version(),
+        console: '/console',
+        docs: '/docs',
+        openapi: '/openapi.json',
+        health: { live: '/health/live', ready: '/health/ready' },
+      });
+  }
+
+  @Get('console/assets/:name')
+  @RouteOptions({ hot: true, immutable: true })
+  asset(@Param('name') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    const file = this.files.asset(name);
+    if (!file) throw new Problem(404, 'not-found', 'The console has no such file; reload the page.');
+    file.send(request, reply.header('cache-control', KEEP));
+  }
+
+  @Get(['console', 'console/*'])
+  @RouteOptions({ hot: true })
+  page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    const page = this.files.page();
+    if (!page) throw new Problem(404, 'not-built', 'The console was not built; run npm run build.');
+    page.send(request, reply.header('content-security-policy', POLICY));
+  }
+}

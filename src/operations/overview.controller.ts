@@ -1,0 +1,39 @@
+import { Controller, Get, Headers, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Unaudited } from '../access/audit/audit.interceptor.js';
+import { EventStreams } from '../access/guard/event-streams.js';
+import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { ClientDisconnect } from '../http/request/waiting.js';
+import { OverviewResponse } from './overview/overview.dto.js';
+import { Overview } from './overview.js';
+
+@ApiTags('operations')
+@Controller('v1/overview')
+@Scopes('operations')
+export class OverviewController {
+  constructor(
+    private readonly overview: Overview,
+    private readonly streams: EventStreams,
+  ) {}
+
+  /**
+   * What an operator has to see at a glance: once, or as a stream
+   *
+   * @remarks The stream has an event `overview` at once and whenever something changed. A figure that PostgreSQL does not
+   * tell in time is null.
+   */
+  @Get()
+  @Unaudited()
+  @ApiOkResponse({ type: OverviewResponse, description: 'Once, or a stream for Accept: text/event-stream' })
+  async read(
+    @Headers('accept') accept: string | undefined,
+    @ClientDisconnect() signal: AbortSignal,
+    @Caller() caller: Principal,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (accept?.includes('text/event-stream')) {
+      await this.streams.send(reply, caller, () => this.overview.stream(signal));
+    } else await reply.send(await this.overview.read());
+  }
+}

@@ -1,0 +1,52 @@
+import type { ClientBase } from 'pg';
+import { firstPersonDue } from '../../people/store/due-people.repository.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import type { OperationName } from '../../platform/contract/operations.js';
+import { firstDue } from '../../queue/due-rows/first-due.js';
+import { LONGEST_AWAITED } from '../../sessions/refresh/wanted-refreshes.repository.js';
+
+/** A kind of work, the operation that it waits for, and since when the longest due of it has been due. */
+interface Kind {
+  /** While the contract does not say how to call it, such work waits for a setting and not for a worker. */
+  readonly operation?: OperationName;
+  readonly since: string;
+}
+
+/** Each is found by an index. What is fetched or sent in bulk takes its time, and is a kind of its own. */
+const KINDS = {
+  webhooks: { since: '(SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1)' },
+  people: { operation: 'checkUser', since: firstPersonDue('interactive') },
+  'bulk-people': { operation: 'checkUser', since: firstPersonDue('bulk') },
+  sessions: { operation: 'getSession', since: firstDue('sessions', 0) },
+  'bulk-sessions': { operation: 'getSession', since: firstDue('sessions', 1) },
+  'processing-sessions': { operation: 'getProcessingSession', since: firstDue('processing_sessions', 0) },
+  'session-requests': { operation: 'createSession', since: firstDue('session_requests', 0) },
+  'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
+  /** Since the event that no fetch has answered yet: each fault of a fetch puts its session off. */
+  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
+} as const satisfies Record<string, Kind>;
+
+export type WorkKind = keyof typeof KINDS;
+
+/** Of one kind: since when the longest due has been due, and for how many seconds by the database's clock; null: nothing is. */
+export interface OldestDue {
+  readonly since: Date | null;
+  readonly seconds: number;
+}
+
+/** Indexes, whatever the planner believes of tables that were filled a moment ago. */
+export const BY_INDEXES = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
+
+/** Reads what has been due for longest, of each kind that the contract lets be done, in a transaction that reads `BY_INDEXES`. */
+export async function oldestDue(tx: Pick<ClientBase, 'query'>, contract: Contract): Promise<Map<WorkKind, OldestDue>> {
+  const kinds = (Object.entries(KINDS) as [WorkKind, Kind][]).filter(
+    ([, { operation }]) => operation === undefined || contract.canCall(operation),
+  );
+  const moments = kinds.map(([kind, { since }]) => `SELECT '${kind}' AS kind, ${since} AS since`);
+  const { rows } = await tx.query<OldestDue & { kind: WorkKind }>(
+    `SELECT kind, CASE WHEN since <= now() THEN since END AS since,
+       greatest(0, extract(epoch FROM clock_timestamp() - since))::float8 AS seconds
+     FROM (${moments.join(' UNION ALL ')}) AS work`,
+  );
+  return new Map(rows.map(({ kind, since, seconds }) => [kind, { since, seconds }]));
+}

@@ -1,0 +1,185 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { within } from '../../config/within.js';
+import { Database } from '../../database/database.js';
+import { Feed } from '../../feed/feed.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { OF_ANY_ACCOUNT, RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { CallHistory, type CallInterval } from './call-history.js';
+import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
+import type { OverviewResponse } from './overview.dto.js';
+
+/** More are not counted. */
+const MOST_COUNTED = 1_000;
+
+/** Milliseconds for one statement: what takes longer is not known this time. */
+const STATEMENT_MS = 2_000;
+
+/** Milliseconds for all of them. */
+const PATIENCE_MS = 3_000;
+
+/** How many rows there are, up to one more than are counted. */
+const count = (rows: string) => `(SELECT count(*)::int FROM (SELECT FROM ${rows} LIMIT ${MOST_COUNTED + 1}) AS found)`;
+
+const peopleIn = (kind: 'provider' | 'client', state: string) => ({
+  kind: `${kind}-${state}`,
+  list: `/v1/${kind}s?state=${state}`,
+  rows: `people WHERE kind = '${kind}' AND state = '${state}'`,
+});
+
+/** What waits for a person, and where it is listed. Each is found by an index of its states. */
+const WAITS = [
+  peopleIn('provider', 'needs-review'),
+  peopleIn('client', 'needs-review'),
+  peopleIn('provider', 'failed'),
+  peopleIn('client', 'failed'),
+  { kind: 'session-unknown', list: '/v1/sessions?state=Unknown', rows: `session_requests WHERE state = 'Unknown'` },
+  {
+    kind: 'compliance-unknown',
+    list: '/v1/compliance/jobs?state=Unknown',
+    rows: `compliance_jobs WHERE state = 'Unknown'`,
+  },
+  {
+    kind: 'delivery-dead',
+    list: '/v1/webhook-deliveries?state=dead',
+    rows: `webhook_deliveries WHERE state = 'dead'`,
+  },
+  {
+    kind: 'delivery-not-understood',
+    list: '/v1/webhook-deliveries?state=not-understood',
+    rows: `webhook_deliveries WHERE state = 'not-understood'`,
+  },
+  {
+    kind: 'import-planned',
+    list: '/v1/imports',
+    rows: `imports WHERE state = 'planned' AND NOT apply_wanted AND NOT dry_run`,
+  },
+  { kind: 'import-paused', list: '/v1/imports', rows: `imports WHERE state = 'paused'` },
+];
+
+/** What the tables tell at a glance. */
+type Told = Pick<OverviewResponse, 'calls' | 'inbox' | 'noteLag' | 'oldestWork' | 'waitsForPerson' | 'feedCursor'>;
+
+const NOTHING: Told = {
+  calls: null,
+  inbox: null,
+  noteLag: null,
+  oldestWork: null,
+  waitsForPerson: null,
+  feedCursor: null,
+};
+
+/** Reads the figures of the overview: each by an index, and none costs more the more is stored. */
+@Injectable()
+export class OverviewRepository {
+  private readonly log = new Logger(OverviewRepository.name);
+  private readonly history = new CallHistory();
+  private told = NOTHING;
+  private reading: Promise<void> | undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly calls: RateLimiterRepository,
+    private readonly contract: Contract,
+    private readonly feed: Feed,
+  ) {}
+
+  /** Reads all but the feed's head on one connection. What can't be read in time, and what would come after it, is null. */
+  async read(): Promise<Told> {
+    if (!this.reading) {
+      this.told = { ...NOTHING };
+      this.reading = this.readInto(this.told).finally(() => {
+        this.reading = undefined;
+      });
+    }
+    await within(PATIENCE_MS, this.reading, () => undefined);
+    return { ...this.told };
+  }
+
+  /** Fills in what it reads as it goes; what goes wrong is said by the parts. */
+  private async readInto(told: Told): Promise<void> {
+    const read = async (tx: PoolClient) => {
+      await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_MS}; ${BY_INDEXES}`);
+      told.inbox = await inbox(tx);
+      const oldest = await oldestDue(tx, this.contract);
+      told.noteLag = await noteLag(tx, oldest.get('notes')?.since ?? null);
+      told.waitsForPerson = await waitsForPerson(tx);
+      told.oldestWork = await oldestWork(tx, oldest);
+      told.calls = await this.callsNow(tx);
+    };
+    const incomplete = (error: unknown) => {
+      if (!isDatabaseUnavailable(error)) this.log.warn({ msg: 'the overview is not complete', ...errorTrace(error) });
+    };
+    const readHead = async () => {
+      told.feedCursor = await this.feed.head();
+    };
+    await Promise.all([this.database.transaction(read).catch(incomplete), readHead().catch(incomplete)]);
+  }
+
+  private async callsNow(tx: PoolClient): Promise<Told['calls']> {
+    const { now, occupied: used, blockedUntil } = await this.calls.readWindow(tx);
+    const { rows } = await tx.query<CallInterval>(
+      `SELECT date_bin('5 minutes', granted_at, 'epoch') AS at, count(*)::int AS calls,
+         count(*) FILTER (WHERE outcome IN ('rejected', 'unauthorized', 'rate-limited'))::int AS refused,
+         count(*) FILTER (WHERE outcome IN ('unreachable', 'unknown-outcome'))::int AS failed
+       FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at >= $1 GROUP BY 1`,
+      [this.history.from(now)],
+    );
+    const { calls: limit, windowMs } = this.calls.limit;
+    const pause = blockedUntil && blockedUntil > now ? blockedUntil : null;
+    const history = this.history.add(now, rows);
+    return { limit, windowSeconds: windowMs / 1_000, used, blockedUntil: pause, history };
+  }
+}
+
+async function inbox(tx: PoolClient): Promise<Told['inbox']> {
+  const { rows } = await tx.query<NonNullable<Told['inbox']>>(
+    `SELECT count(*)::int AS waiting, min(received_at) AS "waitingSince",
+       ${count(`webhook_deliveries WHERE state = 'dead'`)} AS dead,
+       ${count(`webhook_deliveries WHERE state = 'not-understood'`)} AS "notUnderstood",
+       (SELECT coalesce(sum(count), 0)::int FROM webhook_rejections WHERE minute > now() - interval '1 hour') AS rejected
+     FROM (SELECT received_at FROM webhook_deliveries WHERE due_at IS NOT NULL
+       ORDER BY due_at LIMIT ${MOST_COUNTED + 1}) AS due`,
+  );
+  return rows[0] ?? null;
+}
+
+/** Hours that the lag of notes is told of. */
+const LAG_HOURS = 6;
+
+/** Of the newest versions alone, so that it costs the same however many there were. */
+async function noteLag(tx: PoolClient, awaitedSince: Date | null): Promise<Told['noteLag']> {
+  const { rows } = await tx.query<Omit<NonNullable<Told['noteLag']>, 'awaitedSince'>>(
+    `SELECT ${LAG_HOURS} AS hours, count(*)::int AS notes,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS "medianSeconds",
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds) AS "p95Seconds", max(seconds) AS "worstSeconds"
+     FROM (SELECT event_at, greatest(0, extract(epoch FROM fetched_at - event_at))::float8 AS seconds
+       FROM document_revisions WHERE notes IS NOT NULL AND fetched_at > now() - interval '${LAG_HOURS} hours'
+       ORDER BY fetched_at DESC LIMIT ${MOST_COUNTED}) AS stored WHERE event_at IS NOT NULL`,
+  );
+  return rows[0] ? { ...rows[0], awaitedSince } : null;
+}
+
+async function waitsForPerson(tx: PoolClient): Promise<Told['waitsForPerson']> {
+  const counts = WAITS.map(({ rows }, at) => `${count(rows)} AS "${at}"`).join(', ');
+  const [counted = {}] = (await tx.query<Record<string, number>>(`SELECT ${counts}`)).rows;
+  return WAITS.map(({ kind, list }, at) => ({ kind, count: counted[at] ?? 0, list })).filter((one) => one.count > 0);
+}
+
+/** Of each part, in bulk or not. */
+async function oldestWork(tx: PoolClient, oldest: Map<WorkKind, OldestDue>): Promise<Told['oldestWork']> {
+  const { rows } = await tx.query<{ imports: Date | null }>(
+    `SELECT min(coalesce(staged_at, created_at)) AS imports FROM imports WHERE state IN ('staging', 'running')`,
+  );
+  const first = (...kinds: WorkKind[]) =>
+    kinds.flatMap((kind) => oldest.get(kind)?.since ?? []).sort((a, b) => a.getTime() - b.getTime())[0] ?? null;
+  return {
+    people: first('people', 'bulk-people'),
+    sessions: first('sessions', 'bulk-sessions'),
+    requests: first('session-requests'),
+    imports: rows[0]?.imports ?? null,
+    compliance: first('compliance-jobs'),
+  };
+}

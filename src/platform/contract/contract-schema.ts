@@ -1,0 +1,226 @@
+import * as v from 'valibot';
+import { isJsonPointer, readPointer } from './json-pointer.js';
+import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
+
+export type ContractFile = v.InferOutput<ReturnType<typeof contractSchema>>;
+export type OperationSettings = v.InferOutput<OperationSchema>;
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+type OperationSchema = ReturnType<typeof operationSchema>;
+
+/** RFC 9110, section 5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const PRINTABLE = /^[\x20-\x7e]*$/;
+const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
+/** Set by the HTTP client itself, or a way to another host. */
+const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+
+/** Placeholders that describe the file for which an upload URL is asked; `{size}` is in bytes. */
+export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
+
+const NO_HEADER = 'must be the name of an HTTP header';
+const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';
+
+/** A setting that may be left out, with what docs/reference/contract.md says of it. */
+const maybe = <Schema extends v.GenericSchema>(meaning: string, schema: Schema) =>
+  v.optional(v.pipe(schema, v.description(meaning)));
+
+const uploadSchema = settings('must be an object with method and headers', {
+  method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT, POST')),
+  headers: maybe(
+    'They win over what is sent otherwise; null leaves a header out.',
+    texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName()),
+  ),
+});
+
+/** The values of a compliance job's state that end it. */
+const statesSchema = v.pipe(
+  settings('must be an object with completed and failed', {
+    completed: v.optional(v.custom<string[]>(isTexts, 'must be a list of at least one text'), []),
+    failed: v.optional(v.custom<string[]>(isTexts, 'must be a list of at least one text'), []),
+  }),
+  v.check(
+    ({ completed, failed }) => !completed.some((state) => failed.includes(state)),
+    "a state can't be in both completed and failed",
+  ),
+);
+
+/** Lists everything that is wrong with the parsed JSON of a contract file, each as `json.path: what is expected`. */
+export function contractFaults(file: unknown): string[] {
+  const { issues = [] } = v.safeParse(contractSchema(file), file);
+  return issues.map(({ path, message }) => `${path?.map(({ key }) => key).join('.') ?? 'the file'}: ${message}`);
+}
+
+/** @param file what is to be checked: whether a setting fits may depend on another one */
+export function contractSchema(file: unknown) {
+  const operations = OPERATION_NAMES.map((name) => [name, v.optional(operationSchema(name, file))]);
+  return settings('must hold a JSON object', {
+    apiKey: maybe(
+      'How the API key is sent. Without it nothing is sent but `initiateAuth`.',
+      settings('must be an object with header and, if the platform wants one, scheme', {
+        header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
+        scheme: maybe(
+          'The word before the key; without it the header holds the bare key.',
+          v.custom<string>(isToken, 'must be one word such as Bearer'),
+        ),
+      }),
+    ),
+    operations: maybe(
+      'How each operation is called; see below.',
+      settings(
+        'must be an object',
+        Object.fromEntries(operations) as Record<OperationName, v.OptionalSchema<OperationSchema, undefined>>,
+      ),
+    ),
+    events: maybe(
+      'Where ids stand in the whole body of an event of which the specification shows no payload; unset ones are not read.',
+      settings('must be an object of event types', {
+        PROCESSING_SESSION_NOTES_FINISHED: v.optional(pointers(['sessionId', 'processingId'])),
+      }),
+    ),
+  });
+}
+
+function operationSchema(name: OperationName, file: unknown) {
+  const facts = factsOf(name);
+  const given = (setting: string) => readPointer(file, `/operations/${name}/${setting}`);
+  const elsewhere = JSON.stringify([given('query'), given('body')]);
+  const placeholders = [...facts.parameters, ...(facts.upload ? FILE_PARAMETERS : [])];
+  const keyHeader = facts.bearerAlways ? 'authorization' : readPointer(file, '/apiKey/header');
+  const known = [
+    ...['method', 'path', 'headers', 'query', 'response'],
+    ...(facts.bodyIsShown ? [] : ['body']),
+    ...(facts.upload ? ['upload'] : []),
+    ...(facts.endStates ? ['states'] : []),
+  ];
+  const entries = {
+    method: maybe('The HTTP method.', v.picklist(HTTP_METHODS, `must be ${HTTP_METHODS.join(', ')}`)),
+    path: maybe(
+      "Appended to `PLATFORM_BASE_URL`, whose own path is kept; it holds the operation's placeholders.",
+      text((path) => pathFaults(path, facts.parameters, elsewhere), NO_PATH),
+    ),
+    headers: maybe(
+      'Headers of each call, such as a version of the API.',
+      texts(headerValue(placeholders), headerName(keyHeader)),
+    ),
+    query: maybe('Parameters of each call.', texts(template(placeholders))),
+    response: maybe(
+      'What is read from the answer, each by its JSON Pointer (RFC 6901).',
+      pointers([...Object.keys(facts.response), ...facts.needs, ...facts.mayRead]),
+    ),
+    body: maybe(
+      'What is sent, where the specification does not show it.',
+      facts.bodyIsShown ? notKnown(known) : bodySchema(given('method') ?? facts.method, placeholders),
+    ),
+    upload: maybe('How a file is sent to the URL that was answered.', facts.upload ? uploadSchema : notKnown(known)),
+    states: maybe(
+      'The words that end a job, so that it is looked up until then.',
+      facts.endStates ? statesSchema : notKnown(known),
+    ),
+  };
+  return settings('must be an object', entries, known);
+}
+
+function pathFaults(path: string, parameters: readonly string[], elsewhere: string): string[] {
+  const isPlain = /^\/(?!\/)[^\s?#\\]*$/.test(path) && PRINTABLE.test(path);
+  if (!isPlain || path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return [NO_PATH];
+  const absent = parameters.filter((parameter) => !`${path}${elsewhere}`.includes(`{${parameter}}`));
+  return [
+    ...placeholderFaults(path, parameters),
+    ...(/[{}]/.test(path.replace(PLACEHOLDER, '')) ? ['holds a brace that belongs to no placeholder'] : []),
+    ...absent.map((parameter) => `must hold {${parameter}}`),
+  ];
+}
+
+function bodySchema(method: unknown, placeholders: readonly string[]): v.GenericSchema<JsonValue> {
+  if (method === 'GET') return v.custom<JsonValue>(() => false, "can't be sent with GET, use query");
+  const value: v.GenericSchema<JsonValue> = v.lazy((given) => {
+    if (typeof given === 'string') return template(placeholders);
+    if (Array.isArray(given)) return v.array(value);
+    if (isObject(given)) return v.record(v.string(), value);
+    return v.custom<JsonValue>((other) => typeof other !== 'object' || other === null, 'must be JSON with plain names');
+  });
+  return value;
+}
+
+/** @param keyHeader the header that carries the API key */
+function headerName(keyHeader?: unknown) {
+  return text((name) => {
+    if (!isToken(name)) return [NO_HEADER];
+    if (OWN_HEADERS.test(name)) return ['is set by the connection itself, name another header'];
+    const isKey = typeof keyHeader === 'string' && keyHeader.toLowerCase() === name.toLowerCase();
+    return isKey ? ["carries the API key and can't be set here"] : [];
+  }, NO_HEADER);
+}
+
+function headerValue(placeholders: readonly string[]) {
+  return text((value) => [
+    ...(PRINTABLE.test(value) ? [] : ['must hold printable ASCII only']),
+    ...placeholderFaults(value, placeholders),
+  ]);
+}
+
+function template(placeholders: readonly string[]) {
+  return text((value) => placeholderFaults(value, placeholders));
+}
+
+function placeholderFaults(value: string, known: readonly string[]): string[] {
+  const strange = [...value.matchAll(PLACEHOLDER)].filter(([, name]) => !known.includes(name ?? ''));
+  const list = known.map((name) => `{${name}}`).join(', ') || 'none';
+  return strange.map(([placeholder]) => `holds ${placeholder}, known here: ${list}`);
+}
+
+function pointers<Name extends string>(names: readonly Name[]) {
+  const pointer = v.custom<string>(
+    (value) => typeof value === 'string' && isJsonPointer(value),
+    'must be a JSON Pointer such as /data/id, or "" for the whole answer',
+  );
+  const entries = Object.fromEntries(names.map((name) => [name, v.optional(pointer)]));
+  return settings(
+    'must be an object of JSON Pointers',
+    entries as Record<Name, v.OptionalSchema<typeof pointer, undefined>>,
+  );
+}
+
+/** A text, and what is wrong with it. */
+function text(faults: (text: string) => string[], expected = 'must be a text') {
+  return v.pipe(
+    v.string(expected),
+    v.rawCheck(({ dataset, addIssue }) => {
+      if (dataset.typed) for (const message of faults(dataset.value)) addIssue({ message });
+    }),
+  );
+}
+
+function texts<Value extends v.GenericSchema<string> | v.GenericSchema<string | null>>(
+  value: Value,
+  name: v.GenericSchema<string> = v.string(),
+) {
+  return v.pipe(v.custom<object>(isObject, 'must be an object of texts'), v.record(name, value));
+}
+
+/** An object that holds no other settings than these. */
+function settings<Entries extends v.ObjectEntries>(
+  expected: string,
+  entries: Entries,
+  known = Object.keys(entries),
+): v.GenericSchema<object, v.InferOutput<v.ObjectSchema<Entries, undefined>>> {
+  return v.pipe(v.custom<object>(isObject, expected), v.objectWithRest(entries, notKnown(known)));
+}
+
+function notKnown(known: readonly string[]) {
+  return v.never(`is not known here, known: ${known.join(', ')}`);
+}
+
+/** Valibot leaves some names unread, so none of them may be there. */
+function isObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return !['__proto__', 'prototype', 'constructor'].some((name) => Object.hasOwn(value, name));
+}
+
+function isToken(value: unknown): boolean {
+  return typeof value === 'string' && TOKEN.test(value);
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string' && item !== '');
+}

@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database.js';
+import { decodeCursor, type PageQuery, pageOf } from '../../http/request/page.js';
+import { SessionReader } from './session-reader.js';
+import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
+
+/** What happened before the entry at which a page ended: its moment is $2, its key $3. */
+const before = (at: string, key: string): string => `${at} <= $2 AND (${at}, (${key}) COLLATE "C") < ($2, $3)`;
+
+/** A number as a text that sorts as it does. */
+const sortable = (id: string): string => `lpad(${id}::text, 20, '0')`;
+
+const EVENT = `'event:' || ${sortable('id')}`;
+const CALL = `'call:' || ${sortable('id')}`;
+const REVISION = `'notes:' || r.document || ':' || ${sortable('r.revision')}`;
+
+/**
+ * What happened to the session $1, the newest first, at most $4 entries of each kind by an index of its own. A delivery
+ * is about the session by the platform's id, or about one of its processing ids.
+ */
+const TIMELINE = `
+  SELECT * FROM (
+    SELECT 'event' AS kind, found.* FROM (
+        SELECT session_id AS id FROM sessions WHERE id = $1 AND session_id IS NOT NULL
+        UNION ALL SELECT processing_id FROM processing_sessions WHERE session = $1
+      ) AS named CROSS JOIN LATERAL (
+        SELECT received_at AS at, ${EVENT} AS key, jsonb_build_object('deliveryId', id::text, 'eventType', event_type,
+          'sentAt', sent_at, 'state', state, 'reason', reason, 'repeats', repeats) AS fact
+        FROM webhook_deliveries WHERE subject = named.id AND ${before('received_at', EVENT)}
+        ORDER BY received_at DESC, id DESC LIMIT $4
+      ) AS found
+    UNION ALL SELECT 'call', found.* FROM (
+        SELECT begun_at AS at, ${CALL} AS key, jsonb_build_object('operation', operation, 'outcome', outcome,
+          'status', status, 'durationMs', duration_ms) AS fact
+        FROM session_calls WHERE session = $1 AND ${before('begun_at', CALL)}
+        ORDER BY begun_at DESC, id DESC LIMIT $4
+      ) AS found
+    UNION ALL SELECT 'request', at, 'request:' || place, jsonb_build_object('state', moment.state)
+      FROM session_requests r CROSS JOIN LATERAL (
+        VALUES (0, r.requested_at, 'Requested'), (1, r.settled_at, r.state)) AS moment (place, at, state)
+      WHERE r.session = $1 AND ${before('at', "'request:' || place")}
+    UNION ALL SELECT 'notes', found.* FROM session_documents d CROSS JOIN LATERAL (
+        SELECT r.fetched_at AS at, ${REVISION} AS key, jsonb_build_object('documentId', d.id,
+          'noteTemplateId', d.note_template_id, 'revision', r.revision) AS fact
+        FROM document_revisions r WHERE r.document = d.id AND ${before('r.fetched_at', REVISION)}
+        ORDER BY r.revision DESC LIMIT $4
+      ) AS found
+      WHERE d.session = $1
+  ) AS entry ORDER BY at DESC, key COLLATE "C" DESC LIMIT $4`;
+
+/** An entry as it is read. */
+interface TimelineRow {
+  kind: TimelineEntryResponse['kind'];
+  at: Date;
+  key: string;
+  fact: Record<string, unknown>;
+}
+
+/** What happened to a session, in the order of time: events, calls, requests and notes, without what any of them said. */
+@Injectable()
+export class SessionTimeline {
+  constructor(
+    private readonly database: Database,
+    private readonly reader: SessionReader,
+  ) {}
+
+  /**
+   * The newest first.
+   *
+   * @param id ours or the platform's
+   * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
+   */
+  async page(id: string, { limit, cursor }: PageQuery): Promise<TimelinePageResponse> {
+    const session = await this.reader.findOwned(id);
+    const [at = 'infinity', key = ''] = decodeCursor<[at: string, key: string]>(cursor, 'time', 'string') ?? [];
+    const { rows } = await this.database.pool.query<TimelineRow>(TIMELINE, [session.id, at, key, limit + 1]);
+    return pageOf(rows, limit, (row) => [row.at.toISOString(), row.key], shown);
+  }
+}
+
+function shown({ kind, at, key, fact }: TimelineRow): TimelineEntryResponse {
+  const moment = kind === 'event' ? { ...fact, sentAt: new Date(Number(fact.sentAt)) } : fact;
+  return { key, at, kind, event: null, call: null, request: null, notes: null, [kind]: moment };
+}

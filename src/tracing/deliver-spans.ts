@@ -1,0 +1,49 @@
+import { context, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { parseKeyPairsIntoRecord, setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { version } from '../config/version.js';
+import { within } from '../config/within.js';
+
+/** Ends tracing; what is still to be delivered gets a moment. */
+export type StopTracing = () => Promise<void>;
+
+/** Milliseconds that a process which stops waits for its last spans to be delivered. */
+const SHUTDOWN_MS = 2_000;
+
+/**
+ * Delivers spans in batches, beside the work: what a slow collector does not take in time is dropped, from a queue of
+ * bounded length. Sampler, resource, batches and times are those of the standard variables (OTEL_TRACES_SAMPLER,
+ * OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_…, OTEL_EXPORTER_OTLP_TIMEOUT), which the SDK reads itself.
+ *
+ * @param url of the collector, whole
+ * @param headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value` pairs, comma-separated
+ * @param warn told once when spans can not be delivered
+ */
+export function deliverSpans(url: string, headers: string | undefined, warn: (sentence: string) => void): StopTracing {
+  let isTold = false;
+  setGlobalErrorHandler((error) => {
+    if (!isTold) warn(`traces are not taken by OTEL_EXPORTER_OTLP_ENDPOINT (${codeOf(error)}); this is said once`);
+    isTold = true;
+  });
+  const exporter = new OTLPTraceExporter({ url, headers: parseKeyPairsIntoRecord(headers) });
+  const own = resourceFromAttributes({ 'service.name': 'notebridge', 'service.version': version() });
+  const provider = new BasicTracerProvider({
+    resource: own.merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor(exporter)],
+  });
+  trace.setGlobalTracerProvider(provider);
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  return async () => {
+    await within(SHUTDOWN_MS, provider.shutdown(), () => undefined).catch(() => undefined);
+  };
+}
+
+/** A status or an error's code; never a message, which may quote what the collector said. */
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' || typeof code === 'number' ? String(code) : 'no answer';
+}

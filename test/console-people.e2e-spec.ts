@@ -1,0 +1,64 @@
+import { ADMIN_KEY } from './support/app.js';
+import { describeInBrowser, signIn, useBrowser } from './support/browser.js';
+import { useSharedService } from './support/shared-service.js';
+
+const shared = useSharedService();
+
+/** An id with characters that mean something in an address. */
+const SECOND = 'C/2 50%25';
+
+describeInBrowser('people and the audit trail in the console', () => {
+  const { open } = useBrowser();
+
+  test('a person is found by email and resolved, which the audit trail shows', async () => {
+    const put = (path: string, more: object) =>
+      shared.service.call('PUT', `/v1/${path}`, { body: { firstName: 'Noor', lastName: 'Haddad', ...more }, wait: 30 });
+    const second = `clients/${encodeURIComponent(SECOND)}`;
+    await put('providers/P-1', { email: 'ada@example.org' });
+    await put('clients/C-1', { email: 'noor@example.org', providers: ['P-1'] });
+    expect((await put(second, { email: 'noor@example.org', providers: ['P-1'] })).body.sync.state).toBe('needs-review');
+
+    const page = await open(shared.service.url, '/people');
+    await page.getByLabel('Search by').selectOption('email');
+    await page.getByLabel('The exact email').fill('noor@example.org');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('table', { name: 'People who were found' }).waitFor();
+    expect(page.url()).not.toContain('noor');
+    await page.getByRole('link', { name: SECOND }).click();
+    await page.getByText('another person of the EHR has it').waitFor();
+    await page.getByRole('link', { name: 'Back to the search' }).click();
+    await page.getByRole('link', { name: SECOND }).click();
+    expect(page.url()).not.toContain('noor');
+
+    await page.getByRole('button', { name: 'Link' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Link' }).click();
+    await dialog.locator('input:invalid').waitFor();
+    await dialog.getByRole('button', { name: 'Not now' }).click();
+    await page.locator('button:focus', { hasText: 'Link' }).waitFor();
+    await page.getByRole('button', { name: 'Ignore' }).click();
+    await dialog.getByText('Sends nothing for this person').waitFor();
+    await dialog.getByRole('button', { name: 'Ignore' }).click();
+    await page.getByRole('heading', { name: 'failed' }).waitFor();
+
+    await page.getByRole('link', { name: 'Who saw this client' }).click();
+    const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' });
+    await entry.getByText(SECOND).waitFor();
+    await entry.getByRole('link').click();
+    await dialog.getByText('Id of the key').waitFor();
+    await page.goto(`/console/audit?client=nobody&entry=${new URL(page.url()).searchParams.get('entry')}`);
+    await dialog.getByText(SECOND).waitFor();
+    await page.goto('/console/audit?entry=999999999');
+    await dialog.getByText('The trail has no such entry').waitFor();
+  });
+
+  test('a search is forgotten when its reader signs out', async () => {
+    const page = await open(shared.service.url, '/people');
+    await page.getByLabel('The exact external id').fill('C-7');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('Nobody has this external id').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, ADMIN_KEY);
+    await page.getByText('There is no client yet').waitFor();
+  });
+});

@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core';
+import type { NewApiKeyResponse } from '../src/access/keys/api-keys.dto.js';
+import { ADMIN_KEY } from './support/app.js';
+import { describeInBrowser, signIn, useBrowser } from './support/browser.js';
+import { useSharedService } from './support/shared-service.js';
+
+const CONTENT = 'externalId,email,firstName,lastName\nP-1,p1@mail.example,Noor,Haddad\n';
+
+/** Without `operations`, whose stream of events would tell of the end by itself. */
+const SCOPES = ['admin', 'imports', 'people:read', 'sessions:read', 'webhooks'];
+
+describeInBrowser('a session that ends while a page is open', () => {
+  const shared = useSharedService();
+  const browser = useBrowser();
+
+  const newKey = async (scopes: string[]) =>
+    (await shared.service.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body: { name: 'browser', scopes } })).body;
+  const revoke = ({ id }: NewApiKeyResponse) =>
+    fetch(`${shared.service.url}/v1/api-keys/${id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${ADMIN_KEY}` },
+    });
+  const expire = () =>
+    shared.mirror.sql(`UPDATE browser_sessions SET expires_at = now() - interval '1 second' WHERE expires_at > now()`);
+  const isSignedOut = (page: Page) => page.getByRole('status').getByText('sign in again').waitFor();
+  const heading = (page: Page) => page.getByRole('heading', { level: 1 }).textContent();
+  const plan = () =>
+    shared.service.startImport('kind=providers&dryRun=true', [
+      { name: 'providers.csv', type: 'text/csv', content: CONTENT },
+    ]);
+
+  it('leads from every page to the sign-in, and from there back to the same page', async () => {
+    const { key } = await newKey(SCOPES);
+    const page = await browser.open(shared.service.url, '/keys', key);
+    await page.clock.install();
+    const links = await page.getByRole('navigation').getByRole('link').all();
+    const places = await Promise.all(links.map(async (link) => String(await link.getAttribute('href'))));
+    places.push(`/console/imports/${(await plan()).id}?outcome=rejected`, '/console/audit?client=C%2F1');
+    for (const place of places) {
+      await page.goto(place);
+      await page.locator('.waiting').first().waitFor({ state: 'detached' });
+      const before = [page.url(), await heading(page)];
+      await expire();
+      await page.clock.runFor('05:00');
+      await isSignedOut(page);
+      await signIn(page, key);
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      await page.locator('.waiting').first().waitFor({ state: 'detached' });
+      expect([page.url(), await heading(page)]).toEqual(before);
+    }
+  });
+
+  it.each([
+    ['the overview', ['operations'], () => '/'],
+    ['an import', ['imports'], async () => `/imports/${(await plan()).id}`],
+  ])('is seen by the end of the stream of events of %s', async (_, scopes, place) => {
+    const made = await newKey(scopes);
+    const page = await browser.open(shared.service.url, await place(), made.key);
+    const stream = page.waitForResponse((response) => response.headers()['content-type'] === 'text/event-stream');
+    await page.reload();
+    await stream;
+    await revoke(made);
+    await isSignedOut(page);
+  });
+
+  it('is seen by the upload of a file, too', async () => {
+    const page = await browser.open(shared.service.url, '/imports/new', (await newKey(['imports'])).key);
+    const file = { name: 'providers.csv', mimeType: 'text/csv', buffer: Buffer.from(CONTENT) };
+    await page.getByLabel('choose them').setInputFiles(file);
+    await expire();
+    await page.getByRole('button', { name: 'Send and plan' }).click();
+    await isSignedOut(page);
+  });
+
+  it('is told from a service that is away for a while, which is asked again', async () => {
+    const page = await browser.open(shared.service.url, '/', ADMIN_KEY);
+    const live = page.getByRole('button', { name: 'Live' });
+    await live.waitFor();
+    let refused = 0;
+    await page.route(/v1\/(overview|browser-session)$/, async (route) => {
+      refused += 1;
+      await route.fulfill({ status: 503, body: 'a proxy says no' });
+    });
+    await page.reload();
+    await page.getByText('answered 503 without a reason').waitFor();
+    expect(refused).toBeGreaterThan(2);
+    await page.unroute(/v1\/(overview|browser-session)$/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await live.waitFor();
+  });
+});

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { parser } from '@prometheus-io/lezer-promql';
+import { load } from 'js-yaml';
+
+/** The metrics that there are: the reference is written from the code. */
+const declared = [
+  ...readFileSync('docs/reference/metrics.md', 'utf8').matchAll(/^- `(\w+)` \((\w+)(?:, by (.*?))?\): /gm),
+].map(([, name = '', type, labels = '']) => ({ name, type, labelNames: labels.match(/\w+/g) ?? [] }));
+
+interface Alert {
+  alert: string;
+  expr: string;
+  for?: string;
+  labels: { severity: string };
+  annotations: { summary: string; runbook_url: string };
+}
+
+const alerts = (
+  load(readFileSync('docs/operations/alerts.yml', 'utf8')) as { groups: { rules: Alert[] }[] }
+).groups.flatMap(({ rules }) => rules);
+
+interface Board {
+  panels: { title: string; targets?: { expr: string }[] }[];
+}
+const { panels } = JSON.parse(readFileSync('docs/operations/grafana.json', 'utf8')) as Board;
+const expressions = [
+  ...alerts.map(({ alert, expr }) => [alert, expr] as const),
+  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+];
+
+/** The metrics and labels that an expression names, and how many errors the grammar of PromQL finds in it. */
+function read(expr: string): { metrics: string[]; labels: string[]; errors: number } {
+  const found = { metrics: [] as string[], labels: [] as string[], errors: 0 };
+  parser.parse(expr).iterate({
+    enter({ type, from, to }) {
+      const text = expr.slice(from, to);
+      if (type.isError) found.errors += 1;
+      else if (type.name === 'Identifier') found.metrics.push(text);
+      else if (type.name === 'LabelName') found.labels.push(text);
+    },
+  });
+  return found;
+}
+
+const ofPrometheus = new Set(['up', 'job', 'instance', 'le']);
+
+test.each(expressions)('%s: its expression is PromQL over metrics and labels that there are', (_name, expr) => {
+  const { metrics, labels, errors } = read(expr);
+  expect(errors).toBe(0);
+  expect(metrics.length).toBeGreaterThan(0);
+  for (const name of metrics.filter((each) => !ofPrometheus.has(each))) {
+    const base = declared.find((each) => each.name === name.replace(/_(bucket|sum|count)$/, '') || each.name === name);
+    expect([name, base?.type === 'histogram']).toEqual([name, /_(bucket|sum|count)$/.test(name)]);
+  }
+  const known = declared.filter(({ name }) => metrics.some((each) => each.startsWith(name)));
+  const allowed = new Set([...ofPrometheus, ...known.flatMap(({ labelNames }) => labelNames)]);
+  expect(labels.filter((label) => !allowed.has(label))).toEqual([]);
+});
+
+test('an expression that is no PromQL is found', () => {
+  expect(read('sum(rate(x[5m]) > 3 and').errors).toBeGreaterThan(0);
+});
+
+test('every alert has its entry in the run-books, and every entry its alert', () => {
+  const book = readFileSync('docs/operations/run-books.md', 'utf8');
+  const [, entries = ''] = book.split('\n# Alerts\n');
+  const [ofAlerts = ''] = entries.split('\n# ');
+  const titles = [...ofAlerts.matchAll(/^## (\w+)$/gm)].map(([, title]) => title);
+  expect(titles).toEqual(alerts.map(({ alert }) => alert));
+  for (const entry of ofAlerts.split('\n## ').slice(1)) {
+    const points = [...entry.matchAll(/^- ([\w ]+):/gm)].map(([, point]) => point);
+    expect([entry.split('\n')[0], points]).toEqual([entry.split('\n')[0], ['Look at', 'Do', 'Over when']]);
+  }
+  for (const { alert, annotations, labels } of alerts) {
+    expect(annotations.runbook_url).toMatch(new RegExp(`docs/operations/run-books\\.md#${alert.toLowerCase()}$`));
+    expect(annotations.summary).toMatch(/\.$/);
+    expect(['page', 'ticket']).toContain(labels.severity);
+  }
+});

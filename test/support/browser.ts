@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { findChromium } from '../../harness/chromium.js';
+import { HANG_MS } from '../../harness/until.js';
+import { ADMIN_KEY } from './app.js';
+
+const CHROMIUM = findChromium();
+
+/** Suites of the console; `test/global-setup.mjs` says when they are skipped. */
+export const describeInBrowser = CHROMIUM === undefined ? describe.skip : describe;
+
+/** Width and height in CSS pixels. */
+const DESKTOP = { width: 1280, height: 900 };
+
+/** Leads to this machine, and is no loopback to the browser: by http it takes no Secure cookie of it. */
+export const UNSAFE_HOST = 'console.test';
+
+interface Browsing {
+  /** Opens an address below /console in a browser of its own, signed in with a key. */
+  open(url: string, path?: string, key?: string, options?: BrowserContextOptions): Promise<Page>;
+  /** Opens /console in a browser of its own, in which nobody is signed in. */
+  enter(url: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** To be called once in a suite: its tests share one process of the browser. A script that fails, fails the test. */
+export function useBrowser(): Browsing {
+  let browser: Browser;
+  const faults: string[] = [];
+  beforeAll(async () => {
+    const args = ['--no-sandbox', '--disable-gpu', `--host-resolver-rules=MAP ${UNSAFE_HOST} 127.0.0.1`];
+    browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: HANG_MS });
+  });
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+    expect(faults.splice(0)).toEqual([]);
+  });
+  afterAll(() => browser?.close());
+  const enter = async (url: string, options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext({ viewport: DESKTOP, baseURL: url, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(HANG_MS);
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => {
+      // A policy that the page breaks; answers of the API that say no are part of the tests.
+      if (/Content Security Policy|TrustedHTML/.test(message.text())) faults.push(message.text());
+    });
+    await page.goto('/console');
+    return page;
+  };
+  const open = async (url: string, path = '/', key = ADMIN_KEY, options: BrowserContextOptions = {}) => {
+    const page = await enter(url, options);
+    await signIn(page, key);
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    if (path !== '/') await page.goto(`/console${path}`);
+    return page;
+  };
+  return { open, enter };
+}
+
+/** Signs in on the page that asks for it. */
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong with a page as it is now: serious and critical findings, each with its places. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    interface Finding {
+      id: string;
+      impact: string | null;
+      nodes: { target: unknown[]; failureSummary?: string }[];
+    }
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+  });
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { Env, validateEnv } from '../../../src/config/env.js';
+
+const HEAD = `# Settings
+
+They stand in the environment, or in \`.env\`, which \`npm start\` and docker compose read; what is set in the environment
+wins. A start with wrong ones fails and names each of them.
+`;
+
+const defaults = new Env() as unknown as Record<string, unknown>;
+
+const REQUIRED = {
+  PLATFORM_BASE_URL: 'https://api.platform.example',
+  PLATFORM_API_KEY: 'key',
+  PLATFORM_WEBHOOK_SECRET: 'a-webhook-secret-of-more-than-32-letters',
+  ADMIN_API_KEY: 'an-admin-key-of-more-than-32-letters-and-9',
+};
+
+/** A value that hardly a setting takes. */
+const WRONG = '\u0001';
+
+/** What a setting must be, in the words in which a start refuses another value; nothing where any text will do. */
+function ruleOf(name: string): string {
+  try {
+    validateEnv({ ...REQUIRED, [name]: WRONG });
+    return '';
+  } catch (error) {
+    const line = (error as Error).message.split('\n').find((each) => each.startsWith(`  ${name} `)) ?? '';
+    return line.slice(name.length + 3);
+  }
+}
+
+/** A default as .env.example spells it, if it is one; else as the program holds it. */
+function defaultOf(name: string, example: string): string {
+  const value = defaults[name];
+  if (value === undefined || String(value) === '') return 'unset';
+  const isDefault = (env: Env) => String((env as unknown as Record<string, unknown>)[name]) === String(value);
+  return `\`${isDefault(validateEnv({ ...REQUIRED, [name]: example })) ? example : value}\``;
+}
+
+function settingLine(name: string, example: string): string {
+  const usual = name in REQUIRED ? 'required' : defaultOf(name, example);
+  const rule = ruleOf(name);
+  return `- \`${name}\` (${usual})${rule && `: ${rule}`}`;
+}
+
+/** docs/reference/settings.md: what .env.example says of each setting, its default and what it must be. */
+export function settingsPage(): string {
+  const blocks = readFileSync('.env.example', 'utf8').trim().split(/\n\n+/);
+  const parts = blocks.slice(1).flatMap((block) => {
+    const lines = block.split('\n');
+    if (lines.length === 1) return [`## ${block.slice(2)}\n`];
+    return [...block.matchAll(/((?:^# (?![A-Z_]+=).*\n)+)((?:^(?:# )?[A-Z_]+=.*(?:\n|$))+)/gm)].map(
+      ([, said = '', settings = '']) => {
+        const own = [...settings.matchAll(/^(?:# )?([A-Z_]+)=(.*)/gm)];
+        const list = own.map(([, name = '', example = '']) => settingLine(name, example)).join('\n');
+        return `${said.replaceAll(/^# /gm, '')}\n${list}\n`;
+      },
+    );
+  });
+  return `${HEAD}\n${parts.join('\n')}`;
+}
