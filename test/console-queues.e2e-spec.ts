@@ -86,6 +86,11 @@ describeOnBothBackends('the board of the queues', (backend) => {
     }
   });
 
+  it('leads a browser without a session to the page that signs it in', async () => {
+    const opened = await fetch(`${service.url}/queues`, { headers: { accept: 'text/html' }, redirect: 'manual' });
+    expect([opened.status, opened.headers.get('location')]).toEqual([303, '/console/queues']);
+  });
+
   it('leaves an entry for whoever opens it or is refused, and none for what it reads meanwhile', async () => {
     expect(await entriesOf(await ask('/queues'))).toEqual([{ action: 'GET /queues', outcome: 'ok' }]);
     expect(await entriesOf(await ask('/queues/api/queues'))).toEqual([]);
@@ -195,7 +200,7 @@ describeOnBothBackends('the board of the queues', (backend) => {
       const { key, id } = (await service.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body })).body;
       const page = await browser.open(service.url, '/queues', key);
       const board = await page.context().newPage();
-      board.setDefaultTimeout(120_000);
+      board.setDefaultTimeout(HANG_MS);
       await board.goto('/queues');
       await board.getByText(QUEUE_NAMES[0]).first().waitFor();
       await end(page, id);

@@ -44,6 +44,7 @@ export class QueuesController {
   }
 
   @Get(['', '*'])
+  @RouteOptions({ signInAt: '/console/queues' })
   page(@Res({ passthrough: true }) reply: FastifyReply): string {
     reply.header('content-security-policy', POLICY).header('content-type', 'text/html; charset=utf-8');
     return this.board.page();
