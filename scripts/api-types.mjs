@@ -3,14 +3,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { nodeModule, quietly, root } from './processes.mjs';
+import { Fault } from './setup.mjs';
 
 /** Where the types stand. */
 export const API_TYPES = path.join(root, 'console/api/schema.d.ts');
 
 /** Reads `/openapi.json` of a service, and writes the types that openapi-typescript makes of it. */
 export async function writeApiTypes(url, file = API_TYPES) {
-  const answer = await fetch(new URL('/openapi.json', url));
-  if (!answer.ok) throw new Error(`${url}/openapi.json answered ${answer.status}: is API_DOCS on there?`);
+  const answer = await fetch(`${url.replace(/\/$/, '')}/openapi.json`).catch(() => {
+    throw new Fault(`No service answers at ${url}; start one, or name its address: npm run api-types -- URL.`);
+  });
+  if (!answer.ok) throw new Fault(`${url}/openapi.json answered ${answer.status}: is API_DOCS on there?`);
   const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-openapi-'));
   const description = path.join(folder, 'openapi.json');
   try {
