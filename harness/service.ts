@@ -44,7 +44,7 @@ export const READY = /"address":"([^"]+)"|"ready":true/;
 const AGAIN_MS = 500;
 
 const isDatabaseBusy = (status: number, text: string) =>
-  status === 503 && text.includes('problem:database-unavailable');
+  status === 503 && /problem:(database|audit)-unavailable/.test(text);
 
 /**
  * @param adminKey of ADMIN_API_KEY

@@ -12,6 +12,7 @@ import { describeOnBothBackends } from './support/backends.js';
 import { axeFindings, describeInBrowser, signIn, useBrowser } from './support/browser.js';
 import { canary, Searcher } from './support/privacy/canaries.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { answerTo } from './support/webhook-requests.js';
 
 interface BoardQueue {
   name: string;
@@ -53,10 +54,10 @@ describeOnBothBackends('the board of the queues', (backend) => {
   }
 
   const ask = (place: string, key: string | undefined = ADMIN_KEY, method = 'GET') =>
-    fetch(service.url + place, { method, headers: { authorization: `Bearer ${key}` } });
+    answerTo(service.url + place, { method, headers: { authorization: `Bearer ${key}` } });
 
   const read = async (query = '') =>
-    (await service.call<{ queues: BoardQueue[] }>('GET', `/queues/api/queues${query}`)).body.queues;
+    ((await (await ask(`/queues/api/queues${query}`)).json()) as { queues: BoardQueue[] }).queues;
 
   const queue = async (name: string, query = '') => {
     const found = (await read(query)).find((each) => each.name === name);
@@ -147,12 +148,14 @@ describeOnBothBackends('the board of the queues', (backend) => {
       await board.getByText(QUEUE_NAMES[0], { exact: true }).first().waitFor();
       await board.reload();
       for (const name of QUEUE_NAMES) await board.getByText(name, { exact: true }).first().waitFor();
-      const { counts, jobs } = await queue('user-management', '?activeQueue=user-management&status=waiting');
+      const waiting = () => queue('user-management', '?activeQueue=user-management&status=waiting');
       await board.goto('/queues/queue/user-management?status=waiting');
-      await board
-        .getByText(new RegExp(`^Waiting\\s*${counts.waiting}$`, 'i'))
-        .first()
-        .waitFor();
+      await until('it shows how many wait', async () => {
+        const { counts } = await waiting();
+        const shown = board.getByText(new RegExp(`^Waiting\\s*${counts.waiting}$`, 'i'));
+        return shown.first().isVisible();
+      });
+      const { jobs } = await waiting();
       await board.goto(`/queues/queue/user-management/${jobs[0]?.id}`);
       await board.getByText('notify', { exact: true }).first().waitFor();
       await board.getByRole('tabpanel').filter({ hasText: 'reason' }).waitFor();

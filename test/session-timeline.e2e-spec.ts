@@ -11,7 +11,8 @@ import type { TimelineEntryResponse } from '../src/sessions/read/timeline.dto.js
 import { SessionEventsRepository } from '../src/sessions/refresh/session-events.repository.js';
 import { SOAP, texts, useArrivingSessions } from './support/arriving-sessions.js';
 
-const world = useArrivingSessions();
+// A call that a slow machine answers late is not one without an answer.
+const world = useArrivingSessions({ PLATFORM_TIMEOUT_SECONDS: '60' });
 
 async function timeline(id: string, query = 'limit=200'): Promise<Page<TimelineEntryResponse>> {
   const answer = await world.service.call('GET', `/v1/sessions/${id}/timeline?${query}`);
@@ -117,6 +118,7 @@ describe('the timeline of a session', () => {
     const { id, state: shown } = await asked('visit-2');
     expect(shown).toBe('Unknown');
     state.settings = { ...state.settings, webhookDropRate: 0 };
+    await until('the attempt is recorded', async () => (await timeline(id)).items.length === 2);
     expect((await timeline(id)).items.map(said)).toEqual(['createSession unknown-outcome', 'Requested']);
 
     const session = await until('it is there', () => onPlatform('visit-2'));
@@ -191,6 +193,7 @@ describe('the timeline of a session', () => {
     await world.shownAs(session, 'Unknown');
     const creates = async () =>
       (await timeline(session)).items.map(said).filter((entry) => entry.startsWith('createSession'));
+    await until('the attempt is recorded', async () => (await creates()).length > 0);
     expect(await creates()).toEqual(['createSession lost']);
     letAnswerCome();
     await asking;

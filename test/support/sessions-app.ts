@@ -89,7 +89,7 @@ export async function startSessions(
         body: body === undefined ? undefined : JSON.stringify(body),
       });
       const text = await response.text();
-      if (response.status === 503 && text.includes('problem:database-unavailable')) {
+      if (response.status === 503 && /problem:(database|audit)-unavailable/.test(text)) {
         await delay(AGAIN_MS);
         return service.call(method, where, { body, accept, wait, idempotencyKey });
       }
