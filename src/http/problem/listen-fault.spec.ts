@@ -28,9 +28,16 @@ test('a port that is taken is named, and the setting that changes it', async () 
   );
 });
 
-test('a host that is not of this machine, or is none at all, is told likewise', async () => {
+test('a host that is not of this machine is told likewise', async () => {
   expect(await told(0, '192.0.2.1')).toMatch(/no address 192\.0\.2\.1:0 .* set HOST/);
-  expect(await told(0, 'nowhere.invalid')).toMatch(/host of nowhere\.invalid:0 .* correct HOST/);
+});
+
+test.each([
+  ['ENOTFOUND', /host of nowhere\.invalid:0 .* correct HOST/],
+  ['EAI_AGAIN', /host of nowhere\.invalid:0 .* set HOST to an address/],
+])('a host whose name can not be resolved (%s) is told likewise', (code, sentence) => {
+  const error = Object.assign(new Error(`getaddrinfo ${code} nowhere.invalid`), { code, syscall: 'getaddrinfo' });
+  expect(listenFault(error, { host: 'nowhere.invalid', port: 0 })).toMatch(sentence);
 });
 
 test('a port that only root may take is told likewise', () => {

@@ -6,6 +6,8 @@ const BY_CODE: Record<string, (address: string) => string> = {
   EADDRNOTAVAIL: (address) =>
     `This machine has no address ${address} (EADDRNOTAVAIL): set HOST to one of its own, or to 0.0.0.0 for all.`,
   ENOTFOUND: (address) => `The host of ${address} can not be resolved (ENOTFOUND): correct HOST.`,
+  EAI_AGAIN: (address) =>
+    `The host of ${address} can not be resolved now (EAI_AGAIN): set HOST to an address, or look at the name server.`,
 };
 
 /** Says in one sentence why the server can't listen, and which setting to mend; undefined of any other error. */

@@ -29,6 +29,7 @@ describe('the watch over a connection', () => {
 
   beforeAll(async () => {
     plain = await LoopbackPlatform.start();
+    plain.keepConnections();
     secure = await LoopbackPlatform.start({ tls: true });
   });
   afterAll(() => Promise.all([plain.stop(), secure.stop()]));

@@ -45,6 +45,15 @@ describe('one HTTP attempt', () => {
     return failure(create());
   };
 
+  /** Makes calls until the last was sent over a kept connection: one that was idle while the machine did other work is closed. */
+  const overKept = async (first: () => Promise<void>, second = first) => {
+    for (let before = -1; before !== platform.connections; ) {
+      await first();
+      before = platform.connections;
+      await second();
+    }
+  };
+
   it('resets the connection of a call that it gives up', async () => {
     const ended = new Promise<string | undefined>((resolve) => {
       platform.answer = ({ socket }) => {
@@ -82,10 +91,10 @@ describe('one HTTP attempt', () => {
 
   it('keeps connections, but makes every create over its own', async () => {
     platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
-    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body }, () => undefined);
-    expect(platform.connections).toBe(1);
+    await overKept(async () => void (await http.call({ operation: 'checkUser', body }, () => undefined)));
+    const before = platform.connections;
     for (let call = 0; call < 3; call += 1) await create();
-    expect(platform.connections).toBe(4);
+    expect(platform.connections).toBe(before + 3);
   });
 
   it('closes a kept connection itself, and leaves it to no platform to close it under a call', async () => {
@@ -99,7 +108,7 @@ describe('one HTTP attempt', () => {
     await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
     await closed;
     expect(platform.connections).toBe(1);
-  }, 60_000);
+  });
 
   it('reads compressed answers', async () => {
     platform.answer = (_request, response) =>
@@ -239,11 +248,16 @@ describe('one HTTP attempt', () => {
 
   it('answers well after errors over kept connections', async () => {
     const check = () => http.call({ operation: 'checkUser', body }, (answer) => answer);
-    platform.answer = (_request, response) => json(response, 500, {});
-    expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
-    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
-    expect((await check()).body).toEqual({ isUserExists: false });
-    expect(platform.connections).toBe(1);
+    await overKept(
+      async () => {
+        platform.answer = (_request, response) => json(response, 500, {});
+        expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
+      },
+      async () => {
+        platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+        expect((await check()).body).toEqual({ isUserExists: false });
+      },
+    );
   });
 
   describe('that can not have been sent', () => {
