@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Balancer, startBalancer } from '../harness/balancer.js';
+import { killPostmaster } from '../harness/postmaster.js';
 import { Programs } from '../harness/program.js';
 import { type RedisServer, startRedis } from '../harness/redis-server.js';
 import { READY, type Service, serviceOf } from '../harness/service.js';
@@ -192,6 +193,20 @@ export class World {
   /** A moment within so many milliseconds, mostly while something is under way. */
   async soon(ms: number): Promise<void> {
     await delay(this.random.fraction() * ms);
+  }
+
+  /** Ends the run's own PostgreSQL, as soon as the one that was ended before is back; its holder starts it again. */
+  async endPostgres(signal: NodeJS.Signals): Promise<void> {
+    const { postgres } = this;
+    if (!postgres) return;
+    await this.reach('PostgreSQL runs', () => {
+      try {
+        killPostmaster(postgres.home, signal);
+        return true;
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** Starts Redis again at its port, with nothing in it. */

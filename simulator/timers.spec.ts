@@ -9,11 +9,11 @@ it('what is to happen later happens then, and not before', async () => {
   timers.later(30, () => happened.push('later'));
   void timers.sleep(40).then(() => happened.push('slept'));
   await jest.advanceTimersByTimeAsync(29);
-  expect(happened).toEqual([]);
+  expect([happened, timers.areIdle]).toEqual([[], false]);
   await jest.advanceTimersByTimeAsync(1);
   expect(happened).toEqual(['later']);
   await jest.advanceTimersByTimeAsync(10);
-  expect(happened).toEqual(['later', 'slept']);
+  expect([happened, timers.areIdle]).toEqual([['later', 'slept'], true]);
 });
 
 it('no milliseconds are no timer', async () => {

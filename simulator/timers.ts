@@ -19,6 +19,11 @@ export class Timers {
     return new Promise((resolve) => this.start(ms, resolve, resolve));
   }
 
+  /** Whether nothing is to happen later. */
+  get areIdle(): boolean {
+    return this.pending.size === 0;
+  }
+
   cancelAll(): void {
     for (const [timer, whenCancelled] of this.pending) {
       clearTimeout(timer);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { HANG_MS } from '../../harness/until.js';
 import { brokenLaws, isBusy } from './judge.js';
 import type { FuzzRequest, RequestMaker } from './request-maker.js';
 import type { FuzzAnswer, Sender } from './send.js';
@@ -9,9 +10,8 @@ export const UNDER_WAY = 16;
 /** After so many requests one asks whether the process is alive. */
 const PROBE_EVERY = 100;
 
-/** Milliseconds after which a request that the database had no time for is sent again, and how often. */
+/** Milliseconds after which a request that the database had no time for is sent again. */
 const AGAIN_MS = 500;
-const TRIES = 40;
 
 const PROBE = { method: 'GET', url: '/health/live', headers: {}, body: undefined };
 
@@ -45,10 +45,16 @@ export async function fuzz(
     if (status !== 200) tally.broken.push(`health was answered ${status}`);
     tally.mostOvertaken = Math.max(tally.mostOvertaken, answered - before);
   };
+  let patienceMs = HANG_MS;
   const sendUntilServed = async (request: FuzzRequest): Promise<FuzzAnswer> => {
-    for (let tries = 1; ; tries++) {
+    const begun = performance.now();
+    for (;;) {
       const answer = await sender.send(request);
-      if (!isBusy(answer) || tries === TRIES) return answer;
+      if (!isBusy(answer)) return answer;
+      if (performance.now() - begun > patienceMs) {
+        patienceMs = 0;
+        return answer;
+      }
       tally.busy += 1;
       await delay(AGAIN_MS);
     }

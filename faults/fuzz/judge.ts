@@ -16,7 +16,7 @@ const PREFIX = 'urn:notebridge:problem:';
 
 /** Whether the machine has no time for the database now, as it may be where much else runs. */
 export const isBusy = ({ status, text }: FuzzAnswer): boolean =>
-  status === 503 && /problem:(database-unavailable|not-kept)|^\{"status":"down"/.test(text);
+  status === 503 && /problem:(database-unavailable|audit-unavailable|not-kept)|^\{"status":"down"/.test(text);
 
 /** Which laws an answer breaks; none of what it holds. @param slugs every slug that the service's code has */
 export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slugs: ReadonlySet<string>): string[] {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
 import type { SimulatedInput } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
@@ -31,17 +32,19 @@ const RECORDING: SimulatedInput = {
 export async function bringPeople(service: Service, state: SimulatorState): Promise<void> {
   for (let n = 0; n < PEOPLE; n++) {
     const names = { firstName: `${PERSON_WORD}${n}`, lastName: PERSON_WORD };
-    const provider = await service.call('PUT', `/v1/providers/p-${n}`, {
-      body: { ...names, email: `${PERSON_WORD}p${n}@clinic.example` },
-      wait: 60,
-    });
-    const client = await service.call('PUT', `/v1/clients/c-${n}`, {
-      body: { ...names, email: `${PERSON_WORD}c${n}@clinic.example`, providers: [`p-${n}`] },
-      wait: 60,
+    const mirrored = (path: string, more: object) =>
+      until(`${path} is mirrored`, async () => {
+        const { body } = await service.call('PUT', path, { body: { ...names, ...more }, wait: 60 });
+        return body.platformUserId;
+      });
+    const provider = await mirrored(`/v1/providers/p-${n}`, { email: `${PERSON_WORD}p${n}@clinic.example` });
+    const client = await mirrored(`/v1/clients/c-${n}`, {
+      email: `${PERSON_WORD}c${n}@clinic.example`,
+      providers: [`p-${n}`],
     });
     const session = createSession(state, {
-      providerUserId: provider.body.platformUserId ?? '',
-      clientUserIds: [client.body.platformUserId ?? ''],
+      providerUserId: provider,
+      clientUserIds: [client],
       noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
       input: n === 0 ? RECORDING : { kind: 'text', text: `${CLINICAL_WORD} of the week` },
       date: '2026-03-01T09:00:00.000Z',

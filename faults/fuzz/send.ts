@@ -1,8 +1,6 @@
 import { Agent, request } from 'node:http';
+import { HANG_MS } from '../../harness/until.js';
 import type { FuzzRequest } from './request-maker.js';
-
-/** Milliseconds after which a request without an answer is a hang. */
-const HANG_MS = 60_000;
 
 /** Milliseconds for which a stream of events is listened to. */
 const LISTEN_MS = 20;

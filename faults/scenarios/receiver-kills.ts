@@ -1,4 +1,3 @@
-import { killPostmaster } from '../../harness/postmaster.js';
 import { askRedis } from '../../harness/redis-server.js';
 import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';
@@ -34,7 +33,7 @@ export const receiverKills: Scenario = {
 async function hurtStores(world: World): Promise<void> {
   const { postgres, redis, random, counts } = world;
   if (postgres) {
-    killPostmaster(postgres.home, random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
+    await world.endPostgres(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
     counts.faults += 1;
   }
   if (redis) {

@@ -50,12 +50,13 @@ export class SessionWork {
   /** Waits until every session came to its end, and asks the oracle. Faults must be over and everybody up. */
   async ended(feed: FeedWatch): Promise<void> {
     const { world } = this;
-    const { sessions, deliveries } = world.simulator.state;
+    const { sessions, deliveries, timers } = world.simulator.state;
     await this.asking;
     await world.crew.up();
     await world.reach('no request is on its way', async () => {
       return (await world.count("session_requests WHERE state = 'Requested'")) === 0;
     });
+    await world.reach('the platform has done what it was to do late', () => timers.areIdle);
     await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
     await this.hearEverything();
     world.counts.deliveries += deliveries.list().length;
