@@ -3,12 +3,12 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import type { HealthReport } from '../src/operations/health-checks.js';
 import type { NotesResponse, SessionResponse } from '../src/sessions/model/session-view.js';
 import { parseDataKeys } from '../src/vault/data-keys.js';
 import { sealedInLayout1 } from '../src/vault/layout-1.spec-support.js';
 import { ADMIN_KEY, testSettings, WEBHOOK_SECRET } from './support/app.js';
 import { inFormerLayout } from './support/former-layout.js';
+import { partIs } from './support/health.js';
 import { holdEveryKind } from './support/held-work.js';
 import { usePrograms } from './support/programs.js';
 import { type Mirror, useMirrors } from './support/service.js';
@@ -196,7 +196,7 @@ test('what was sealed before layout 2 is read; rotation under load, killed and b
     body: { email: 'C-1@example.org' },
   });
   expect(found.body.items).toMatchObject([{ externalId: 'c-1' }]);
-  expect((await service.call<HealthReport>('GET', '/health/ready')).body.checks.vault).toMatchObject({ status: 'ok' });
+  await partIs(service, 'vault', 'ok');
 });
 
 describe('values that were changed or moved in the database', () => {
@@ -225,8 +225,7 @@ describe('values that were changed or moved in the database', () => {
     expect(body.items).toMatchObject([{ id: session.id, state: 'Done', clients: [], date: null, error: null }]);
     expect(body.items[0]?.unreadable).toContain('clients');
     expect(await unreadable()).toBeGreaterThan(before + 5);
-    const { checks } = (await service.call<HealthReport>('GET', '/health/ready')).body;
-    expect(checks.vault).toMatchObject({ status: 'degraded', reason: expect.stringMatching(/do not open.*backup/) });
+    expect((await partIs(service, 'vault', 'degraded')).reason).toMatch(/do not open.*backup/);
     await until('the log names the row', () =>
       service.output().includes(`"table":"sessions","column":"facts","row":"${session.id}"`),
     );
@@ -243,9 +242,7 @@ describe('values that were changed or moved in the database', () => {
       mirror.usersOf('c-1')[0]?.userId,
     ]);
     expect((await get(content()[0] ?? '')).status).toBe(200);
-    expect((await service.call<HealthReport>('GET', '/health/ready')).body.checks.vault).toMatchObject({
-      status: 'ok',
-    });
+    await partIs(service, 'vault', 'ok');
   });
 
   test('nor do documents under another session, facts that were taken away, or values of the former layout', async () => {
@@ -282,6 +279,9 @@ describe('values that were changed or moved in the database', () => {
     );
     expect(service.output()).not.toMatch(/Osei|example\.org/);
 
+    // Whoever is still being mirrored is sealed by the key of the service meanwhile.
+    const due = 'SELECT FROM people WHERE due_at IS NOT NULL LIMIT 1';
+    await until('everybody is mirrored', async () => (await sql.query(due)).rowCount === 0);
     const K3 = `k3:${Buffer.alloc(32, 9).toString('base64')}`;
     const [code, report] = await rotated(`${K3},${K2}`);
     expect([code, report.unreadable]).toEqual([2, [{ table: 'people', column: 'profile', row: id }]]);

@@ -13,6 +13,9 @@ const LATE_LISTENER = `
   setTimeout(() => process.exit(), 300);
 `;
 
+/** So long a shutdown waits for a last call: one that a stalled machine makes late is no fault. */
+const PATIENT = { PLATFORM_TIMEOUT_SECONDS: '60' };
+
 interface Report {
   status: string;
   checks: Record<string, { status: string; reason?: string }>;
@@ -22,7 +25,7 @@ describe('while the store of the queue is away from the start', () => {
   const newMirror = useMirrors();
 
   it('health says so before anybody notifies, people are mirrored by the poller, and the service stops in time', async () => {
-    const mirror = await newMirror({ env: { REDIS_URL: 'redis://127.0.0.1:1' } });
+    const mirror = await newMirror({ env: { REDIS_URL: 'redis://127.0.0.1:1', ...PATIENT } });
     const service = await mirror.start();
     const health = await until('the service is ready without it', async () => {
       const { status, body } = await service.call<Report>('GET', '/health/ready');
@@ -63,7 +66,8 @@ withRedis('when Redis is lost', () => {
     const folder = path.join(process.env.TEST_FOLDER ?? '', `lost-${process.pid}`);
     mkdirSync(folder);
     const redis = await startRedis(findRedisServer() ?? '', folder);
-    const mirror = await newMirror({ env: { REDIS_URL: redis.url } });
+    const mirror = await newMirror({ env: { REDIS_URL: redis.url, ...PATIENT } });
+    const since = performance.now();
     const service = await mirror.start();
     await redis.stop('SIGKILL');
     const told = (words: string) => service.output().split(words).length - 1;
@@ -74,13 +78,17 @@ withRedis('when Redis is lost', () => {
       const { body } = await service.call<Report>('GET', '/health/ready');
       return body.checks.queue?.status === 'ok';
     });
-    expect(service.output().match(/"context":"(StoreWatch|QueueNotifier|Worker [\w-]+)"/g)).toHaveLength(2);
+    // Once more in each minute, where a stalled machine leaves it away for longer.
+    const minutes = Math.floor((performance.now() - since) / 60_000);
+    const lines = service.output().match(/"context":"(StoreWatch|QueueNotifier|Worker [\w-]+)"/g) ?? [];
+    expect(lines.length).toBeGreaterThanOrEqual(2);
+    expect(lines.length).toBeLessThanOrEqual(2 + 2 * minutes);
 
     await again.stop('SIGKILL');
 
     // One that is not done in time leaves with 1.
     expect(await service.kill('SIGTERM')).toBe(0);
-    const lines = service.output().trim().split('\n');
-    expect(lines.filter((line) => !/^\{"level":"(info|warn)"/.test(line))).toEqual([]);
+    const all = service.output().trim().split('\n');
+    expect(all.filter((line) => !/^\{"level":"(info|warn)"/.test(line))).toEqual([]);
   });
 });

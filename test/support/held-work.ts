@@ -7,6 +7,7 @@ import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY } from './app.js';
 import type { Mirror } from './service.js';
+import { answerTo } from './webhook-requests.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
@@ -91,6 +92,6 @@ async function submit(service: Service): Promise<ComplianceJobResponse> {
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, prefer: 'wait=0' };
-  const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
+  const answer = await answerTo(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
   return (await answer.json()) as ComplianceJobResponse;
 }
