@@ -110,8 +110,10 @@ async function holdSessions({ service, simulator }: Target, day: string, session
   };
   const asked = await service.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 20, idempotencyKey: day });
   assert.ok([200, 201, 202].includes(asked.status), `a session was answered ${asked.status}`);
-  const made = state.sessions.list().at(-1);
-  while (made?.nextStep) takeStep(state, made);
+  const made = await until('the platform has it', () =>
+    state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === body.partnerAppointmentId),
+  );
+  while (made.nextStep) takeStep(state, made);
   await until('it is done', async () => {
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
@@ -141,8 +143,12 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=0' };
-  const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
-  const { id } = (await answer.json()) as { id: string };
+  // Again while the database has no time for it, as a caller should.
+  const { id } = await until('the job is taken', async () => {
+    const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
+    const taken = (await answer.json()) as { id: string };
+    return answer.status === 503 ? undefined : taken;
+  });
   await until('the job is submitted', async () => {
     const { body } = await service.call<{ state: string }>('GET', `/v1/compliance/jobs/${id}`);
     return body.state === 'Submitted';

@@ -17,6 +17,9 @@ const SHUTDOWN_MS = 6_000;
 
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
+/** The platform has a minute for its answers, and nothing is on its way there but what is submitted. */
+const SETTINGS = { PLATFORM_TIMEOUT_SECONDS: '60', COMPLIANCE_REFRESH_AFTER_SECONDS: '3600' };
+
 // Before the hooks of the mirrors, which drop the database.
 afterAll(async () => {
   await database?.close();
@@ -31,7 +34,7 @@ let awaySince = 0;
 let sql: pg.Pool;
 
 beforeAll(async () => {
-  mirror = await newMirror({ platform: { stepMs: 0 }, env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  mirror = await newMirror({ platform: { stepMs: 0 }, env: SETTINGS });
   sql = mirror.database.sql;
   database = await startTcpProxy(portOf(mirror.database.url));
   commits = await startCommitProxy(portOf(mirror.database.url));

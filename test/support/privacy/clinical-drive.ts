@@ -44,8 +44,10 @@ export async function driveClinical(ehr: PrivateEhr, simulator: Simulator): Prom
     body: asked('asked-1'),
     headers: { ...WAIT, 'idempotency-key': canary('Idempotency') },
   });
-  const made = state.sessions.list().at(-1);
-  while (made?.nextStep) takeStep(state, made);
+  const made = await until('the platform has it', () =>
+    state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === 'asked-1'),
+  );
+  while (made.nextStep) takeStep(state, made);
   await until('every session has ended', async () => {
     const { items } = await ehr.get<{ items: { state: string }[] }>('GET', '/v1/sessions');
     return items.length === 3 && items.every(({ state }) => ['Done', 'Error'].includes(state));

@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { signWebhook } from '../../../src/platform/webhook-signature.js';
 
-/** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
+/** Milliseconds after which a request is sent again for which a stalled machine had no time, as a caller should. */
 const AGAIN_MS = 500;
+
+/** The database had no time, or the platform's answer did not come in its time, which is short here. */
+const NO_TIME = /problem:(database-unavailable|platform-(unclear|unreachable)|upload-failed)/;
 
 /** What the service answered. */
 interface Said {
@@ -52,7 +55,7 @@ export class PrivateEhr {
   /** The JSON of an answer that must be a success. */
   async get<Body = { id: string }>(method: string, path: string, options?: AskOptions): Promise<Body> {
     const { status, text } = await this.ask(method, path, options);
-    if (status === 503 && text.includes('problem:database-unavailable')) {
+    if (status > 500 && NO_TIME.test(text)) {
       await delay(AGAIN_MS);
       return this.get<Body>(method, path, options);
     }
