@@ -8,6 +8,9 @@ import { useMirrors } from './support/service.js';
 /** Rows of these are never deleted, so nobody looks for those that name one. */
 const KEPT = ['imports'];
 
+/** So long a shutdown waits for a last call: one that a stalled machine makes late is no fault. */
+const PATIENT = { PLATFORM_TIMEOUT_SECONDS: '60' };
+
 const newMirror = useMirrors();
 let empty: TestDatabase;
 
@@ -17,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => empty.drop());
 
 test('what a database holds is restored into one that was only migrated, and the service goes on there', async () => {
-  const mirror = await newMirror({ platform: { stepMs: 0, webhookSecret: WEBHOOK_SECRET } });
+  const mirror = await newMirror({ platform: { stepMs: 0, webhookSecret: WEBHOOK_SECRET }, env: PATIENT });
   const first = await mirror.start();
   const target = { simulator: mirror.simulator, adminKey: ADMIN_KEY };
   await withClient(mirror.database.url, (database) => runWorkload({ ...target, service: first, database }, 'a', 5, 5));

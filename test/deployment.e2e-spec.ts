@@ -156,7 +156,7 @@ describe('the health checks of docker-compose.yml', () => {
   (onPath('pg_isready') ? it : it.skip)('postgres: healthy while PostgreSQL takes connections', async () => {
     const [program, args] = commandOf('postgres');
     const { port } = new URL((await newMirror()).database.url);
-    expect(await exitCode(program, args, { PGPORT: port })).toBe(0);
+    await until('PostgreSQL is healthy', async () => (await exitCode(program, args, { PGPORT: port })) === 0);
     expect(await exitCode(program, args, { PGPORT: '9' })).not.toBe(0); // nobody listens there
   });
 

@@ -9,6 +9,7 @@ import { validateEnv } from '../src/config/env.js';
 import { HOSTILE_ANSWERS, hostileUrls } from '../src/platform/upload/hostile-urls.spec-support.js';
 import { UploadStream } from '../src/platform/upload/upload-stream.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { answerTo } from './support/webhook-requests.js';
 
 /** Counts who comes. */
 interface Trap {
@@ -229,7 +230,7 @@ describe('over HTTP', () => {
     });
     const headers = { authorization: 'Bearer admin-key-of-the-notebridge-tests' };
     await atOnce([...left], async () => {
-      const { status } = await fetch(`${service.url}/v1/recordings`, { method: 'POST', headers, body: 'sound' });
+      const { status } = await answerTo(`${service.url}/v1/recordings`, { method: 'POST', headers, body: 'sound' });
       expect(status).toBe(502);
     });
     expect(left).toEqual([]);
