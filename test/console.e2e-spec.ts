@@ -95,6 +95,21 @@ describeInBrowser('the console', () => {
     await page.getByRole('alert').getByText('this browser did not keep the session').waitFor();
   });
 
+  it('opens a page whose script did not come once the service is there again', async () => {
+    const page = await browser.open(shared.service.url, '/people');
+    const script = '**/assets/audit-page-*.js';
+    await page.route(script, (route) => route.abort());
+    await page.getByRole('link', { name: 'Audit' }).click();
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.locator('p').textContent()).toBe(
+      'This part of the console could not be loaded: the service is away, or was upgraded.',
+    );
+    await page.unroute(script);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Audit' }).waitFor();
+  });
+
   it('asks for nothing while it is paused', async () => {
     const page = await browser.open(shared.service.url);
     await page.clock.install();

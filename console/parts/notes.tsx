@@ -1,14 +1,16 @@
 import { Component, type ReactNode } from 'react';
 import { ProblemError } from '../api/client.js';
+import { ScriptMissing } from './script.js';
 
 /** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const isAbsent = error instanceof ProblemError && error.status === 404;
+  const retry = error instanceof ScriptMissing ? () => location.reload() : onRetry;
   return (
     <div className={isAbsent ? 'note' : 'note error'} role="alert">
       <p>{error.message}</p>
-      {onRetry && !isAbsent && (
-        <button type="button" onClick={onRetry}>
+      {retry && !isAbsent && (
+        <button type="button" onClick={retry}>
           Try again
         </button>
       )}

@@ -1,5 +1,6 @@
 import { type ComponentType, lazy } from 'react';
 import type { Scope } from '../api/session.js';
+import { script } from '../parts/script.js';
 
 export interface PageEntry {
   /** Below /console; the pages of one feature begin alike. */
@@ -18,7 +19,7 @@ const page = (
   load: () => Promise<{ default: ComponentType }>,
 ): PageEntry => ({
   ...{ path, title, scope },
-  Page: lazy(load),
+  Page: lazy(() => script(load)),
 });
 
 /** What the navigation shows, in its order. */

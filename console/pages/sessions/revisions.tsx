@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { api, type Schemas } from '../../api/client.js';
 import { Select } from '../../parts/field.js';
 import { Loaded, Paged } from '../../parts/read.js';
+import { script } from '../../parts/script.js';
 import { Moment, number } from '../../parts/values.js';
 import { textOf } from './note-outline.js';
 import { NoteText } from './note-text.js';
@@ -63,7 +64,7 @@ const PATIENCE_MS = 2_000;
 function WordDiff({ before, after }: { before: string; after: string }) {
   const query = useQuery({
     queryKey: ['library', 'diff'],
-    queryFn: () => import('diff'),
+    queryFn: () => script(() => import('diff')),
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (before === after) return <p className="quiet">The two are the same.</p>;
