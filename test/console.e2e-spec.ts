@@ -110,6 +110,20 @@ describeInBrowser('the console', () => {
     await page.getByRole('heading', { name: 'Audit' }).waitFor();
   });
 
+  it('says how long ago something was by the clock of now, also while it is paused', async () => {
+    const expiresAt = new Date(Date.now() + 10 * 60_000).toISOString();
+    await shared.service.call('POST', '/v1/api-keys', { body: { name: 'brief', scopes: ['operations'], expiresAt } });
+    const page = await browser.open(shared.service.url);
+    await page.clock.install();
+    await page.goto('/console/keys');
+    const row = page.getByRole('row').filter({ hasText: 'brief' });
+    await row.getByText('in use').waitFor();
+    await page.getByRole('button', { name: 'Live' }).click();
+    await page.clock.runFor('15:00');
+    await row.getByText(/^\d\d minutes ago$/).waitFor();
+    await row.getByText('expired').waitFor();
+  });
+
   it('asks for nothing while it is paused', async () => {
     const page = await browser.open(shared.service.url);
     await page.clock.install();

@@ -1,4 +1,5 @@
 import { Fragment, useState } from 'react';
+import { useNow } from './now.js';
 
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
@@ -30,15 +31,24 @@ export function duration(seconds: number): string {
 /** A moment: how long ago, or with `exact` the date and time; the other on hovering. */
 export function Moment({ at, exact = false }: { at: string | null | undefined; exact?: boolean }) {
   if (!at) return null;
-  const date = new Date(at);
-  const full = FULL.format(date);
-  const relative = distance((date.getTime() - Date.now()) / 1_000);
+  if (!exact) return <Ago at={at} />;
   return (
-    <time dateTime={at} title={exact ? relative : full}>
-      {exact ? full : relative}
+    <time dateTime={at} title={relative(at, Date.now())}>
+      {full(at)}
     </time>
   );
 }
+
+function Ago({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={full(at)}>
+      {relative(at, useNow())}
+    </time>
+  );
+}
+
+const full = (at: string): string => FULL.format(new Date(at));
+const relative = (at: string, now: number): string => distance((Date.parse(at) - now) / 1_000);
 
 /** An id or a secret with a button that copies it. */
 export function Copyable({ text, name }: { text: string; name: string }) {

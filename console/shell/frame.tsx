@@ -3,12 +3,14 @@ import { Link, useLocation } from 'wouter';
 import { pauseLive, readAgain, useLiveUpdates, useOutdated } from '../api/live.js';
 import { liveness } from '../api/queries.js';
 import { type Session, signOut } from '../api/session.js';
+import { usePassingTime } from '../parts/now.js';
 import { useAutomaticLogoff } from './idle.js';
 import { PAGES } from './pages.js';
 
 /** The navigation, who is signed in, and the page. */
 export function Frame({ session, children }: { session: Session; children: ReactNode }) {
   useAutomaticLogoff();
+  usePassingTime();
   const isLive = session.key.scopes.includes('operations');
   useLiveUpdates(isLive);
   const [at] = useLocation();

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { api, type Schemas } from '../../api/client.js';
 import { ConfirmedAction, Dialog } from '../../parts/action.js';
 import { Head } from '../../parts/layout.js';
+import { useNow } from '../../parts/now.js';
 import { List } from '../../parts/read.js';
 import { State } from '../../parts/state.js';
 import { Copyable, Moment } from '../../parts/values.js';
@@ -13,6 +14,7 @@ type MadeKey = Schemas['NewApiKeyResponse'];
 /** The keys of the API: who may call, with which scopes, until when. */
 export default function KeysPage() {
   const [made, setMade] = useState<MadeKey>();
+  const now = useNow();
   return (
     <>
       <Head title="Keys">
@@ -27,13 +29,13 @@ export default function KeysPage() {
         keyOf={({ id }) => id}
         columns={[
           ['Name', ({ name }) => <strong>{name}</strong>],
-          ['State', (key) => <KeyState apiKey={key} />],
+          ['State', (key) => <KeyState apiKey={key} now={now} />],
           ['Begins with', ({ prefix }) => <code>{prefix}…</code>],
           ['Scopes', ({ scopes }) => scopes.join(', '), 'text'],
           ['Made', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastUsedAt }) => <Moment at={lastUsedAt} />],
           ['Expires', ({ expiresAt }) => <Moment at={expiresAt} />],
-          ['Actions', (key) => stateOf(key) === 'in use' && <Actions apiKey={key} onMade={setMade} />],
+          ['Actions', (key) => stateOf(key, now) === 'in use' && <Actions apiKey={key} onMade={setMade} />],
         ]}
       />
     </>
@@ -56,15 +58,15 @@ function Actions({ apiKey, onMade }: { apiKey: Key; onMade: (made: MadeKey) => v
   );
 }
 
-function stateOf({ revokedAt, expiresAt }: Key): 'revoked' | 'expired' | 'in use' {
+function stateOf({ revokedAt, expiresAt }: Key, now: number): 'revoked' | 'expired' | 'in use' {
   if (revokedAt) return 'revoked';
-  return expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'in use';
+  return expiresAt && Date.parse(expiresAt) <= now ? 'expired' : 'in use';
 }
 
 const TONES = { revoked: 'quiet', expired: 'warn', 'in use': 'good' } as const;
 
-function KeyState({ apiKey }: { apiKey: Key }) {
-  const state = stateOf(apiKey);
+function KeyState({ apiKey, now }: { apiKey: Key; now: number }) {
+  const state = stateOf(apiKey, now);
   return <State tone={TONES[state]}>{apiKey.rotatedTo && state === 'in use' ? 'rotated' : state}</State>;
 }
 
