@@ -47,12 +47,19 @@ async function readSession(): Promise<Session | null> {
 
 /** Exchanges a key for a session; the key itself is kept nowhere. @throws {ProblemError} also if the cookie is refused */
 export async function signIn(key: string): Promise<void> {
+  if (!LIKE_A_KEY.test(key)) throw new ProblemError(401, 'unauthenticated', NOT_KNOWN);
   const headers = { authorization: `Bearer ${key}` };
   await api.POST('/v1/browser-session', { headers });
   const session = await readSession();
   if (!session) throw new ProblemError(401, 'cookie-refused', COOKIE_REFUSED);
   queries.setQueryData(SESSION.queryKey, session);
 }
+
+/** What the service takes for a key at all; what else there is, no browser sends in a header. */
+const LIKE_A_KEY = /^[\x21-\x7e]{1,512}$/;
+
+/** In the words of the service. */
+const NOT_KNOWN = 'The key is not known, has expired or was revoked; ask an administrator for another.';
 
 /** Safari takes a cookie with Secure from https alone, also of localhost. */
 const COOKIE_REFUSED =
