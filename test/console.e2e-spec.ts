@@ -158,6 +158,23 @@ describeInBrowser('the console', () => {
     await page.getByText('sign in again').waitFor();
   });
 
+  it('keeps a key that is shown once until somebody says that he has it', async () => {
+    const page = await browser.open(shared.service.url, '/keys');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const dialog = page.getByRole('dialog');
+    await page.getByLabel('Name').fill('kept');
+    await page.getByLabel('operations').check();
+    await dialog.getByRole('button', { name: 'Make a key' }).click();
+    const key = dialog.getByText(/^nb_/);
+    await key.waitFor();
+    for (let times = 0; times < 3; times++) {
+      await page.keyboard.press('Escape');
+      expect(await key.isVisible()).toBe(true);
+    }
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await key.waitFor({ state: 'detached' });
+  });
+
   it('makes, rotates and revokes a key', async () => {
     const page = await browser.open(shared.service.url, '/keys');
     await page.getByRole('button', { name: 'Make a key' }).click();

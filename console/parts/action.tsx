@@ -89,11 +89,13 @@ export function ConfirmedAction<T>(props: {
   );
 }
 
-/** A modal dialog of the browser's own with a form: it keeps the focus, and Escape closes it. */
+/** A modal dialog of the browser's own with a form: it keeps the focus, and Escape closes it unless it is kept. */
 export function Dialog(props: {
   title: string;
   /** What the button is called that closes it, and where it has others, those. */
   close: string;
+  /** What it shows can't be shown again, so that its button alone closes it. */
+  isKept?: boolean;
   buttons?: ReactNode;
   onClose: () => void;
   /** @param given the fields in it by their names */
@@ -101,7 +103,7 @@ export function Dialog(props: {
   onChange?: () => void;
   children: ReactNode;
 }) {
-  const { title, close, buttons, onClose, onSubmit, onChange, children } = props;
+  const { title, close, isKept, buttons, onClose, onSubmit, onChange, children } = props;
   const place = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const opener = document.activeElement;
@@ -112,7 +114,13 @@ export function Dialog(props: {
     };
   }, []);
   return (
-    <dialog ref={place} aria-label={title} onClose={onClose}>
+    <dialog
+      ref={place}
+      aria-label={title}
+      closedby={isKept ? 'none' : undefined}
+      onCancel={(event) => isKept && event.preventDefault()}
+      onClose={onClose}
+    >
       <h2>{title}</h2>
       <form
         onChange={onChange}

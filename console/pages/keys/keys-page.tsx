@@ -73,7 +73,7 @@ function KeyState({ apiKey, now }: { apiKey: Key; now: number }) {
 /** A key that was just made; the service itself can not show it again. */
 function ShownOnce({ made, onClose }: { made: MadeKey; onClose: () => void }) {
   return (
-    <Dialog title={`The key of ${made.name}`} close="I have it" onClose={onClose}>
+    <Dialog title={`The key of ${made.name}`} close="I have it" isKept onClose={onClose}>
       <p>It is shown this once. Put it where its user finds it, and nowhere else.</p>
       <p>
         <Copyable text={made.key} name="the key" />
