@@ -52,6 +52,14 @@ describeInBrowser('people and the audit trail in the console', () => {
     await dialog.getByText('The trail has no such entry').waitFor();
   });
 
+  test('a search for no email is refused in the words of the form', async () => {
+    const page = await open(shared.service.url, '/people');
+    await page.getByLabel('Search by').selectOption('email');
+    await page.getByLabel('The exact email').fill('noor');
+    await page.getByRole('button', { name: 'Search' }).click();
+    expect(await page.getByRole('alert').locator('p').textContent()).toContain('The field “The exact email” is not');
+  });
+
   test('a search is forgotten when its reader signs out', async () => {
     const page = await open(shared.service.url, '/people');
     await page.getByLabel('The exact external id').fill('C-7');

@@ -175,6 +175,18 @@ describeInBrowser('the console', () => {
     await key.waitFor({ state: 'detached' });
   });
 
+  it('names a field that is refused as the form does', async () => {
+    const page = await browser.open(shared.service.url, '/keys');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name').fill('late');
+    await page.getByLabel('operations').check();
+    await page.getByLabel('Expires').fill('2020-01-31T08:00');
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
+    expect(await page.getByRole('alert').textContent()).toBe(
+      'The field “Expires (empty: never)” is not acceptable: must lie in the future.',
+    );
+  });
+
   it('makes, rotates and revokes a key', async () => {
     const page = await browser.open(shared.service.url, '/keys');
     await page.getByRole('button', { name: 'Make a key' }).click();

@@ -65,6 +65,12 @@ export class ProblemError extends Error {
     super(detail);
     this.name = 'ProblemError';
   }
+
+  /** The fields of the request that were refused, by JSON Pointers (RFC 6901), the one that the sentence names first. */
+  get faults(): readonly { pointer: string; detail: string }[] {
+    const { errors = [] } = this.type === 'validation' ? this.more : {};
+    return errors as { pointer: string; detail: string }[];
+  }
 }
 
 /** Makes an error of an answer that is none of 2xx, whoever gave it: a proxy in front answers no problem details. */

@@ -1,6 +1,9 @@
 import type { ComponentProps } from 'react';
 
-/** What is typed, under its name: ids and names, which no browser can complete or spell. */
+/**
+ * What is typed, under its name: ids and names, which no browser can complete or spell. With the API's `name` for it, an
+ * error that is about it calls it by its label.
+ */
 export function Field({ label, ...input }: { label: string } & ComponentProps<'input'>) {
   return (
     <label className="field">
@@ -40,6 +43,14 @@ export function Select<V extends string>(props: {
       </select>
     </label>
   );
+}
+
+/** What the page calls the field with a name of the API; undefined where it shows none. */
+export function labelOf(name: string): string | null | undefined {
+  const [field] = document.getElementsByName(name);
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) return undefined;
+  // The words of a choice follow in the same label.
+  return field.ariaLabel ?? field.labels?.[0]?.firstChild?.textContent;
 }
 
 /** What a `datetime-local` field holds as RFC 3339; undefined where it is empty. */

@@ -1,5 +1,6 @@
 import { Component, type ReactNode } from 'react';
 import { ProblemError } from '../api/client.js';
+import { labelOf } from './field.js';
 import { ScriptMissing } from './script.js';
 
 /** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
@@ -8,7 +9,7 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
   const retry = error instanceof ScriptMissing ? () => location.reload() : onRetry;
   return (
     <div className={isAbsent ? 'note' : 'note error'} role="alert">
-      <p>{error.message}</p>
+      <p>{sentenceOf(error)}</p>
       {retry && !isAbsent && (
         <button type="button" onClick={retry}>
           Try again
@@ -16,6 +17,13 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
       )}
     </div>
   );
+}
+
+/** A field is called what the page calls it; what the page has no field for, as the API does. */
+function sentenceOf(error: Error): string {
+  const [fault] = error instanceof ProblemError ? error.faults : [];
+  const label = fault && labelOf(fault.pointer.slice(1));
+  return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
 }
 
 /** Said instead of what the key may not see or do. */

@@ -75,17 +75,17 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
         run.reset();
         count.mutate({
           state: wordIn(DELIVERY, String(given.get('state'))) ?? first,
-          eventType: wordIn(EVENT_TYPES, String(given.get('event'))),
-          receivedSince: momentOf(given.get('since')),
-          receivedBefore: momentOf(given.get('before')),
+          eventType: wordIn(EVENT_TYPES, String(given.get('eventType'))),
+          receivedSince: momentOf(given.get('receivedSince')),
+          receivedBefore: momentOf(given.get('receivedBefore')),
         });
       }}
     >
       <div className="fields">
         <Select label="State" name="state" options={wordsOf(DELIVERY)} value={first} />
-        <Select label="Event" name="event" none="any" options={wordsOf(EVENT_TYPES)} />
-        <Field label="Received since (empty: ever)" name="since" type="datetime-local" />
-        <Field label="Received before (empty: now)" name="before" type="datetime-local" />
+        <Select label="Event" name="eventType" none="any" options={wordsOf(EVENT_TYPES)} />
+        <Field label="Received since (empty: ever)" name="receivedSince" type="datetime-local" />
+        <Field label="Received before (empty: now)" name="receivedBefore" type="datetime-local" />
       </div>
       <div role="status">
         {run.data && <p>{number(run.data.count)} deliveries are processed again.</p>}

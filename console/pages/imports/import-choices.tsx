@@ -24,6 +24,7 @@ export function ImportChoices(props: { choices: Choices; onChange: (choices: Cho
       </label>
       <Field
         label="Provider of clients that name none (external id, optional)"
+        name="defaultProvider"
         maxLength={200}
         value={choices.defaultProvider ?? ''}
         onChange={({ target }) => change({ defaultProvider: target.value })}
@@ -32,11 +33,13 @@ export function ImportChoices(props: { choices: Choices; onChange: (choices: Cho
         <>
           <Field
             label="FHIR identifier systems whose value is the external id (comma-separated)"
+            name="idSystem"
             value={choices.idSystem ?? ''}
             onChange={({ target }) => change({ idSystem: target.value })}
           />
           <Field
             label="Encounters name providers since (empty: the last 365 days)"
+            name="encounterSince"
             type="date"
             value={choices.encounterSince ?? ''}
             onChange={({ target }) => change({ encounterSince: target.value })}

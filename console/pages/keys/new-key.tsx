@@ -8,7 +8,7 @@ type OnMade = (made: Schemas['NewApiKeyResponse']) => void;
 async function make(given: FormData): Promise<Schemas['NewApiKeyResponse']> {
   const scopes = given.getAll('scope') as Scope[];
   if (scopes.length === 0) throw new Error('Choose at least one scope.');
-  const expiresAt = momentOf(given.get('until'));
+  const expiresAt = momentOf(given.get('expiresAt'));
   return body(api.POST('/v1/api-keys', { body: { name: String(given.get('name')), scopes, expiresAt } }));
 }
 
@@ -31,7 +31,7 @@ export function NewKey({ onMade }: { onMade: OnMade }) {
             </label>
           ))}
         </fieldset>
-        <Field label="Expires (empty: never)" name="until" type="datetime-local" />
+        <Field label="Expires (empty: never)" name="expiresAt" type="datetime-local" />
       </div>
     </ConfirmedAction>
   );
@@ -48,13 +48,13 @@ const OVERLAPS = [
 /** Makes the successor of a key, beside which the old one lives on for a while. */
 export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['ApiKeyResponse']; onMade: OnMade }) {
   const rotate = (given: FormData) => {
-    const overlapSeconds = Number(given.get('overlap'));
+    const overlapSeconds = Number(given.get('overlapSeconds'));
     return body(api.POST('/v1/api-keys/{id}/rotate', { params: { path: { id } }, body: { overlapSeconds } }));
   };
   return (
     <ConfirmedAction label="Rotate" title={`Rotate ${name}`} run={rotate} onDone={onMade}>
       <p>A new key with the same name and scopes takes its place. Hand it to whoever uses the old one.</p>
-      <Select label="The old key ends" name="overlap" options={OVERLAPS} value="86400" />
+      <Select label="The old key ends" name="overlapSeconds" options={OVERLAPS} value="86400" />
     </ConfirmedAction>
   );
 }

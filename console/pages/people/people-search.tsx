@@ -41,6 +41,7 @@ export function PeopleSearch(props: { searched: Wanted | null; onSearch: (wanted
         </select>
         <input
           type="search"
+          name={by}
           aria-label={by === 'email' ? 'The exact email' : 'The exact external id'}
           placeholder={by === 'email' ? 'name@example.org' : 'C-1'}
           autoComplete="off"

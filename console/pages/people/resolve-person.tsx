@@ -18,7 +18,7 @@ const LABELS: Record<Choice['action'], string> = {
 export function ResolvePerson(props: { person: Schemas['PersonResponse']; choices: readonly Choice[] }) {
   const { kind, externalId } = props.person;
   const run = (action: Choice['action'], given: FormData): Promise<unknown> => {
-    const platformUserId = given.get('user')?.toString().trim();
+    const platformUserId = given.get('platformUserId')?.toString().trim();
     const request = { params: { path: { externalId } }, body: { action, platformUserId } };
     return kind === 'client'
       ? api.POST('/v1/clients/{externalId}/resolve', request)
@@ -33,7 +33,7 @@ export function ResolvePerson(props: { person: Schemas['PersonResponse']; choice
         scope="people:write"
         dangerous="delete"
         fields={{
-          link: <Field label="Platform user id" name="user" required pattern=".*\S.*" title="Its id there" />,
+          link: <Field label="Platform user id" name="platformUserId" required pattern=".*\S.*" title="Its id there" />,
         }}
         run={run}
       />

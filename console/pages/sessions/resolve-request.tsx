@@ -16,7 +16,7 @@ const LABELS: Record<Action, string> = { link: 'Link', create: 'Send it again', 
 export function ResolveRequest({ id }: { id: string }) {
   const params = { path: { id } };
   const resolve = (action: Action, given: FormData) => {
-    const sessionId = given.get('session')?.toString().trim();
+    const sessionId = given.get('sessionId')?.toString().trim();
     return api.POST('/v1/sessions/{id}/resolve', { params, body: { action, sessionId } });
   };
   return (
@@ -90,7 +90,7 @@ function SessionToLink({ found }: { found: Evidence['found'] }) {
     <>
       <Field
         label="Id of the session on the platform"
-        name="session"
+        name="sessionId"
         required
         pattern=".*\S.*"
         title="Its id there"
