@@ -167,7 +167,14 @@ describe('access', () => {
     await database?.drop();
   });
 
-  async function call(method: string, path: string, options: CallOptions = {}) {
+  /** Sends a request, and again while a slow machine's database is late for it, as a caller should. */
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    until('the request is answered for good', async () => {
+      const answer = await callOnce(method, path, options);
+      return ['database-unavailable', 'audit-unavailable'].includes(answer.problem) ? undefined : answer;
+    });
+
+  async function callOnce(method: string, path: string, options: CallOptions = {}) {
     const { key = ADMIN, body, headers, on = app } = options;
     const plain = body === undefined || body instanceof FormData || body instanceof Uint8Array;
     const response = await fetch((await on.getUrl()) + path, {
@@ -482,7 +489,10 @@ describe('access', () => {
       const crashed = create(key, { name: 'A', mood: 'slow' });
       await until('it runs', () => runs.length === 1);
       const letCrashedGo = letGo;
-      await sql('UPDATE idempotency_records SET lease_until = now() WHERE status IS NULL');
+      // The token is another's: whoever runs on here does not renew the lease, as one that is no more.
+      await sql(
+        'UPDATE idempotency_records SET lease_until = now(), lease_token = gen_random_uuid() WHERE status IS NULL',
+      );
       expect((await create(key, { name: 'B', mood: 'slow' })).problem).toBe('idempotency-key-reused');
       const second = create(key, { name: 'A', mood: 'slow' });
       await until('the second runs', () => runs.length === 2);
@@ -625,7 +635,7 @@ describe('access', () => {
       const ready = await call('GET', '/health/ready', { key: '', on: other });
       // 503 is the inbox's to say, which this application lacks.
       expect([ready.status, ready.json.checks.database.status]).toEqual([200, 'down']);
-      const answer = await call('GET', '/things/mine', { key: `nb_${'A'.repeat(43)}`, on: other });
+      const answer = await callOnce('GET', '/things/mine', { key: `nb_${'A'.repeat(43)}`, on: other });
       expect([answer.status, answer.problem, answer.headers.get('retry-after')]).toEqual([
         503,
         'database-unavailable',

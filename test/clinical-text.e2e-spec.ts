@@ -9,6 +9,8 @@ import { WEBHOOK_SECRET } from './support/app.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { sealedFacts } from './support/session-facts.js';
 import { SOAP } from './support/session-requests-app.js';
+import { settledPerson } from './support/settled-person.js';
+import { answerTo } from './support/webhook-requests.js';
 
 const newMirror = useMirrors();
 let mirror: Mirror;
@@ -18,15 +20,18 @@ let reader: string;
 let metadata: string;
 
 beforeAll(async () => {
-  mirror = await newMirror({ platform: { stepMs: 1, sessionFailureRate: 1, webhookSecret: WEBHOOK_SECRET } });
+  mirror = await newMirror({
+    platform: { stepMs: 1, sessionFailureRate: 1, webhookSecret: WEBHOOK_SECRET },
+    env: { PLATFORM_TIMEOUT_SECONDS: '60' },
+  });
   service = await mirror.start();
   mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
   metadata = await makeKey();
   reader = await makeKey('notes:read');
   await service.call('PUT', '/v1/providers/p-1', {
     body: { email: 'p-1@example.org', firstName: 'Noor', lastName: 'Haddad' },
-    wait: 60,
   });
+  expect((await settledPerson(service, 'providers/p-1')).sync.state).toBe('synced');
 });
 
 async function makeKey(...more: string[]): Promise<string> {
@@ -37,7 +42,10 @@ async function makeKey(...more: string[]): Promise<string> {
 /** What two keys are answered: with clinical text, and without. */
 async function both<Body>(method: string, path: string, body?: unknown): Promise<[Body, Body]> {
   const answers = [];
-  for (const key of [reader, metadata]) answers.push((await service.call<Body>(method, path, { body, key })).body);
+  // A create waits for what the platform says.
+  const wait = method === 'POST' && path === '/v1/sessions' ? 60 : undefined;
+  for (const key of [reader, metadata])
+    answers.push((await service.call<Body>(method, path, { body, wait, key })).body);
   return answers as [Body, Body];
 }
 
@@ -93,7 +101,8 @@ test('why the platform refused a person', async () => {
     match: { partnerUserId: 'p-2' },
   });
   const person = { email: 'p-2@example.org', firstName: 'Jane', lastName: 'Roe' };
-  await service.call('PUT', '/v1/providers/p-2', { body: person, wait: 60 });
+  await service.call('PUT', '/v1/providers/p-2', { body: person });
+  await settledPerson(service, 'providers/p-2');
   const said = { code: 'rejected', message: expect.stringContaining('The platform said: ') };
   const unsaid = { code: 'rejected', message: expect.not.stringContaining('The platform said') };
   const shown = await both<PersonResponse>('GET', '/v1/providers/p-2');
@@ -112,7 +121,7 @@ test('what a check of documents found', async () => {
     new Blob(['%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n'], { type: 'application/pdf' }),
     'a.pdf',
   );
-  const submitted = await fetch(`${service.url}/v1/compliance/jobs`, {
+  const submitted = await answerTo(`${service.url}/v1/compliance/jobs`, {
     method: 'POST',
     headers: { authorization: `Bearer ${metadata}` },
     body: form,

@@ -5,6 +5,7 @@ import type { TraceResponse } from '../src/people/api/trace.dto.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import { usePrograms } from './support/programs.js';
 import { useMirrors } from './support/service.js';
+import { settledPerson } from './support/settled-person.js';
 
 const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
 const SOAP = '11111111-1111-4111-8111-111111111111';
@@ -19,7 +20,8 @@ describe('a data key that was dropped too early', () => {
     const stopped = async (service: Service) => expect(await service.kill('SIGTERM')).toBe(0);
     const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
     let service = await mirror.start({ DATA_KEYS: K1 });
-    await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 60 });
+    await service.call('PUT', '/v1/providers/p-1', { body: provider });
+    expect((await settledPerson(service, 'providers/p-1')).sync.state).toBe('synced');
     await stopped(service);
 
     // A client without an email: had its creation left without an answer, only a person could tell what became of it.
@@ -64,7 +66,7 @@ describe('a data key that was dropped too early', () => {
 
     service = await mirror.start({ DATA_KEYS: `${K3},${K2},${K1}` });
     await until('it goes on', () => mirror.usersOf('c-1').length === 1);
-    expect((await service.call('GET', '/v1/clients/c-1', { wait: 60 })).body.sync.state).toBe('synced');
+    expect((await settledPerson(service, 'clients/c-1')).sync.state).toBe('synced');
     await until('the session is asked for', () => mirror.arrivals('createSession') === 1);
     await until('its id is known', async () => {
       const { body } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);

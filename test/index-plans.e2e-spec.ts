@@ -1,9 +1,10 @@
 import { asIfThereWere, planOf, type Statement } from '../harness/query-plans.js';
 import { Env } from '../src/config/env.js';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { Feed } from '../src/feed/feed.js';
 import { retentionRules } from '../src/operations/retention-rules.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { statementsOf } from './support/statements.js';
 
 const ROWS = 50_000;
@@ -24,7 +25,7 @@ let db: Database;
 
 beforeAll(async () => {
   database = await freshDatabase();
-  db = new Database(database.url);
+  db = openDatabase(database);
 });
 afterAll(async () => {
   await db.onApplicationShutdown();

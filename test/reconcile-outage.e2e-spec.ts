@@ -9,25 +9,22 @@ import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from './support/app.js';
+import { callRoom } from './support/call-room.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { settledPerson } from './support/settled-person.js';
 
 const newMirror = useMirrors();
 const folder = (name: string) => path.join(process.env.TEST_FOLDER ?? '', `${name}-${process.pid}`);
 
+/** Each takes two calls. */
 const PEOPLE = 100;
-/** More than can be under way at once: so many more calls are no leftovers of what was under way before. */
+/** More than can be under way at once; a few times as many are left to do. */
 const MANY = 50;
 const content = ['externalId,email,firstName,lastName']
   .concat(Array.from({ length: PEOPLE }, (_, n) => `p-${n},p-${n}@example.org,Pia,N${n}`))
   .join('\n');
 const startImport = (service: Service) =>
   service.startImport('kind=providers', [{ name: 'providers.csv', type: 'text/csv', content }]);
-/** Waits until so many more calls have arrived that work goes on. */
-async function goesOn(mirror: Mirror, when: string): Promise<void> {
-  const before = mirror.arrivals();
-  await until(`it goes on ${when}`, () => mirror.arrivals() >= before + MANY);
-}
-
 async function completesByItself(mirror: Mirror, service: Service, id: string): Promise<void> {
   const ended = await service.importEnded(id);
   expect([ended.state, ended.counts.created, ended.counts.total]).toEqual(['completed', PEOPLE, PEOPLE]);
@@ -47,19 +44,25 @@ withRedis('Redis, in the middle of an import', () => {
   test('may be flushed, and killed and come back empty: the import completes by itself', async () => {
     const mirror = await newMirror({ calls: 3_000, env: { REDIS_URL: redis.url } });
     const [service] = await Promise.all([mirror.start(), mirror.start({ ROLES: 'worker' })]);
+    // It stands still in its middle until Redis is as it is to be.
+    const room = callRoom(mirror);
+    await room.leave(MANY);
     const { id } = await startImport(service);
-    await until('it is under way', () => mirror.arrivals() > 0);
+    await room.used();
     await askRedis(redis.port, 'FLUSHALL');
-    await goesOn(mirror, 'after the flush');
+    await room.leave(MANY);
+    await room.used();
     await redis.stop('SIGKILL');
-    await goesOn(mirror, 'without Redis');
+    await room.leave(MANY);
+    await room.used();
     await until('the service takes requests', async () => (await service.call('GET', '/health/ready')).status === 200);
     const change = await service.call('PUT', '/v1/providers/late', {
       body: { email: 'late@example.org', firstName: 'L', lastName: 'T' },
     });
     expect(change.status).toBe(202);
-    const gone = await service.call('DELETE', '/v1/providers/late', { wait: 60 });
-    expect([gone.status, gone.body.sync.state]).toEqual([200, 'deleted']);
+    await service.call('DELETE', '/v1/providers/late');
+    expect((await settledPerson(service, 'providers/late')).sync.state).toBe('deleted');
+    await room.free();
     redis = await startRedis(findRedisServer() ?? '', folder('redis'), redis.port);
     await completesByItself(mirror, service, id);
   });
@@ -77,7 +80,7 @@ describe('a database that can not grant a permit', () => {
     }
     await delay(1_000); // a call without a permit would arrive by now; one that comes later is missed here, no more
     expect(mirror.arrivals()).toBeLessThanOrEqual(granted);
-    expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
+    await until('it is not ready', async () => (await fetch(`${service.url}/health/ready`)).status === 503);
     await allowConnections(mirror, true);
     await completesByItself(mirror, service, id);
   });
@@ -128,14 +131,14 @@ describe('a database that dies while it commits a permit', () => {
     url.port = String(proxy.port);
     const service = await mirror.start({ DATABASE_URL: url.toString() });
     const provider = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
-    expect((await service.call('PUT', '/v1/providers/p-1', { body: provider, wait: 60 })).body.sync.state).toBe(
-      'synced',
-    );
+    await service.call('PUT', '/v1/providers/p-1', { body: provider });
+    expect((await settledPerson(service, 'providers/p-1')).sync.state).toBe('synced');
     proxy.loseCommitAfter('INSERT INTO platform_calls', 'createClient');
     // Without an email nobody could find out later whether the create was done.
     const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
-    const { body } = await service.call('PUT', '/v1/clients/c-1', { body: client, wait: 60 });
-    expect([proxy.lost(), body.sync.state, body.sync.error]).toEqual([1, 'synced', null]);
+    await service.call('PUT', '/v1/clients/c-1', { body: client });
+    const { sync } = await settledPerson(service, 'clients/c-1');
+    expect([proxy.lost(), sync.state, sync.error]).toEqual([1, 'synced', null]);
     expect(mirror.usersOf('c-1')).toHaveLength(1);
   });
 });

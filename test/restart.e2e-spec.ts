@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import pg from 'pg';
 import { until } from '../harness/until.js';
@@ -40,8 +41,10 @@ test('the listener closes before the workers have ended, and a delivery that was
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     answer += chunk;
   });
-  socket.write(`POST /webhooks/platform HTTP/1.1\r\nhost: notebridge\r\ncontent-length: ${body.length}\r\n`);
-  // It is not idle once its first bytes were read; an answer on a later connection tells that they were.
+  await once(socket, 'connect');
+  const begin = `POST /webhooks/platform HTTP/1.1\r\nhost: notebridge\r\ncontent-length: ${body.length}\r\n`;
+  await new Promise((sent) => socket.write(begin, sent));
+  // It is not idle once its first bytes were read; the answer to a later request tells that they were.
   await fetch(`${service.url}/health/live`);
 
   const ended = service.kill('SIGTERM');
