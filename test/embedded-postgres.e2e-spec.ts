@@ -163,6 +163,8 @@ describe('the embedded PostgreSQL', () => {
   it('is stopped by the next owner when everything but the server was killed', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
+    // Between the two deaths an owner would start another host.
+    first.program.signal('SIGSTOP');
     process.kill(hostOf(first.home), 'SIGKILL');
     await first.program.kill();
     expect(processIdentity(pid)).not.toBeNull();
@@ -187,8 +189,10 @@ describe('the embedded PostgreSQL', () => {
   it('starts after it was killed together with its owner', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
-    await first.program.kill();
+    // Between the two deaths an owner would start another server, and a host would end this one.
+    first.program.signal('SIGSTOP');
     process.kill(pid, 'SIGKILL');
+    await first.program.kill();
     const second = await own(dataRoot);
     expect(await query(second.url, KEPT)).toEqual([[42]]);
     await release(second);

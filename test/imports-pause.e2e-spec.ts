@@ -122,7 +122,7 @@ test('a pause and a resume change one row of the import, and its people follow i
   expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([]);
   expect(Math.max(...(await rowsOfEach(follow)))).toBeLessThan(BATCH);
   expect(await pausedByImport(id)).toBe(MANY);
-}, 120_000);
+});
 
 test.each(['pause', 'cancel'] as const)(
   'nobody is sent once a %s was answered, though nobody was held back yet',

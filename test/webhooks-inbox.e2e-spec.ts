@@ -212,9 +212,10 @@ describeOnBothBackends('the inbox', (backend) => {
       transactions.set(String(body.sessionId), rows[0]?.id ?? '');
       return 'processed';
     };
-    await service.app.get(Database).transaction(async (tx) => {
+    const tx = await sql.connect();
+    try {
       // Nobody may take them before their marks are there.
-      await tx.query('LOCK TABLE webhook_claims');
+      await tx.query('BEGIN; LOCK TABLE webhook_claims');
       for (const name of ['a', 'b', 'lost-1', 'lost-2', 'culprit', 'c']) await send(signed(sessionEvent(name)));
       const { rows } = await tx.query<{ id: string }>('SELECT id FROM webhook_deliveries ORDER BY id');
       for (const [place, alone] of [
@@ -224,7 +225,10 @@ describeOnBothBackends('the inbox', (backend) => {
       ] as const) {
         await tx.query('INSERT INTO webhook_claims VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
       }
-    });
+      await tx.query('COMMIT');
+    } finally {
+      tx.release(true);
+    }
     await settled('processed', 5);
     await settled('failed', 1);
     const names = [...transactions.keys()];
