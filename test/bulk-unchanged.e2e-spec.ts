@@ -14,7 +14,8 @@ import {
 import { query } from './support/databases.js';
 import { useSharedService } from './support/shared-service.js';
 
-const shared = useSharedService();
+// A create that a slow machine answers late is not one without an answer.
+const shared = useSharedService({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
 
 async function begin() {
   const { mirror, service } = shared;

@@ -47,7 +47,9 @@ describeInBrowser('every page of the console', () => {
       return body.state === 'planned';
     });
     const [session] = await ids('SELECT session::text AS id FROM session_documents LIMIT 1');
-    const [delivery] = await ids("SELECT id::text FROM webhook_deliveries WHERE state = 'not-understood'");
+    const delivery = await until('the delivery was looked at', async () => {
+      return (await ids("SELECT id::text FROM webhook_deliveries WHERE state = 'not-understood'"))[0];
+    });
     const [entry] = await ids('SELECT id::text FROM audit_entries LIMIT 1');
     const [done] = await ids("SELECT id::text FROM imports WHERE state = 'completed'");
     details = [
