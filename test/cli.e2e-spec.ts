@@ -363,15 +363,20 @@ test.each([
   expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
 });
 
-test('whoever answers and is no notebridge is one sentence that names the address', async () => {
+test('whoever answers and is not the API of notebridge is one sentence that names the address', async () => {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json').end('{}');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  for (const command of ['status', 'people', 'capabilities']) {
-    const program = await start([command], { NOTEBRIDGE_URL: url });
-    const sentence = `What answers at ${url} is no notebridge: is NOTEBRIDGE_URL right?\n`;
+  for (const [command, address] of [
+    ['status', url],
+    ['people', url],
+    ['capabilities', url],
+    ['people', `${service.url}/console`],
+  ] as const) {
+    const program = await start([command], { NOTEBRIDGE_URL: address });
+    const sentence = `What answers at ${address} is not the API of notebridge: is NOTEBRIDGE_URL right?\n`;
     expect([await program.ended(), program.output()]).toEqual([1, sentence]);
   }
   server.close();

@@ -157,6 +157,15 @@ describe('a client without an email whose create got no answer', () => {
     await resolve('clients/u-ignore', { action: 'link', platformUserId: userId });
   });
 
+  test('shows nothing of what was resolved once its next call is under way', async () => {
+    const userId = await unknown('u-over');
+    await resolve('clients/u-over', { action: 'ignore' });
+    expect(verdict(await resolve('clients/u-over', { action: 'link', platformUserId: userId }, 0))).toEqual([
+      'pending',
+      null,
+    ]);
+  });
+
   test('and who is deleted meanwhile is delete-unknown; a link deletes it, ignore lets it be', async () => {
     const userId = await unknown('u-delete');
     expect(verdict(await remove('clients/u-delete'))).toEqual(['needs-review', 'delete-unknown']);

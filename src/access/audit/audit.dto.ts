@@ -1,7 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
-import { IsMoment, isMoment } from '../../http/request/moment.js';
+import { IsMoment } from '../../http/request/is-moment.js';
+import { isMoment } from '../../http/request/moment.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 
 /** Ids of entries fit PostgreSQL's bigint. */

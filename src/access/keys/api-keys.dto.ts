@@ -11,7 +11,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { IsMoment } from '../../http/request/moment.js';
+import { IsMoment } from '../../http/request/is-moment.js';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 

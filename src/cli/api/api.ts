@@ -63,9 +63,10 @@ export class Api {
       );
     });
     if (answer.ok || answer.status === also) {
-      // Every answer of notebridge has one.
-      if (answer.headers.has('request-id')) return answer;
-      throw new CliFault(`What answers at ${url} is no notebridge: is NOTEBRIDGE_URL right?`);
+      // Every answer of notebridge has an id; a page of the console is one for people.
+      const isPage = answer.headers.get('content-type')?.startsWith('text/html');
+      if (answer.headers.has('request-id') && !isPage) return answer;
+      throw new CliFault(`What answers at ${url} is not the API of notebridge: is NOTEBRIDGE_URL right?`);
     }
     const sentence = sentenceOf(answer.status, await answer.text());
     const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;

@@ -6,6 +6,7 @@ import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
+import { momentOption } from '../output/moment-option.js';
 import { counted, printAnswer } from '../output/print.js';
 
 const DELIVERIES = '/v1/webhook-deliveries';
@@ -64,8 +65,8 @@ function addReplay(parent: Command, name: string, api: Api): void {
     .argument('[id]')
     .addOption(stateOption())
     .addOption(new Option('--event-type <type>', 'only of this type').choices(EVENT_TYPES))
-    .option('--since <moment>', 'only what was received since, such as 2026-01-31')
-    .option('--before <moment>', 'only what was received before')
+    .addOption(momentOption('--since <moment>', 'only what was received since, such as 2026-01-31'))
+    .addOption(momentOption('--before <moment>', 'only what was received before'))
     .option('--yes', 'do it without asking; else a terminal is asked, and anything else only gets the count')
     .option('--json', 'print what the service answers; nothing is asked')
     .addHelpText('after', examples(`${name} 42`, `${name} --state dead --since 2026-01-31 --yes`))

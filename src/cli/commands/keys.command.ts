@@ -4,10 +4,11 @@ import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-ke
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
+import { momentOption } from '../output/moment-option.js';
 import { printAnswer } from '../output/print.js';
 
 const KEYS = '/v1/api-keys';
-const EXPIRES = ['--expires-at <moment>', 'from when on it is no longer taken, such as 2027-01-31'] as const;
+const expiresAt = () => momentOption('--expires-at <moment>', 'from when on it is no longer taken, such as 2027-01-31');
 const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
 const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
 
@@ -33,7 +34,7 @@ export function addKeyCommands(program: Command, api: Api): void {
     .description('make a key and show it this once')
     .argument('<name>', 'what it is for; not a person')
     .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
-    .option(...EXPIRES)
+    .addOption(expiresAt())
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys create ehr --scopes people:read people:write'))
     .action(async (name: string, { json, ...more }: { scopes: string[]; expiresAt?: string; json?: boolean }) =>
@@ -45,7 +46,7 @@ export function addKeyCommands(program: Command, api: Api): void {
     .description('make a key that takes the place of another, and show it this once')
     .argument('<id>')
     .option('--overlap-seconds <seconds>', 'for how long the old one is still taken; a day unless told', secondsIn)
-    .option(...EXPIRES)
+    .addOption(expiresAt())
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys rotate 7b0f5a3e-0000-4000-8000-000000000000 --overlap-seconds 3600'))
     .action(async (id: string, { json, ...body }: { overlapSeconds?: number; expiresAt?: string; json?: boolean }) =>

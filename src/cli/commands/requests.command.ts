@@ -7,6 +7,7 @@ import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing, valued } from '../output/list-command.js';
+import { momentOption } from '../output/moment-option.js';
 import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
 
@@ -64,7 +65,7 @@ export function addRequestCommands(program: Command, api: Api): void {
   program
     .command('refresh')
     .description('fetch sessions from the platform again, for webhooks that never came')
-    .option('--since <moment>', 'every session recorded or changed since, such as 2026-01-31')
+    .addOption(momentOption('--since <moment>', 'every session recorded or changed since, such as 2026-01-31'))
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
     .option('--no-wait', 'return at once; the service goes on by itself')
     .option('--json', 'print nothing but the counts at the end')

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Api } from '../api/api.js';
+import { momentOption } from './moment-option.js';
 import { printList, type Row } from './print.js';
 
 /** The values of options by the names of their parameters. */
@@ -51,7 +52,9 @@ export function listing<T>(
 
 /** Options that take one value each, by their flags. */
 export const valued = (options: Record<string, string>): Option[] =>
-  Object.entries(options).map(([flags, about]) => new Option(flags, about));
+  Object.entries(options).map(([flags, about]) =>
+    flags.endsWith('<moment>') ? momentOption(flags, about) : new Option(flags, about),
+  );
 
 /** Reads how many items are shown. @throws {InvalidArgumentError} when that is neither a count nor `all` */
 function countIn(text: string): number {

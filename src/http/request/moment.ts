@@ -1,6 +1,7 @@
-import { ValidateBy } from 'class-validator';
-
 const MOMENT = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-](0\d|1[0-5]):[0-5]\d))?$/;
+
+/** What is said to whoever gives something else, after the name of what was given. */
+export const NOT_A_MOMENT = 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
 
 /**
  * Answers whether a value is a date, or a date and time with its offset (RFC 3339), that there is: JavaScript takes 31
@@ -10,10 +11,4 @@ export function isMoment(value: unknown): value is string {
   const day = typeof value === 'string' ? MOMENT.exec(value)?.[1] : undefined;
   if (day === undefined || Number.isNaN(Date.parse(day))) return false;
   return new Date(day).toISOString().startsWith(day);
-}
-
-/** A field that holds one, as a text. */
-export function IsMoment(): PropertyDecorator {
-  const defaultMessage = () => 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isMoment', validator: { validate: isMoment, defaultMessage } });
 }

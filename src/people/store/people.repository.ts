@@ -216,7 +216,9 @@ export class PeopleRepository {
     if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: !this.isErased(row) });
     if (isMoved) await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
-    return { step, code: row.errorCode ?? (await this.circuits.stopCode(tx, step.operation)) };
+    // What a person without a call rested for is over once a call comes next; what the last call met is not.
+    const met = row.step === null ? null : row.errorCode;
+    return { step, code: met ?? (await this.circuits.stopCode(tx, step.operation)) };
   }
 
   /**
@@ -250,7 +252,7 @@ export class PeopleRepository {
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
       ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk', traceparent: null }),
-      ...(['synced', 'waiting', 'deleted'].includes(step.state) && { errorText: null }),
+      ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && { ...this.nobody(row), emailFingerprint: null, attemptProfile: null }),
       ...((step.state === 'deleted' || this.isErased(row)) && ERASED),

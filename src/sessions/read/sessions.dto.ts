@@ -1,6 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
-import { IsMoment } from '../../http/request/moment.js';
+import { IsMoment } from '../../http/request/is-moment.js';
 import { PageQuery } from '../../http/request/page.js';
 import { PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import type { ShownState } from '../model/session-row.js';

@@ -11,7 +11,7 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
-import { IsMoment } from '../../http/request/moment.js';
+import { IsMoment } from '../../http/request/is-moment.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
