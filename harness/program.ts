@@ -79,7 +79,14 @@ function follow(child: ChildProcess, file: string): Program {
     });
   }
   child.stdin?.on('error', () => {}); // it ended before it read
-  const closed = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  // What it printed last may be read after it has ended.
+  let isClosed = false;
+  const closed = new Promise<number | null>((resolve) =>
+    child.once('close', (code) => {
+      isClosed = true;
+      resolve(code);
+    }),
+  );
   return {
     pid: child.pid ?? 0,
     output: () => text,
@@ -87,7 +94,7 @@ function follow(child: ChildProcess, file: string): Program {
       try {
         return await until(`${file} prints ${pattern}`, () => {
           const match = pattern.exec(text);
-          if (!match && hasEnded(child)) throw new Error(`${file} ended before it printed ${pattern}`);
+          if (!match && isClosed) throw new Error(`${file} ended before it printed ${pattern}`);
           return match;
         });
       } catch (error) {

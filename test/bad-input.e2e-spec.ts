@@ -3,8 +3,10 @@ import { until } from '../harness/until.js';
 import type { ImportResponse } from '../src/imports/report/import-view.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { ADMIN_KEY } from './support/app.js';
+import { rejectedCsv } from './support/bulk.js';
 import { dumpOf } from './support/database-dump.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { answerTo, deliver } from './support/webhook-requests.js';
 
 const UUID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
 const cursor = (...key: unknown[]) => Buffer.from(JSON.stringify(key)).toString('base64url');
@@ -52,11 +54,6 @@ async function planned(id: string): Promise<void> {
     const { body } = await service.call<ImportResponse>('GET', `/v1/imports/${id}`, { wait: 60 });
     return body.state === 'planned';
   });
-}
-
-async function rejectedCsv(id: string): Promise<string> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  return (await fetch(`${service.url}/v1/imports/${id}/rejected.csv`, { headers })).text();
 }
 
 describe('a value that the database can not take is the fault of whoever sent it', () => {
@@ -132,7 +129,7 @@ it.each([
 
 it('nor because of such a Last-Event-ID', async () => {
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, accept: 'text/event-stream', 'last-event-id': 'garbage' };
-  const answer = await fetch(`${service.url}/v1/events`, { headers });
+  const answer = await answerTo(`${service.url}/v1/events`, { headers });
   expect([answer.status, ((await answer.json()) as ProblemBody).pointer]).toEqual([400, undefined]);
 });
 
@@ -180,7 +177,7 @@ test('whoever read names and addresses is on record', async () => {
   await service.call('GET', '/v1/providers');
   await service.call('GET', '/v1/clients');
   await service.call('GET', '/v1/clients/noor@mail.example');
-  await rejectedCsv(id);
+  await rejectedCsv(service, id);
   const reads = [
     ['GET /v1/providers/:externalId', 'ok', { provider: ['p-1'] }],
     ['GET /v1/providers', 'ok', { provider: ['p-1'] }],
@@ -210,7 +207,7 @@ test('what the files of an import are called is shown, and kept sealed', async (
   ]);
   const { body: view } = await service.call<ImportResponse>('GET', `/v1/imports/${id}`);
   expect(view.ignoredColumns).toEqual([{ file: 'providers of Dr. Roe.csv', columns: ['Ward'] }]);
-  expect((await rejectedCsv(id)).split('\r\n')[0]).toContain("Roe's room");
+  expect((await rejectedCsv(service, id)).split('\r\n')[0]).toContain("Roe's room");
   const broken = [{ name: 'providers of Dr. Roe.csv', type: 'text/csv', content: 'nothing\n' }];
   await expect(service.startImport('kind=providers', broken)).rejects.toThrow(/422.*Dr\. Roe.*File 1, line 1/);
   // With what base64 can't hold: three letters alone stand in a sealed value by chance.
@@ -233,10 +230,7 @@ test.each([
     'x-service-timestamp': timestamp,
     'x-service-signature': signWebhook('webhook-secret-of-the-tests', timestamp, body),
   };
-  const status = await until('it is taken or refused', async () => {
-    const answer = await fetch(`${service.url}/webhooks/platform`, { method: 'POST', headers, body });
-    return answer.status === 503 ? undefined : answer.status; // not kept: the platform would come again
-  });
+  const { status } = await deliver(service, { method: 'POST', headers, body });
   expect(status).toBe(204);
   const states = await until('it is settled', async () => {
     const list = await service.call<{ items: { state: string }[] }>('GET', '/v1/webhook-deliveries');

@@ -6,7 +6,6 @@ import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { freePort } from '../harness/free-port.js';
 import { allChecks, machineChecks } from '../src/cli/doctor/checks.js';
 import { faultOf, findingLines } from '../src/cli/doctor/finding.js';
 import { validateEnv } from '../src/config/env.js';
@@ -17,13 +16,13 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-doctor-'));
 const servers: net.Server[] = [];
 let database: TestDatabase;
 let empty: TestDatabase;
-let closed: string;
+/** Nobody listens there, nor takes it: programs of users can't. */
+const closed = '127.0.0.1:2';
 
 beforeAll(async () => {
   [database, empty] = await Promise.all([freshDatabase(), createDatabase(process.env.TEST_PG_URL ?? '')]);
   await query(empty, `CREATE ROLE ${role} LOGIN PASSWORD 'its-own-password'`);
   await query(empty, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
-  closed = `127.0.0.1:${await freePort()}`;
 });
 
 afterAll(async () => {

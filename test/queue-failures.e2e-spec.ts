@@ -50,7 +50,10 @@ describeOnBothBackends('what an activation leaves in its queue', (backend) => {
     const worker = new BoundedWorker(USER_MANAGEMENT_QUEUE, activate, workerOptions(env));
     await queue.waitUntilReady();
     for (let made = 0; made <= FAILURES.length; made++) await queue.add('notify', { reason: PLANTED });
-    await until('all failed, and one did not', async () => (await queue.getCompletedCount()) === 1);
+    await until('all failed, and one did not', async () => {
+      const { failed: faults, completed } = await queue.getJobCounts('failed', 'completed');
+      return faults === FAILURES.length && completed === 1;
+    });
     failed = await queue.getFailed();
     await Promise.all([worker.close(), queue.close()]);
     held = await heldBy(backend, database.url);

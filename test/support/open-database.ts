@@ -4,6 +4,6 @@ import type { TestDatabase } from './databases.js';
 /** The product's access to a database, for a test that calls what uses it; it waits for a connection however long. */
 export function openDatabase({ url }: Pick<TestDatabase, 'url'>): Database {
   const database = new Database(url);
-  database.pool.options.connectionTimeoutMillis = 0;
+  for (const pool of [database.pool, database.bulkPool]) pool.options.connectionTimeoutMillis = 0;
   return database;
 }
