@@ -1,4 +1,5 @@
 import type { ImportFile, Service } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
 import {
   clientLine,
@@ -15,7 +16,8 @@ import { query } from './support/databases.js';
 import type { Mirror } from './support/service.js';
 import { useSharedService } from './support/shared-service.js';
 
-const shared = useSharedService();
+// A client without an email whose create counts as lost would be somebody's to resolve.
+const shared = useSharedService({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
 
 const post = async (service: Service, id: string, verb: 'apply' | 'retry') => {
   const { status } = await service.call('POST', `/v1/imports/${id}/${verb}`, { body: {} });
@@ -26,7 +28,22 @@ const post = async (service: Service, id: string, verb: 'apply' | 'retry') => {
 const rejectedOf = async (service: Service, id: string): Promise<string[]> =>
   (await rejectedCsv(service, id)).split('\r\n');
 
-const gone = (service: Service, path: string) => service.call('DELETE', `/v1/${path}`, { wait: 60 });
+const gone = async (service: Service, path: string) => {
+  await service.call('DELETE', `/v1/${path}`);
+  await becomes(service, path, 'deleted');
+};
+
+/** Wants somebody so, and waits until the platform has it, or somebody is asked. @param to more of the path */
+const put = async (service: Service, path: string, body: object, state = 'synced', to = '') => {
+  await service.call('PUT', `/v1/${path}${to}`, { body });
+  await becomes(service, path, state);
+};
+
+const becomes = (service: Service, path: string, state: string) =>
+  until(`${path} is ${state}`, async () => {
+    const { body } = await service.call<PersonResponse>('GET', `/v1/${path}`, { wait: 1 });
+    return body.sync.state === state;
+  });
 
 const wards = (lines: string[]): ImportFile => ({
   name: 'clients.csv',
@@ -89,8 +106,8 @@ test('no other row is rejected by a retry: neither a provider’s, nor one witho
     clientsCsv([clientLine('c-1', []), clientLine('c-1', ['p-1'])]),
   ]);
   const person = { firstName: 'Any', lastName: 'Body' };
-  await service.call('PUT', '/v1/providers/p-2', { body: { ...person, email: 'p-2@example.org' }, wait: 60 });
-  await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-2'] }, wait: 60 });
+  await put(service, 'providers/p-2', { ...person, email: 'p-2@example.org' });
+  await put(service, 'clients/c-1', { ...person, providers: ['p-2'] });
   const outcomes = async () => (await rowsOf(service, plan.id)).map(({ outcome, code }) => [outcome, code]);
   const doubles = ['rejected', 'duplicate-id'];
   const skipped = ['skipped', 'changed-since-plan'];
@@ -132,7 +149,7 @@ describe('a retry leaves the providers of a client alone of whom the files do no
       clientsCsv([clientLine('c-1', ['p-1'])]),
     ]);
     const plan = await planned(service, `${kind}&dryRun=true`, [file]);
-    await service.call('PUT', '/v1/clients/c-1/providers', { body: { providers: ['p-3'] }, wait: 60 });
+    await put(service, 'clients/c-1', { providers: ['p-3'] }, 'synced', '/providers');
     expect((await post(service, plan.id, 'apply')).counts).toMatchObject({ skipped: 1 });
     expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ updated: 1 });
     expect(await providersOf(service, 'clients/c-1')).toEqual(expected);
@@ -142,18 +159,11 @@ describe('a retry leaves the providers of a client alone of whom the files do no
 test('what somebody said of a person in review since the plan stands after a retry', async () => {
   const [service] = await begin();
   const person = { firstName: 'Any', lastName: 'Body', email: 'one@example.org' };
-  await service.call('PUT', '/v1/clients/c-1', { body: { ...person, providers: ['p-1'] }, wait: 60 });
-  const second = await service.call<PersonResponse>('PUT', '/v1/clients/c-2', {
-    body: { ...person, providers: ['p-1'] },
-    wait: 60,
-  });
-  expect(second.body.sync.state).toBe('needs-review');
+  await put(service, 'clients/c-1', { ...person, providers: ['p-1'] });
+  await put(service, 'clients/c-2', { ...person, providers: ['p-1'] }, 'needs-review');
   const plan = await imported(service, 'kind=clients', [clientsCsv(['c-2,one@example.org,Any,Body,p-1'])]);
   expect(plan.counts).toMatchObject({ needsReview: 1 });
-  await service.call('PUT', '/v1/clients/c-2', {
-    body: { firstName: 'New', lastName: 'Name', providers: ['p-2'] },
-    wait: 60,
-  });
+  await put(service, 'clients/c-2', { firstName: 'New', lastName: 'Name', providers: ['p-2'] });
   expect((await post(service, plan.id, 'retry')).counts).toMatchObject({ skipped: 1 });
   const { body } = await service.call<PersonResponse>('GET', '/v1/clients/c-2');
   expect(body).toMatchObject({ firstName: 'New', email: null, providers: ['p-2'], sync: { state: 'synced' } });

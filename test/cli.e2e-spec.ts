@@ -25,7 +25,8 @@ let imported: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
-  mirror = await newMirror();
+  // No call counts as lost on a machine that stands still for a while.
+  mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
   service = await mirror.start();
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -202,7 +203,11 @@ test('a list shows so many at most and says when there are more; as JSON it is w
 
 test('a trace says how one who needs a review may be resolved', async () => {
   const body = { email: 'twice@example.org', firstName: 'Eve', lastName: 'Roe' };
-  for (const id of ['twice-1', 'twice-2']) await service.call('PUT', `/v1/providers/${id}`, { body, wait: 20 });
+  for (const id of ['twice-1', 'twice-2']) await service.call('PUT', `/v1/providers/${id}`, { body });
+  await until('one needs a review', async () => {
+    const { body: second } = await service.call('GET', '/v1/providers/twice-2', { wait: 1 });
+    return second.sync.state === 'needs-review';
+  });
   const { output } = await notebridge('trace', 'provider', 'twice-2');
   expect(output).toMatch(/^choice {4}resolve provider twice-2 [a-z]+: .+$/m);
   expect(output).not.toMatch(/twice@|Eve|Roe/);
@@ -244,6 +249,10 @@ test('deliveries are listed, and a replay of many is counted before it is done',
 
 describe('a request whose answer was lost is found, and settled by a word', () => {
   const lose = (operation: string) => mirror.trouble({ operation, kind: 'refuse' });
+  const isUnknown = (table: string) =>
+    until('its answer is lost', async () => {
+      return (await mirror.sql(`SELECT 1 FROM ${table} WHERE state = 'Unknown'`)).length > 0;
+    });
 
   test('sessions', async () => {
     const wish = {
@@ -253,7 +262,8 @@ describe('a request whose answer was lost is found, and settled by a word', () =
       partnerAppointmentId: 'visit-17',
     };
     lose('createSession');
-    await service.call('POST', '/v1/sessions', { body: wish, wait: 60 });
+    await service.call('POST', '/v1/sessions', { body: wish });
+    await isUnknown('sessions');
     const { output } = await notebridge('sessions', '--state', 'Unknown');
     expect(output).toMatch(/Unknown +– +p1 +visit-17 +–$/m);
     expect(output).not.toContain('quarry');
@@ -280,7 +290,8 @@ describe('a request whose answer was lost is found, and settled by a word', () =
     const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
     const files = [{ id: 'visit-17', url: body.url }];
-    await service.call('POST', '/v1/compliance/jobs', { body: { files }, wait: 60 });
+    await service.call('POST', '/v1/compliance/jobs', { body: { files } });
+    await isUnknown('compliance_jobs');
     const { output } = await notebridge('compliance', '--state', 'Unknown');
     expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);
     const id = /^[0-9a-f-]{36}/m.exec(output)?.[0] ?? '';
