@@ -5,13 +5,14 @@ import type { NewApiKeyResponse } from '../src/access/keys/api-keys.dto.js';
 import { ADMIN_KEY } from './support/app.js';
 import { describeInBrowser, signIn, UNSAFE_HOST, useBrowser } from './support/browser.js';
 import { useSharedService } from './support/shared-service.js';
+import { answerTo } from './support/webhook-requests.js';
 
 const shared = useSharedService();
 
 const bearer = { authorization: `Bearer ${ADMIN_KEY}` };
 
 async function session(): Promise<{ cookie: string; csrfToken: string }> {
-  const answer = await fetch(`${shared.service.url}/v1/browser-session`, { method: 'POST', headers: bearer });
+  const answer = await answerTo(`${shared.service.url}/v1/browser-session`, { method: 'POST', headers: bearer });
   const cookie = answer.headers.get('set-cookie') ?? '';
   expect(cookie).toMatch(/^__Host-notebridge_session=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
   const { csrfToken } = (await answer.json()) as { csrfToken: string };
@@ -19,7 +20,7 @@ async function session(): Promise<{ cookie: string; csrfToken: string }> {
 }
 
 const ask = async (method: string, place: string, headers: Record<string, string>) =>
-  (await fetch(`${shared.service.url}${place}`, { method, headers })).status;
+  (await answerTo(`${shared.service.url}${place}`, { method, headers })).status;
 
 describe('a browser session', () => {
   it('reads by its cookie, and changes only with its token against forged requests', async () => {

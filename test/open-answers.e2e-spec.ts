@@ -3,6 +3,7 @@ import { until } from '../harness/until.js';
 import type { NewApiKeyResponse } from '../src/access/keys/api-keys.dto.js';
 import { ADMIN_KEY } from './support/app.js';
 import { type Mirror, useMirrors } from './support/service.js';
+import { answerTo } from './support/webhook-requests.js';
 
 /** Rows of two kilobytes: more than fits between the service and a reader who does not read. */
 const ROWS = 10_000;
@@ -14,7 +15,7 @@ let mirror: Mirror;
 let service: Service;
 
 beforeAll(async () => {
-  mirror = await newMirror();
+  mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
   service = await mirror.start();
   const name = { firstName: 'Ada', lastName: 'Osei' };
   await service.call('PUT', '/v1/providers/p-1', { body: { ...name, email: 'p-1@example.org' } });
@@ -44,7 +45,7 @@ beforeAll(async () => {
 });
 
 const ask = (method: string, path: string, headers: Record<string, string>) =>
-  fetch(`${service.url}${path}`, { method, headers });
+  answerTo(`${service.url}${path}`, { method, headers });
 
 const bearer = { authorization: `Bearer ${ADMIN_KEY}` };
 

@@ -65,9 +65,9 @@ describe('a session that the platform does not know', () => {
     world.simulator.state.sessions.remove(session);
     await refresh(session);
     await until('it is gone', async () => (await rowOf(session)).fault === 'gone');
-    await sql(`UPDATE sessions SET due_at = now() + interval '1 day', failures = 12 WHERE session_id = $1`, [
-      session.sessionId,
-    ]);
+    const put = `UPDATE sessions SET due_at = now() + interval '1 day', failures = 12
+      WHERE session_id = $1 AND lease_owner IS NULL RETURNING 1`;
+    await until('it waits', async () => (await sql(put, [session.sessionId])).length > 0);
     world.simulator.state.deliveries.send({
       eventType: 'SESSION_PROCESSING_NOTES_COMPLETED',
       sessionId: session.sessionId,
@@ -118,10 +118,10 @@ describe('each kind of look-up has its own places', () => {
       const { pending } = (await world.service.call('GET', '/v1/sessions/refreshes')).json<{ pending: number }>();
       return pending === 0;
     });
-    // A look-up of its own, after its time, would be one more.
-    await sql('UPDATE sessions SET due_at = NULL');
+    // A look-up of its own, after its time, would be one more, and one that is under way may plan another.
     await until('none is under way', async () => {
-      return (await sql('SELECT 1 FROM sessions WHERE lease_owner IS NOT NULL')).length === 0;
+      await sql('UPDATE sessions SET due_at = NULL WHERE lease_owner IS NULL');
+      return (await sql('SELECT 1 FROM sessions WHERE due_at IS NOT NULL OR lease_owner IS NOT NULL')).length === 0;
     });
     await order({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: 3 });
     const before = arrivals('getSession');

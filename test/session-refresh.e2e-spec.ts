@@ -60,12 +60,15 @@ describeOnBothBackends('sessions are looked up', (backend) => {
         return wanted === fetched;
       });
       expect(fetches() - before).toBe(2);
-      const { text } = await world.service.call('GET', '/metrics');
+      // A stalled machine may keep a check from its answer at a look.
+      const text = await until('the metrics say that all is well', async () => {
+        const metrics = (await world.service.call('GET', '/metrics')).text;
+        return /^notebridge_health_status\{check="sessions"\} 0$/m.test(metrics) ? metrics : undefined;
+      });
       expect(/^notebridge_note_lag_seconds_count (\d+)$/m.exec(text)?.[1]).toBe('1'); // later answers held the same notes
       const [{ told }] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
       expect(told).toBeGreaterThan(0);
       expect(text).toMatch(/^notebridge_oldest_due_seconds\{kind="sessions"\} /m);
-      expect(text).toMatch(/^notebridge_health_status\{check="sessions"\} 0$/m);
     });
 
     it('a platform that fails for a while is asked again, and nothing is lost', async () => {
@@ -144,15 +147,14 @@ describeOnBothBackends('sessions are looked up', (backend) => {
       toEnd(session);
       await read(session, 1);
       // As behind a worker that hangs: due for six minutes, and held.
-      await sql(`INSERT INTO workers VALUES (gen_random_uuid(), now() + interval '1 hour')`);
       await sql(
         `UPDATE sessions SET wanted_generation = wanted_generation + 1, due_at = now() - interval '6 minutes',
-           lease_owner = workers.id, lease_safe_at = now() - interval '1 minute'
-         FROM workers WHERE session_id = $1 AND alive_until > now() + interval '1 minute'`,
+           lease_owner = gen_random_uuid(), lease_safe_at = now() + interval '1 hour'
+         WHERE session_id = $1`,
         [session.sessionId],
       );
       await healthAs('degraded', 'five minutes');
-      await sql(`UPDATE workers SET alive_until = now() WHERE alive_until > now() + interval '1 minute'`);
+      await sql('UPDATE sessions SET lease_safe_at = now() WHERE session_id = $1', [session.sessionId]);
       await refresh(session);
       await healthAs('ok');
     });
@@ -175,14 +177,14 @@ describeOnBothBackends('sessions are looked up', (backend) => {
         const lines = (await world.service.call('GET', '/metrics')).text.split('\n');
         return Number(lines.find((line) => line.startsWith(`notebridge_${name} `))?.split(' ')[1]);
       };
-      expect(await metric('oldest_due_seconds{kind="notes"}')).toBeGreaterThan(300);
+      await until('it is late', async () => (await metric('oldest_due_seconds{kind="notes"}')) > 300);
       const unreadable = 'platform_call_seconds_count{operation="getSession",outcome="unreadable"}';
       expect(await metric(unreadable)).toBeGreaterThan(0);
       await callSimulator(world.simulator, 'DELETE', '/_simulator/faults');
       await refresh(session);
       await read(session, 1);
       await healthAs('ok');
-      expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
+      await until('none is due', async () => (await metric('oldest_due_seconds{kind="notes"}')) === 0);
     });
 
     it('all sessions since a moment are fetched again on demand', async () => {
@@ -264,6 +266,7 @@ describeOnBothBackends('sessions are looked up', (backend) => {
         const session = newSession();
         toEnd(session);
         await read(session, 1);
+        await world.rested(session); // an event of its own would look like the notice
         const [before] = await sql('SELECT wanted_generation FROM sessions WHERE session_id = $1', [session.sessionId]);
         const payload = { [notesFinishedPayload]: session[notesFinishedPayload] };
         world.simulator.state.deliveries.sendRaw(

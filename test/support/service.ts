@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { READY, type Service, serviceOf } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { Settings } from '../../simulator/settings.js';
@@ -30,7 +31,11 @@ export interface Mirror {
   usersOf(externalId: string): User[];
   /** The calls that arrived at the platform, of one operation or of all. */
   arrivals(operation?: string): number;
-  /** Starts one more process. @param env beside the usual settings; undefined takes one away */
+  /**
+   * Starts one more process; again when a slow machine's database was late, as whoever keeps a service running would.
+   *
+   * @param env beside the usual settings; undefined takes one away
+   */
   start(env?: Record<string, string | undefined>): Promise<Service>;
   /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` */
   migrate(env?: Record<string, string | undefined>): Promise<void>;
@@ -46,6 +51,10 @@ export interface MirrorOptions {
   readonly platform?: Partial<Settings>;
   readonly env?: Record<string, string | undefined>;
 }
+
+/** What a process says last that gave up on a database which takes connections, and is slow. */
+const DATABASE_LATE =
+  /^(Connection terminated due to connection timeout|Query read timeout|timeout exceeded when trying to connect)$/m;
 
 /** Milliseconds that no test lasts. */
 const FOREVER_MS = 3_600_000;
@@ -75,7 +84,13 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       ...env,
     };
     const start = async (more = {}) => {
-      const program = await startProgram({ file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY });
+      const options = { file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY };
+      const program = await until('the service is started', () =>
+        startProgram(options).catch((error: Error) => {
+          if (!DATABASE_LATE.test(error.message)) throw error;
+          return undefined;
+        }),
+      );
       return serviceOf(program, ADMIN_KEY);
     };
     const migrate = async (more = {}) => {
