@@ -1,7 +1,8 @@
 import { neverAnalysed, planOf } from '../harness/query-plans.js';
 import { AuditRepository } from '../src/access/audit/audit.repository.js';
-import { Database } from '../src/database/database.js';
+import type { Database } from '../src/database/database.js';
 import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { openDatabase } from './support/open-database.js';
 import { statementsOf } from './support/statements.js';
 
 let database: TestDatabase;
@@ -10,7 +11,7 @@ let audit: AuditRepository;
 
 beforeEach(async () => {
   database = await freshDatabase();
-  db = new Database(database.url);
+  db = openDatabase(database);
   audit = new AuditRepository(db);
   await neverAnalysed(database.sql, 'audit_entries');
 });

@@ -2,7 +2,7 @@ import { ADMIN_KEY } from './support/app.js';
 import { describeInBrowser, signIn, useBrowser } from './support/browser.js';
 import { useSharedService } from './support/shared-service.js';
 
-const shared = useSharedService();
+const shared = useSharedService({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
 
 /** An id with characters that mean something in an address. */
 const SECOND = 'C/2 50%25';

@@ -27,20 +27,17 @@ describe('a statement over many rows whose connection falls silent', () => {
   let home: TestDatabase;
   let proxy: TcpProxy;
   let database: Database;
-  let outside: Database;
 
   beforeAll(async () => {
     home = await freshDatabase();
     const { proxy: started, url } = await throughProxy(home);
     proxy = started;
     database = new Database(url);
-    outside = new Database(home.url);
-    await outside.pool.query('CREATE TABLE held (id int PRIMARY KEY); INSERT INTO held VALUES (1)');
+    await home.sql.query('CREATE TABLE held (id int PRIMARY KEY); INSERT INTO held VALUES (1)');
   });
 
   afterAll(async () => {
     await database.onApplicationShutdown();
-    await outside.onApplicationShutdown();
     await proxy.close();
     await home.drop();
   });
@@ -58,7 +55,7 @@ describe('a statement over many rows whose connection falls silent', () => {
 
   test('before it arrives, or before its answer does, it fails at the second look, and its locks end', async () => {
     for (const when of ['before', 'during'] as const) {
-      const holder = await outside.pool.connect();
+      const holder = await home.sql.connect();
       await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
       const work = bulk(async (tx) => {
         await tx.query('SELECT FROM held FOR UPDATE');
@@ -80,35 +77,30 @@ describe('a statement over many rows whose connection falls silent', () => {
         }),
       ).toBe('failed');
       await until('its locks end', () =>
-        outside
-          .transaction((tx) => tx.query('SELECT FROM held FOR UPDATE NOWAIT'))
-          .then(
-            () => true,
-            () => false,
-          ),
+        home.sql.query('SELECT FROM held FOR UPDATE NOWAIT').then(
+          () => true,
+          () => false,
+        ),
       );
     }
   });
 
   test('is not taken for one that takes long, or waits for somebody', async () => {
-    await outside.transaction(async (holder) => {
-      await holder.query('SELECT FROM held FOR UPDATE');
-      let pid = 0;
-      const work = bulk(async (tx) => {
-        pid = (await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
-        await tx.query('SELECT FROM held FOR UPDATE');
-      });
-      await until('it waits', async () => {
-        const { rows } = await outside.pool.query(
-          `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`,
-          [pid],
-        );
-        return rows.length === 1;
-      });
-      for (let looks = 0; looks < 5; looks += 1) await look();
-      await holder.query('ROLLBACK; BEGIN');
-      expect(await work).toBe('done');
+    const holder = await home.sql.connect();
+    await holder.query('BEGIN; SELECT FROM held FOR UPDATE');
+    let pid = 0;
+    const work = bulk(async (tx) => {
+      pid = (await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
+      await tx.query('SELECT FROM held FOR UPDATE');
     });
+    await until('it waits', async () => {
+      const waits = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`;
+      return (await home.sql.query(waits, [pid])).rowCount === 1;
+    });
+    for (let looks = 0; looks < 5; looks += 1) await look();
+    await holder.query('ROLLBACK');
+    holder.release();
+    expect(await work).toBe('done');
   });
 });
 
@@ -152,7 +144,7 @@ describe('an upload whose connection falls silent', () => {
       },
     ],
   ])('%s fails in time, and its place is free again', async (_, silence) => {
-    expect(await outcome(upload())).toBe('read');
+    await until('one is read', async () => (await outcome(upload())) === 'read');
     await silence();
     expect(await outcome(upload())).toBe('failed');
     // Other connections fell silent as well.

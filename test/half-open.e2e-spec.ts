@@ -42,7 +42,8 @@ it('1,000 connections that never finish a request cost little memory, and the re
   for (const socket of sockets) socket.resume();
   await until('the oldest have given way', () => open() < PLACES);
   expect(await delivered('beside')).toBe(204);
-  expect(residentBytes(service) - before).toBeLessThan(BOUND);
+  // What was garbage meanwhile goes by and by; what the connections hold stays as long as they do.
+  await until('they cost little', () => residentBytes(service) - before < BOUND);
   expect((await service.call('GET', '/health/live')).status).toBe(200);
   for (const socket of sockets) socket.destroy();
 });

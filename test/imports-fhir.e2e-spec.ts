@@ -5,7 +5,7 @@ import { useSharedService } from './support/shared-service.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
 
-const shared = useSharedService();
+const shared = useSharedService({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
 
 const practitioner = (id: string) => ({
   resourceType: 'Practitioner',

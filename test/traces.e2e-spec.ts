@@ -13,7 +13,7 @@ import { freshDatabase } from './support/databases.js';
 import { canary, Searcher } from './support/privacy/canaries.js';
 import { usePrograms } from './support/programs.js';
 import { type Mirror, useMirrors } from './support/service.js';
-import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import { answerTo, deliver, sessionEvent, signed } from './support/webhook-requests.js';
 
 const newMirror = useMirrors();
 const newCollector = useCollectors();
@@ -37,7 +37,7 @@ async function pathOf(collector: Collector, { name, parentSpanId }: CollectedSpa
 }
 
 async function put(service: Service, where: string, body: object, headers: Record<string, string> = {}) {
-  const response = await fetch(`${service.url}${where}`, {
+  const response = await answerTo(`${service.url}${where}`, {
     method: 'PUT',
     headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
@@ -62,9 +62,11 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     collector = await newCollector();
     mirror = await newMirror({
       backend,
-      platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 0, processingEvents: false },
+      // No webhook is late for the platform, however slow the machine is.
+      platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 },
       env: {
         ...SOON,
+        PLATFORM_TIMEOUT_SECONDS: '60',
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=key-of-the-collector',
         OTEL_SERVICE_NAME: 'notebridge-under-test',
@@ -79,7 +81,11 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
   it('one leads from a change by the EHR, in its own trace, to each call of the platform', async () => {
     await put(api, `/v1/providers/${PROVIDER}`, provider, { traceparent: EHR_HEADER });
     await synced(api, `/v1/providers/${PROVIDER}`);
-    const request = await collector.seen('the request', ({ name }) => name === 'PUT /v1/providers/:externalId');
+    // One that a slow machine's database had no time for is one more.
+    const request = await collector.seen(
+      'the request',
+      ({ name, failed }) => name === 'PUT /v1/providers/:externalId' && !failed,
+    );
     const create = await collector.seen('the call', ({ name }) => name === 'createProvider');
     expect(request).toMatchObject({ ...EHR, spanId: request.spanId, parentSpanId: EHR.spanId, kind: 2 });
     expect(request.attributes).toMatchObject({ 'http.request.method': 'PUT', 'http.response.status_code': 202 });
