@@ -31,8 +31,8 @@ describeInBrowser('imports in the console', () => {
     await confirmed('Apply');
     await heading('completed');
   };
-  const start = async (query: string, content: string) => {
-    const { id } = await shared.service.startImport(query, providers(content));
+  const start = async (query: string, content: string, name = 'providers.csv') => {
+    const { id } = await shared.service.startImport(query, [{ name, type: 'text/csv', content }]);
     await page.goto(`/console/imports/${id}`);
     return id;
   };
@@ -63,6 +63,33 @@ describeInBrowser('imports in the console', () => {
     await heading('corrected-clients.ndjson planned');
     await apply();
     expect(shared.mirror.usersOf('C-1014')).toHaveLength(1);
+  });
+
+  test('corrected rows are sent with the provider that the import named for clients without one', async () => {
+    await shared.service.importEnded(await start('kind=providers', people([101])));
+    const content = 'externalId,email,firstName,lastName,providers\nC-1,,Ann,,\n';
+    await start('kind=clients&dryRun=true&defaultProvider=P-101', content, 'clients.csv');
+    await page.getByRole('link', { name: '1 rejected' }).click();
+    await page.getByLabel('Last name of line 2 of clients.csv').fill('Berg');
+    await button('Send 1 corrected row and plan').click();
+    await heading('corrected-clients.ndjson planned');
+    expect(await page.locator('main').textContent()).toContain('1 to create');
+    await apply();
+    expect(shared.mirror.usersOf('C-1')).toHaveLength(1);
+  });
+
+  test('a corrected row that names no provider leaves a client with those that he has', async () => {
+    await shared.service.importEnded(await start('kind=providers', people([101, 102])));
+    const columns = 'externalId,email,firstName,lastName';
+    const known = await start('kind=clients', `${columns},providers\nC-1,,Ann,Berg,P-102\n`, 'clients.csv');
+    await shared.service.importEnded(known);
+    const content = `${columns}\nC-1,,Ann,\n`;
+    await start('kind=clients&dryRun=true&defaultProvider=P-101', content, 'clients.csv');
+    await page.getByRole('link', { name: '1 rejected' }).click();
+    await page.getByLabel('Last name of line 2 of clients.csv').fill('Berg');
+    await button('Send 1 corrected row and plan').click();
+    await heading('corrected-clients.ndjson planned');
+    expect(await page.locator('main').textContent()).toContain('1 unchanged');
   });
 
   test('files are dropped on any page of imports, and one of them is left out again', async () => {

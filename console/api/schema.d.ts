@@ -2226,6 +2226,8 @@ export interface components {
             /** @enum {string} */
             mode: "snapshot" | "upsert";
             dryRun: boolean;
+            /** @description External id of the provider for clients that name none */
+            defaultProvider: string | null;
             calls: components["schemas"]["ImportCallsResponse"];
             /** @description Null while the end is unknown, and after it */
             etaSeconds: number | null;

@@ -51,7 +51,11 @@ export function RejectedRows({ rows, view }: { rows: readonly Row[]; view: Impor
     if (cells) corrected.set(keyOf(row), { row, cells: { ...cells, [name]: value } });
     setCount(corrected.size);
   };
-  const send = () => sending.send(partsOf([...corrected.values()], view), { mode: 'upsert', dryRun: true });
+  const send = () =>
+    sending.send(partsOf([...corrected.values()], view), {
+      ...{ mode: 'upsert', dryRun: true },
+      defaultProvider: view.defaultProvider ?? undefined,
+    });
   return (
     <>
       <RejectedTable rows={rows}>
@@ -118,7 +122,10 @@ function partsOf(corrected: readonly Corrected[], view: Import): Part[] {
       .map(({ cells: { providers, ...person } }) => {
         const named = providers.split('|').flatMap((one) => one.trim() || []);
         const said = Object.entries(person).flatMap(([name, value]) => (value.trim() ? [[name, value.trim()]] : []));
-        return JSON.stringify({ ...Object.fromEntries(said), ...(kind === 'clients' && { providers: named }) });
+        return JSON.stringify({
+          ...Object.fromEntries(said),
+          ...(kind === 'clients' && named.length > 0 && { providers: named }),
+        });
       });
     const content = new Blob([lines.join('\n')], { type: 'application/x-ndjson' });
     return lines.length > 0 ? [{ kind, name: `corrected-${kind}.ndjson`, content }] : [];

@@ -59,6 +59,8 @@ export class ImportResponse {
   kind!: ImportRecord['kind'];
   mode!: ImportRecord['mode'];
   dryRun!: boolean;
+  /** External id of the provider for clients that name none */
+  defaultProvider!: string | null;
 
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   counts!: Record<'total' | RowOutcome, number>;
@@ -105,9 +107,9 @@ export function showImport(
   const total = sum(Object.values(counts));
   const isOpen = ['planned', 'running', 'paused'].includes(record.state);
   const callsLeft = (which: 'min' | 'max') => (isOpen ? sum(totals.remaining.map((calls) => calls[which])) : 0);
-  const { id, state, kind, mode, dryRun, createdAt, finishedAt } = record;
+  const { id, state, kind, mode, dryRun, defaultProvider, createdAt, finishedAt } = record;
   return {
-    ...{ id, state, kind, mode, dryRun },
+    ...{ id, state, kind, mode, dryRun, defaultProvider },
     counts: { total, ...outcomes, deleted: deletes.deleted ?? 0 } as ImportResponse['counts'],
     ...{ planned: totals.planned, deletes },
     calls: { made: totals.callsMade, remaining: { min: callsLeft('min'), max: callsLeft('max') } },
