@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Page } from 'playwright-core';
+import { until } from '../harness/until.js';
 import { describeInBrowser, useBrowser } from './support/browser.js';
 import { PLATFORM_ACCOUNT } from './support/service.js';
 import { useSharedService } from './support/shared-service.js';
@@ -90,6 +91,28 @@ describeInBrowser('imports in the console', () => {
     await button('Send 1 corrected row and plan').click();
     await heading('corrected-clients.ndjson planned');
     expect(await page.locator('main').textContent()).toContain('1 unchanged');
+  });
+
+  test('rows are read when somebody asks for them or the import goes on, and not because others change', async () => {
+    const id = await start('kind=providers', people([1, 2]));
+    await heading('completed');
+    const reads: string[] = [];
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname.endsWith('/rows')) reads.push(request.url());
+    });
+    const again = button('Changed: read again');
+    for (const query of ['', '?outcome=created']) {
+      await page.goto(`/console/imports/${id}${query}`);
+      await page.getByRole('cell', { name: 'P-2', exact: true }).waitFor();
+      await button('Live').waitFor();
+      reads.splice(0);
+      const other = await shared.service.startImport('kind=providers', providers(people([3])));
+      await shared.service.importEnded(other.id);
+      await until('the change is seen', async () => reads.length > 0 || (await again.isVisible()));
+      expect(reads).toEqual([]);
+      await again.click();
+      await until('the rows are read again', () => reads.length > 0);
+    }
   });
 
   test('files are dropped on any page of imports, and one of them is left out again', async () => {

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { api } from '../../api/client.js';
 import { useEvents } from '../../api/live.js';
 import { queries, usePolling } from '../../api/queries.js';
@@ -88,8 +88,11 @@ function useImport(id: string): UseQueryResult<Import> {
     queries.setQueryData(['imports', id], changed),
   );
   const state = view?.state;
+  const before = useRef(state);
+  // Its rows stand in the audit trail each time they are read: at its own steps only.
   useEffect(() => {
-    if (state) void queries.invalidateQueries({ queryKey: ['import-rows', id] });
+    if (before.current && before.current !== state) void queries.invalidateQueries({ queryKey: ['import-rows', id] });
+    before.current = state;
   }, [id, state]);
   return query;
 }
