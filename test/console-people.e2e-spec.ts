@@ -60,6 +60,42 @@ describeInBrowser('people and the audit trail in the console', () => {
     expect(await page.getByRole('alert').locator('p').textContent()).toContain('The field “The exact email” is not');
   });
 
+  test('the keyboard goes on in the page that a link leads to, and its title says what it is about', async () => {
+    await shared.service.call('PUT', '/v1/providers/P-1', {
+      body: { firstName: 'Noor', lastName: 'Haddad', email: 'ada@example.org' },
+      wait: 30,
+    });
+    const page = await open(shared.service.url, '/people?kind=provider');
+    const onMain = () => page.locator('main:focus').waitFor();
+    const row = page.getByRole('link', { name: 'P-1' });
+    await row.waitFor();
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('BODY');
+    await row.press('Enter');
+    await page.getByRole('heading', { name: 'Noor Haddad' }).waitFor();
+    await onMain();
+    expect(await page.title()).toBe('Provider · People · notebridge');
+    await page.goBack();
+    await row.waitFor();
+    await onMain();
+    expect(await page.title()).toBe('People · notebridge');
+
+    const state = page.getByLabel('State');
+    await state.focus();
+    await state.selectOption('failed');
+    await page.getByText('No provider is failed').waitFor();
+    await page.locator('select:focus').waitFor();
+
+    await page.getByRole('link', { name: 'Imports' }).press('Enter');
+    await page.getByText('Nothing was imported yet').waitFor();
+    await page.locator('nav a:focus', { hasText: 'Imports' }).waitFor();
+    await page.getByRole('link', { name: 'Import files' }).press('Enter');
+    await onMain();
+    expect(await page.title()).toBe('Import files · Imports · notebridge');
+
+    await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+    await page.locator('#key:focus').waitFor();
+  });
+
   test('a search is forgotten when its reader signs out', async () => {
     const page = await open(shared.service.url, '/people');
     await page.getByLabel('The exact external id').fill('C-7');

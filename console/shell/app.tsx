@@ -1,11 +1,12 @@
 import { Suspense } from 'react';
-import { Redirect, Route, Switch } from 'wouter';
+import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { type Session, useSession } from '../api/session.js';
 import { ErrorBoundary, LacksScope, Waiting } from '../parts/notes.js';
 import { Loaded } from '../parts/read.js';
 import { Frame } from './frame.js';
 import { PAGES, type PageEntry } from './pages.js';
 import { SignIn } from './sign-in.js';
+import { titleOf } from './title.js';
 
 /** Nobody's: the page on which one signs in. Somebody's: the frame with the page of the address. */
 export function App() {
@@ -22,6 +23,7 @@ export function App() {
           </Route>
         ))}
         <Route>
+          <title>No such page · notebridge</title>
           <h1>There is no such page</h1>
           <p>The address leads nowhere; the navigation has all pages.</p>
         </Route>
@@ -32,12 +34,13 @@ export function App() {
 
 function Opened({ entry, session }: { entry: PageEntry; session: Session }) {
   const { path, title, scope, Page } = entry;
+  const [at] = useLocation();
   const isMissing = !session.key.scopes.includes(scope);
   const first = PAGES.find((other) => session.key.scopes.includes(other.scope));
   if (isMissing && path === '/' && first) return <Redirect to={first.path} replace />;
   return (
     <>
-      <title>{`${title} · notebridge`}</title>
+      <title>{titleOf(entry, at)}</title>
       {isMissing ? (
         <>
           <h1>{title}</h1>

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import { pauseLive, readAgain, useLiveUpdates, useOutdated } from '../api/live.js';
 import { liveness } from '../api/queries.js';
@@ -14,6 +14,8 @@ export function Frame({ session, children }: { session: Session; children: React
   const isLive = session.key.scopes.includes('operations');
   useLiveUpdates(isLive);
   const [at] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  useFocusOn(main, at);
   return (
     <>
       <a className="skip" href="#page">
@@ -46,12 +48,21 @@ export function Frame({ session, children }: { session: Session; children: React
             ))}
           </ul>
         </nav>
-        <main id="page" tabIndex={-1}>
+        <main id="page" tabIndex={-1} ref={main}>
           {children}
         </main>
       </div>
     </>
   );
+}
+
+/** Who follows a link with the keyboard goes on where it leads; who goes through the navigation stays in it. */
+function useFocusOn(main: RefObject<HTMLElement | null>, at: string): void {
+  const before = useRef(at);
+  useEffect(() => {
+    if (before.current !== at && !document.activeElement?.closest('nav')) main.current?.focus();
+    before.current = at;
+  }, [main, at]);
 }
 
 const isBelow = (at: string, path: string) => at === path || (path !== '/' && at.startsWith(`${path}/`));

@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
 import { lastEnd, signIn } from '../api/session.js';
 import { ErrorNote } from '../parts/notes.js';
 import { noteUse } from './idle.js';
@@ -7,6 +8,8 @@ import { noteUse } from './idle.js';
 export function SignIn() {
   const attempt = useMutation({ mutationFn: signIn });
   const why = lastEnd.use();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   return (
     <main className="sign-in">
       <title>Sign in · notebridge</title>
@@ -23,6 +26,7 @@ export function SignIn() {
         <label htmlFor="key">API key</label>
         <input
           id="key"
+          ref={field}
           name="key"
           type="password"
           autoComplete="off"
