@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';
 import { load } from 'js-yaml';
+import { until } from '../harness/until.js';
+import { ADMIN_KEY } from './support/app.js';
+import { useMirrors } from './support/service.js';
 
 /** The metrics that there are: the reference is written from the code. */
 const declared = [
@@ -42,6 +45,69 @@ function read(expr: string): { metrics: string[]; labels: string[]; errors: numb
   return found;
 }
 
+/** A label of a series, and what an expression asks of it. */
+interface Matcher {
+  label: string;
+  operator: string;
+  value: string;
+}
+
+interface Series {
+  name: string;
+  labels: Record<string, string>;
+}
+
+/** The series that an expression reads: one for each alternative of a regular expression. */
+function selected(expr: string): { name: string; matchers: Matcher[] }[] {
+  const found: { name: string; matchers: Matcher[] }[] = [];
+  parser.parse(expr).iterate({
+    enter({ type, from, to }) {
+      const text = expr.slice(from, to);
+      const last = found.at(-1);
+      if (type.name === 'VectorSelector') found.push({ name: /^\w*/.exec(text)?.[0] ?? '', matchers: [] });
+      if (type.name !== 'UnquotedLabelMatcher' || !last) return;
+      const [, label = '', operator = '', value = ''] = /^(\w+)([=!~]+)"(.*)"$/.exec(text) ?? [];
+      last.matchers.push({ label, operator, value });
+    },
+  });
+  return found.flatMap(({ name, matchers }) => {
+    const wanted = matchers.find(({ operator }) => operator === '=~');
+    if (!wanted) return [{ name, matchers }];
+    const others = matchers.filter((matcher) => matcher !== wanted);
+    return wanted.value.split('|').map((value) => ({ name, matchers: [...others, { ...wanted, value }] }));
+  });
+}
+
+function isMet({ labels }: Series, { label, operator, value }: Matcher): boolean {
+  const has = labels[label] ?? '';
+  const isEqual = operator.includes('~') ? new RegExp(`^(?:${value})$`).test(has) : has === value;
+  return isEqual !== operator.startsWith('!');
+}
+
+/** The series of a text of `/metrics`. */
+function seriesOf(text: string): Series[] {
+  return [...text.matchAll(/^(\w+)(?:\{(.*)\})? /gm)].map(([, name = '', labels = '']) => ({
+    name,
+    labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value])),
+  }));
+}
+
+const newMirror = useMirrors();
+/** Of a service to which nothing happened yet. */
+let atFirst: Series[];
+
+beforeAll(async () => {
+  const { url } = await (await newMirror()).start();
+  const text = await until('the gauges have their values', async () => {
+    const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+    const read = await answer.text();
+    return ['heartbeat_age', 'oldest_due'].every((name) => read.includes(`notebridge_${name}_seconds{`))
+      ? read
+      : undefined;
+  });
+  atFirst = seriesOf(text);
+});
+
 const ofPrometheus = new Set(['up', 'job', 'instance', 'le']);
 
 test.each(expressions)('%s: its expression is PromQL over metrics and labels that there are', (_name, expr) => {
@@ -56,6 +122,20 @@ test.each(expressions)('%s: its expression is PromQL over metrics and labels tha
   const allowed = new Set([...ofPrometheus, ...known.flatMap(({ labelNames }) => labelNames)]);
   expect(labels.filter((label) => !allowed.has(label))).toEqual([]);
 });
+
+// A series that begins with its first event has no increase then, and none that is absent is over or under anything.
+test.each(alerts.map(({ alert, expr }) => [alert, expr] as const))(
+  '%s: every series that it reads is there before anything happened',
+  (_name, expr) => {
+    const read = selected(expr).filter(({ name }) => !ofPrometheus.has(name));
+    expect(read.length).toBeGreaterThan(0);
+    const isThere = ({ name, matchers }: (typeof read)[number]) =>
+      atFirst.some((series) => series.name === name && matchers.every((matcher) => isMet(series, matcher)));
+    expect(read.filter((each) => !isThere(each))).toEqual([]);
+    // A service that is younger has no series of that moment.
+    for (const [ofThen] of expr.matchAll(/ offset .*/g)) expect(ofThen).toMatch(/^ offset \w+\)+ or vector\(0\)/);
+  },
+);
 
 test('an expression that is no PromQL is found', () => {
   expect(read('sum(rate(x[5m]) > 3 and').errors).toBeGreaterThan(0);

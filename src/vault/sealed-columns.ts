@@ -72,3 +72,12 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
   webhook_deliveries: { key: { id: 'bigint' }, columns: { body: { row: `encode(t.signature, 'hex')` } } },
   vault_keys: { key: { purpose: 'text' }, columns: { wrapped: { row: 't.purpose' } } },
 };
+
+/** Table and column of every place that values are sealed for, as the metric names it. */
+export const SEALED_PLACES = [
+  ...new Set(
+    Object.entries(SEALED_TABLES).flatMap(([table, { columns }]) =>
+      Object.entries(columns).map(([column, place]) => `${place.table ?? table}.${place.column ?? column}`),
+    ),
+  ),
+];

@@ -4,7 +4,8 @@ import { Random } from '../config/random.js';
 import { PrismaService, toBytes } from '../database/prisma.service.js';
 import { Metrics } from '../http/server/metrics.js';
 import { parseDataKeys } from './data-keys.js';
-import { FORMER_LAYOUT_LEFT, isFormerLayout, Vault } from './vault.js';
+import { SEALED_PLACES } from './sealed-columns.js';
+import { FORMER_LAYOUT_LEFT, isFormerLayout, UNREADABLE_CAUSES, Vault } from './vault.js';
 
 const purpose = 'fingerprint';
 
@@ -27,7 +28,9 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
   const log = new Logger(Vault.name);
   const readsFormerLayout = isFormerLayout(kept.wrapped);
   if (readsFormerLayout) log.warn(FORMER_LAYOUT_LEFT);
-  const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', ['column', 'cause']);
+  const labels = ['column', 'cause'] as const;
+  const known = SEALED_PLACES.flatMap((column) => UNREADABLE_CAUSES.map((cause) => ({ column, cause })));
+  const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', labels, known);
   return new Vault(keys, fingerprintKey, random, {
     readsFormerLayout,
     onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {

@@ -17,7 +17,8 @@ export interface SealedPlace {
 }
 
 /** Why a value could not be opened, as the metric has it. */
-type UnreadableCause = 'missing-key' | 'damaged';
+export const UNREADABLE_CAUSES = ['missing-key', 'damaged'] as const;
+type UnreadableCause = (typeof UNREADABLE_CAUSES)[number];
 
 /** How a vault is used. */
 export interface VaultUse {

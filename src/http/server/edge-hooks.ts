@@ -115,9 +115,12 @@ function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
   const log = new Logger('Access');
   const labels = ['method', 'route', 'status'] as const;
   const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
+  const classes = ['2xx', '3xx', '4xx', '5xx'].map((ofStatus) => ({ class: ofStatus }));
+  const answers = metrics.counter('http_answers_total', 'Answers by the class of their status', ['class'], classes);
   fastify.addHook('onResponse', ({ id, method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
     const { url: route = 'unmatched', config } = routeOptions;
     seconds.observe({ method, route, status }, elapsedTime / 1000);
+    answers.inc({ class: `${Math.floor(status / 100)}xx` });
     if (!config.edge?.hot || status >= 500) {
       log.log({ msg: 'request', requestId: id, method, route, status, ms: Math.round(elapsedTime) });
     }

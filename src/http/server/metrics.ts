@@ -10,9 +10,21 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** A number that only grows. @param name without the prefix, ending in `_total` */
-  counter<L extends string>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> {
-    return new Counter(this.named(name, help, labelNames));
+  /**
+   * A number that only grows.
+   *
+   * @param name without the prefix, ending in `_total`
+   * @param known labels of the series that are there from the start, at 0: Prometheus sees no increase in the first value
+   */
+  counter<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[] = [],
+    known: readonly Record<L, string>[] = [],
+  ): Counter<L> {
+    const counter = new Counter(this.named(name, help, labelNames));
+    for (const labels of known) counter.inc(labels, 0);
+    return counter;
   }
 
   /** A number that goes up and down. @param collect sets it when it is read; when that throws, it has no value */

@@ -24,7 +24,7 @@ test('everybody is counted for a hundredth of the time at most, however often th
     },
     () => nowMs,
   );
-  const read = async () => /^notebridge_people\{.*\} (\d+)$/m.exec(await metrics())?.[1];
+  const read = async () => /^notebridge_people\{.*state="synced"\} ([1-9]\d*)$/m.exec(await metrics())?.[1];
 
   for (; nowMs < 56_000; nowMs += 1_000) expect(await read()).toBe('1');
   nowMs += 1_000;
@@ -44,4 +44,18 @@ test('a count that fails is made again at the next reading', async () => {
   expect(await metrics()).not.toMatch(/notebridge_people\{/);
   fails = false;
   expect(await metrics()).toMatch(/notebridge_people\{.*\} 7/);
+});
+
+test('a state that nobody is in has its 0, so that it can be compared with', async () => {
+  let people = 3;
+  const metrics = metricsOver(
+    () => (people > 0 ? [{ kind: 'client', state: 'needs-review', people, stuck: 1 }] : []),
+    () => 0,
+  );
+  const read = async (name: string) =>
+    new RegExp(`^notebridge_${name}\\{kind="client",state="needs-review"\\} (\\d+)$`, 'm').exec(await metrics())?.[1];
+  expect([await read('people'), await read('people_stuck')]).toEqual(['3', '1']);
+  people = 0;
+  expect([await read('people'), await read('people_stuck')]).toEqual(['0', '0']);
+  expect(await metrics()).toContain('notebridge_people{kind="provider",state="deleted"} 0');
 });

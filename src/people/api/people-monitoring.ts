@@ -3,7 +3,7 @@ import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
-import type { PersonKind, PersonState } from '../model/person.js';
+import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import type { StopCode } from '../model/person-codes.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { CircuitsRepository } from '../store/circuits.repository.js';
@@ -61,6 +61,8 @@ export class PeopleMonitoring {
       metrics.gauge(name, help, ['kind', 'state'], async (gauge) => {
         const counts = await this.count();
         gauge.reset();
+        // A state that nobody is in has its 0 as well: what is compared with yesterday's nothing would be nothing.
+        for (const kind of PERSON_KINDS) for (const state of PERSON_STATES) gauge.set({ kind, state }, 0);
         for (const { kind, state, [field]: value } of counts) gauge.set({ kind, state }, value);
       });
     declare('people', 'People by kind and state', 'people');

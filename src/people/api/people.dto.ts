@@ -12,7 +12,7 @@ import {
 } from 'class-validator';
 import { PageQuery } from '../../http/request/page.js';
 import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
-import type { PersonKind, PersonState } from '../model/person.js';
+import { PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import {
   EXTERNAL_ID_MAX,
   isEmailAddress,
@@ -22,8 +22,6 @@ import {
   PROVIDERS_MAX,
 } from '../model/person-field-rules.js';
 import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
-
-const STATES: PersonState[] = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 
@@ -98,7 +96,7 @@ export class ClientRequest extends ClientProvidersRequest {
 /** `GET /v1/providers` and `GET /v1/clients` */
 export class PeopleQuery extends PageQuery {
   @IsOptional()
-  @IsIn(STATES)
+  @IsIn(PERSON_STATES)
   state?: PersonState;
 }
 

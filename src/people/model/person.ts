@@ -2,9 +2,19 @@ import type { Fault, Review } from './person-codes.js';
 
 /** A provider (a clinician) or a client (a patient), as the platform distinguishes them. */
 export type PersonKind = 'provider' | 'client';
+export const PERSON_KINDS: PersonKind[] = ['provider', 'client'];
 
 /** What the EHR is shown of a person's way into the platform. */
 export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-review' | 'deleting' | 'deleted';
+export const PERSON_STATES: PersonState[] = [
+  'pending',
+  'waiting',
+  'synced',
+  'failed',
+  'needs-review',
+  'deleting',
+  'deleted',
+];
 
 /** The calls that mirror people; each is one HTTP attempt (spec, User management). */
 export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;

@@ -70,6 +70,7 @@ const FAILURES = {
 
 /** What a failed call came to. */
 export type PlatformErrorKind = keyof typeof FAILURES;
+export const PLATFORM_ERROR_KINDS = Object.keys(FAILURES) as PlatformErrorKind[];
 
 interface PlatformErrorFacts {
   status?: number;

@@ -159,6 +159,9 @@ describe('one HTTP attempt', () => {
     platform.answer = (_request, response) => response.writeHead(201).end('{"userId":');
     await failure(measured.call({ operation: 'createProvider', body }, (answer) => answer.requiredId('userId')));
     measured.onApplicationShutdown();
+    const calls = await metrics.registry.getSingleMetricAsString('notebridge_platform_calls_total');
+    expect(calls.split('\n').filter((line) => line.endsWith(' 1'))).toHaveLength(3);
+    expect(calls).toContain('{operation="createProvider",outcome="rate-limited"} 0');
     const text = await metrics.registry.getSingleMetricAsString('notebridge_platform_call_seconds');
     expect(text.split('\n').filter((line) => line.includes('_count'))).toEqual([
       'notebridge_platform_call_seconds_count{operation="createProvider",outcome="ok"} 1',

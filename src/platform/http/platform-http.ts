@@ -6,8 +6,8 @@ import { Metrics } from '../../http/server/metrics.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';
-import { factsOf, type OperationName } from '../contract/operations.js';
-import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
+import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
+import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { resettableAgents, sendWithin } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
 
@@ -42,12 +42,17 @@ const FREE_MS = 4_000;
 /** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** What a call comes to, as the metrics have it. */
+const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
+
 /** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
   private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
   private readonly fresh = resettableAgents({ keepAlive: false });
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
+  /** Beside the histogram, which would have a dozen series for each outcome that never came. */
+  private readonly calls: ReturnType<typeof Metrics.prototype.counter<'operation' | 'outcome'>>;
 
   constructor(
     private readonly env: Env,
@@ -55,11 +60,18 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly clock: Clock,
     metrics: Metrics,
   ) {
+    const labels = ['operation', 'outcome'] as const;
     this.seconds = metrics.histogram(
       'platform_call_seconds',
       'Time from a call of the platform to its answer, by what it came to',
-      ['operation', 'outcome'],
+      labels,
       BUCKETS,
+    );
+    this.calls = metrics.counter(
+      'platform_calls_total',
+      'Calls of the platform by what they came to',
+      labels,
+      OPERATION_NAMES.flatMap((operation) => OUTCOMES.map((outcome) => ({ operation, outcome }))),
     );
   }
 
@@ -80,8 +92,10 @@ export class PlatformHttp implements OnApplicationShutdown {
   private async measured<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
-    const measure = (outcome: 'ok' | 'unreadable' | PlatformErrorKind) =>
+    const measure = (outcome: (typeof OUTCOMES)[number]) => {
       this.seconds.observe({ operation, outcome }, (this.clock.monotonicMs() - begun) / 1000);
+      this.calls.inc({ operation, outcome });
+    };
     try {
       const answer = await this.attempt(call);
       annotate({ 'http.response.status_code': answer.status });
