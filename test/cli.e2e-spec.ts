@@ -331,6 +331,26 @@ test('status says what is off, and the audit trail is searched page by page', as
   expect(audit.output).toContain('--limit all');
 });
 
+test('the sources of requests whose key is not taken are in the audit trail, as the run-book says', async () => {
+  const wrong = { authorization: `Bearer ${'0'.repeat(40)}` };
+  expect((await fetch(`${service.url}/v1/clients`, { headers: wrong })).status).toBe(401);
+  const [, command = ''] =
+    /`npx notebridge (audit --action authentication.failed [^`]*)`/.exec(
+      readFileSync('docs/operations/run-books.md', 'utf8'),
+    ) ?? [];
+  const told = await until('it is told', async () => {
+    await mirror.sql(`UPDATE failed_attempts SET untold_since = untold_since - interval '1 minute' WHERE untold > 0`);
+    const { code, output } = await notebridge(...command.split(' '));
+    expect(code).toBe(0);
+    return output.startsWith('{') && JSON.parse(output.split('\n')[0] ?? '');
+  });
+  expect(told).toMatchObject({
+    action: 'authentication.failed',
+    source: '127.0.0.1',
+    outcome: expect.stringMatching(/^\d+ refused$/),
+  });
+});
+
 test('a key that is rotated gets a successor, and errors are JSON where the answer would be', async () => {
   const made = JSON.parse((await notebridge('keys', 'create', 'r', '--scopes', 'people:read', '--json')).output);
   const next = JSON.parse((await notebridge('keys', 'rotate', made.id, '--overlap-seconds', '0', '--json')).output);
