@@ -45,6 +45,8 @@ test('people are stuck in progress after a quarter of an hour, in review after a
     ['asked', 'needs-review', 23 * 60],
     ['unanswered', 'needs-review', 25 * 60, ", error_code = 'create-unknown'"],
     ['failed', 'failed', 26 * 60],
+    // Somebody decided that nothing is to be done.
+    ['ignored', 'failed', 27 * 60, ", error_code = 'ignored'"],
     ['synced', 'synced', 90 * 24 * 60],
     // Somebody's pause is no reason to worry.
     ['held', 'pending', 60, ', paused_by_import = (SELECT id FROM imports)'],
@@ -83,7 +85,7 @@ test('people are stuck in progress after a quarter of an hour, in review after a
     ['pending', '3', '1'],
     ['deleting', '1', '1'],
     ['needs-review', '2', '1'],
-    ['failed', '1', '1'],
+    ['failed', '2', '1'],
     ['synced', '1', '0'],
   ]);
   expect(metrics).not.toContain('example.org');

@@ -23,10 +23,11 @@ const PATIENCE_MS = 3_000;
 /** How many rows there are, up to one more than are counted. */
 const count = (rows: string) => `(SELECT count(*)::int FROM (SELECT FROM ${rows} LIMIT ${MOST_COUNTED + 1}) AS found)`;
 
+/** Who was resolved with "ignore" stays failed, and was decided on. */
 const peopleIn = (kind: 'provider' | 'client', state: string) => ({
   kind: `${kind}-${state}`,
   list: `/v1/${kind}s?state=${state}`,
-  rows: `people WHERE kind = '${kind}' AND state = '${state}'`,
+  rows: `people WHERE kind = '${kind}' AND state = '${state}' AND error_code IS DISTINCT FROM 'ignored'`,
 });
 
 /** What waits for a person, and where it is listed. Each is found by an index of its states. */

@@ -36,10 +36,14 @@ interface PeopleCount {
   stuck: number;
 }
 
-/** Stuck is who has been in progress for a quarter of an hour, or in need of somebody for a day, and is not paused. */
+/**
+ * Stuck is who has been in progress for a quarter of an hour, or in need of somebody for a day, and is not paused. Who is
+ * ignored needs nobody.
+ */
 const IS_STUCK = `paused_by_import IS NULL AND (
   state IN ('pending', 'waiting', 'deleting') AND updated_at < clock_timestamp() - interval '15 minutes'
-  OR state IN ('failed', 'needs-review') AND updated_at < clock_timestamp() - interval '1 day')`;
+  OR state IN ('failed', 'needs-review') AND updated_at < clock_timestamp() - interval '1 day'
+    AND error_code IS DISTINCT FROM 'ignored')`;
 
 /** A count is used for so many times what it took: reading the metrics never costs more than a hundredth of that. */
 const TIMES_WHAT_IT_TOOK = 100;
