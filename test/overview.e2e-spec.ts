@@ -74,6 +74,48 @@ test('an overview tells what works, what was called, what waits, and who must ac
   ]);
 });
 
+/** What else waits, once the overview knows of so many providers, as no other test has, who are made last. */
+async function waitsBeside(providers: number) {
+  await shared.mirror.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state)
+     SELECT gen_random_uuid(), 'provider', 'p-' || n, '', '', 'needs-review' FROM generate_series(1, $1::int) AS n`,
+    [providers],
+  );
+  return until('it is seen', async () => {
+    const waiting = (await overview()).waitsForPerson ?? [];
+    const others = waiting.filter(({ kind }) => kind !== 'provider-needs-review');
+    return waiting.some((one) => !others.includes(one) && one.count === providers) ? others : undefined;
+  });
+}
+
+test('whom somebody decided to ignore waits for nobody', async () => {
+  await shared.mirror.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, error_code)
+     SELECT gen_random_uuid(), 'client', 'c-' || n, '', '', 'failed', CASE WHEN n <= 1100 THEN 'ignored' WHEN n = 1101 THEN 'rejected' END
+     FROM generate_series(1, 1102) AS n`,
+  );
+  expect(await waitsBeside(2)).toEqual([{ kind: 'client-failed', count: 2, list: '/v1/clients?state=failed' }]);
+});
+
+test('the plan of a dry run waits for whoever asked for it while it has something to do', async () => {
+  const importOf = async (outcome: string, state: string) => {
+    const [made] = await shared.mirror.sql<{ id: string }>(
+      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, finished_at)
+       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, 'admin', now(), CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
+       RETURNING id`,
+      [state],
+    );
+    await shared.mirror.sql(
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, outcome) VALUES ($1, 1, 1, 1, 'client', $2::row_outcome)`,
+      [made?.id, outcome],
+    );
+  };
+  await importOf('pending', 'planned');
+  await importOf('unchanged', 'planned');
+  await importOf('pending', 'completed');
+  expect(await waitsBeside(3)).toEqual([{ kind: 'import-dry-run', count: 1, list: '/v1/imports' }]);
+});
+
 test('the head of the feed moves with what is written, also when nobody reads the feed', async () => {
   const write = () =>
     shared.mirror.sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', 'clients/c-1', '{}')`);

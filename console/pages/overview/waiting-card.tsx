@@ -14,6 +14,7 @@ const KINDS: Record<string, readonly [string, string]> = {
   'delivery-dead': ['Deliveries given up', '/deliveries?state=dead'],
   'delivery-not-understood': ['Deliveries not understood', '/deliveries?state=not-understood'],
   'import-planned': ['Plans of imports to apply', '/imports'],
+  'import-dry-run': ['Plans of dry runs that can be applied', '/imports'],
   'import-paused': ['Imports on pause', '/imports'],
 };
 

@@ -19,6 +19,10 @@ const COMMANDS: Record<string, string> = {
 
 type Waiting = NonNullable<OverviewResponse['waitsForPerson']>;
 
+/** What somebody asked for and may leave as it is: it waits, and nothing is wrong. */
+const OPTIONAL = new Set(['import-dry-run']);
+const isWrong = ({ kind }: Waiting[number]) => !OPTIONAL.has(kind);
+
 /** How the service is, at a glance. */
 export interface Status {
   health: HealthReport;
@@ -48,7 +52,7 @@ async function readWaiting(api: Api): Promise<Waiting | null> {
 /** 0: all is well; 2: something needs somebody; 1: requests are not taken. */
 export function exitCodeOf({ health, waiting }: Status): 0 | 1 | 2 {
   if (health.status === 'down' || health.status === 'stopping') return 1;
-  return health.status === 'degraded' || waiting?.length ? 2 : 0;
+  return health.status === 'degraded' || waiting?.some(isWrong) ? 2 : 0;
 }
 
 /** A status in words. */
@@ -68,13 +72,14 @@ function waitingLines(waiting: Waiting | null): string[] {
   if (!waiting) return ['– what waits for you is not known: the key lacks the scope operations, or PostgreSQL is late'];
   if (waiting.length === 0) return ['✓ nothing waits for you'];
   return [
-    '✗ waiting for you',
-    ...waiting.map(({ kind, count, list }) => {
+    `${waiting.some(isWrong) ? '✗' : '–'} waiting for you`,
+    ...waiting.map((one) => {
+      const { kind, count, list } = one;
       const [path = '', query] = list.split('?');
       const state = new URLSearchParams(query).get('state');
       const command = `${COMMANDS[path] ?? 'status --json'}${state === null ? '' : ` --state ${state}`}`;
       const number = count > MOST_COUNTED ? `${MOST_COUNTED}+` : `${count}`;
-      return `  ✗ ${number.padStart(5)} ${kind}: npx notebridge ${command}`;
+      return `  ${isWrong(one) ? '✗' : '–'} ${number.padStart(5)} ${kind}: npx notebridge ${command}`;
     }),
   ];
 }

@@ -57,6 +57,13 @@ const WAITS = [
     list: '/v1/imports',
     rows: `imports WHERE state = 'planned' AND NOT apply_wanted AND NOT dry_run`,
   },
+  // A plan that somebody asked for and may leave at that, while it has something to do.
+  {
+    kind: 'import-dry-run',
+    list: '/v1/imports',
+    rows: `imports WHERE state = 'planned' AND NOT apply_wanted AND dry_run
+      AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = imports.id AND r.outcome = 'pending')`,
+  },
   { kind: 'import-paused', list: '/v1/imports', rows: `imports WHERE state = 'paused'` },
 ];
 
