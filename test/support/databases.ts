@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { until } from '../../harness/until.js';
+
+/** PostgreSQL's code of a database that somebody still uses. */
+const IN_USE = '55006';
 
 export interface TestDatabase {
   readonly url: string;
@@ -24,7 +28,16 @@ export async function createDatabase(serverUrl: string, template = 'template1'):
     sql,
     async drop() {
       if (!sql.ending) await sql.end();
-      await admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      // The server waits five seconds for those whom it ends, which a busy machine may take longer to do.
+      await until('the database is gone', () =>
+        admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).then(
+          () => true,
+          (error: { code?: string }) => {
+            if (error.code === IN_USE) return false;
+            throw error;
+          },
+        ),
+      );
     },
   };
 }
