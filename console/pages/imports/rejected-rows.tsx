@@ -53,7 +53,8 @@ export function RejectedRows({ rows, view }: { rows: readonly Row[]; view: Impor
   };
   const send = () =>
     sending.send(partsOf([...corrected.values()], view), {
-      ...{ mode: 'upsert', dryRun: true },
+      mode: 'upsert',
+      dryRun: true,
       defaultProvider: view.defaultProvider ?? undefined,
     });
   return (
