@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
+import { until } from '../harness/until.js';
 import type { NewApiKeyResponse } from '../src/access/keys/api-keys.dto.js';
 import { ADMIN_KEY } from './support/app.js';
 import { describeInBrowser, signIn, useBrowser } from './support/browser.js';
@@ -53,6 +54,52 @@ describeInBrowser('a session that ends while a page is open', () => {
       await isShown(page);
       expect([page.url(), await heading(page)]).toEqual(before);
     }
+  });
+
+  const look = (page: Page) => page.clock.runFor('01:00');
+  const readList = (page: Page) => page.getByRole('link', { name: 'Imports' }).click();
+  it.each([
+    ['a list', '/v1/imports', readList, look],
+    ['the look whether it still holds', '/v1/browser-session', look, readList],
+  ])('is not taken for the end of the session after it where %s is answered late', async (_, path, late, inTime) => {
+    const { key } = await newKey(SCOPES);
+    const page = await browser.open(shared.service.url, '/keys', key);
+    await page.clock.install();
+    await page.goto('/console/keys');
+    await isShown(page);
+    const held: Route[] = [];
+    await page.route(`**${path}*`, (route) => void held.push(route), { times: 1 });
+    await late(page);
+    const route = await until('the request is made', () => held[0]);
+    await expire();
+    const response = await route.fetch();
+    await inTime(page);
+    await isSignedOut(page);
+    await signIn(page, key);
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await route.fulfill({ response });
+    await (await route.request().response())?.finished();
+    await page.clock.runFor('00:05');
+    expect(await page.getByRole('button', { name: 'Sign out' }).isVisible()).toBe(true);
+  });
+
+  it('stays ended where a look that found it is answered after the sign-out', async () => {
+    const page = await browser.open(shared.service.url, '/keys', (await newKey(SCOPES)).key);
+    await page.clock.install();
+    await page.goto('/console/keys');
+    await isShown(page);
+    const held: Route[] = [];
+    await page.route('**/v1/browser-session', (route) => void held.push(route), { times: 1 });
+    await look(page);
+    const route = await until('the look is taken', () => held[0]);
+    const response = await route.fetch();
+    expect(response.status()).toBe(200);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out.').waitFor();
+    await route.fulfill({ response });
+    await (await route.request().response())?.finished();
+    await page.clock.runFor('00:05');
+    expect(await page.getByLabel('API key').isVisible()).toBe(true);
   });
 
   it.each([

@@ -4,8 +4,10 @@ import type { components, paths } from './schema.js';
 /** The shapes of the API, by their names in `openapi.json`. */
 export type Schemas = components['schemas'];
 
-/** What the browser session needs said with each change; empty until somebody has signed in. */
+/** What the browser session needs said with each change; empty until somebody has signed in. Each session has its own. */
 let csrfToken = '';
+
+const CSRF_HEADER = 'x-csrf-token';
 
 /** Told when the service no longer takes the session. */
 let onSignedOut: () => void = () => undefined;
@@ -25,10 +27,15 @@ export const csrf = (): string => csrfToken;
 export const isSignedOut = (error: unknown): boolean =>
   error instanceof ProblemError && (error.status === 401 || error.type === 'too-many-failures');
 
-/** What a call failed with. That the session has ended is told whoever made the call. */
-export async function refusalOf(response: Response): Promise<ProblemError> {
+/**
+ * What a call failed with. That the session has ended is told whoever made the call, unless that was asked in the session
+ * before: somebody may have signed in again since.
+ *
+ * @param askedBy the token of the session in which the call was made
+ */
+export async function refusalOf(response: Response, askedBy: string | null): Promise<ProblemError> {
   const problem = await problemOf(response);
-  if (isSignedOut(problem)) onSignedOut();
+  if (isSignedOut(problem) && askedBy === csrfToken) onSignedOut();
   return problem;
 }
 
@@ -37,10 +44,10 @@ export const api = createClient<paths>({ baseUrl: location.origin, credentials: 
 
 api.use({
   onRequest({ request }) {
-    if (request.method !== 'GET') request.headers.set('x-csrf-token', csrfToken);
+    request.headers.set(CSRF_HEADER, csrfToken);
   },
-  async onResponse({ response }) {
-    if (!response.ok) throw await refusalOf(response);
+  async onResponse({ request, response }) {
+    if (!response.ok) throw await refusalOf(response, request.headers.get(CSRF_HEADER));
   },
   onError() {
     return new ProblemError(0, 'unreachable', 'The service can not be reached; check that it runs, then try again.');

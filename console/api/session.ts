@@ -11,7 +11,7 @@ const LOOK_MS = 30_000;
 
 const SESSION = queryOptions({
   queryKey: ['session'],
-  queryFn: readSession,
+  queryFn: ({ signal }) => readSession(signal),
   staleTime: Number.POSITIVE_INFINITY,
 });
 
@@ -34,9 +34,9 @@ export function useScopes(): readonly Scope[] {
   return useQuery(SESSION).data?.key.scopes ?? [];
 }
 
-async function readSession(): Promise<Session | null> {
+async function readSession(signal?: AbortSignal): Promise<Session | null> {
   try {
-    const session = await body(api.GET('/v1/browser-session'));
+    const session = await body(api.GET('/v1/browser-session', { signal }));
     rememberCsrfToken(session.csrfToken);
     return session;
   } catch (error) {
@@ -52,7 +52,7 @@ export async function signIn(key: string): Promise<void> {
   await api.POST('/v1/browser-session', { headers });
   const session = await readSession();
   if (!session) throw new ProblemError(401, 'cookie-refused', COOKIE_REFUSED);
-  queries.setQueryData(SESSION.queryKey, session);
+  become(session);
 }
 
 /** What the service takes for a key at all; what else there is, no browser sends in a header. */
@@ -85,11 +85,17 @@ export async function signOut(why = 'You are signed out.'): Promise<void> {
   }
 }
 
+/** Whoever is signed in from now on. A look that is under way was taken before: what it finds is of the former session. */
+function become(session: Session | null): void {
+  void queries.cancelQueries({ queryKey: SESSION.queryKey });
+  queries.setQueryData(SESSION.queryKey, session);
+}
+
 /** The address stays, so that whoever signs in again is on the same page. */
 function forget(why: string): void {
   if (!queries.getQueryData(SESSION.queryKey)) return;
   lastEnd.set(why);
-  queries.setQueryData(SESSION.queryKey, null);
+  become(null);
   queries.removeQueries({ predicate: ({ queryKey: [name] }) => name !== SESSION.queryKey[0] });
 }
 

@@ -35,13 +35,14 @@ export function upload(parts: readonly Part[], choices: Choices, onProgress: (sh
   query.set('kind', parts[0]?.kind ?? 'clients');
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
+    const token = csrf();
     request.open('POST', `/v1/imports?${query}`);
-    request.setRequestHeader('x-csrf-token', csrf());
+    request.setRequestHeader('x-csrf-token', token);
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total);
     request.onload = () => {
       const { status, responseText } = request;
       if (status === 202) resolve(JSON.parse(responseText) as Import);
-      else refusalOf(new Response(responseText, { status })).then(reject, reject);
+      else refusalOf(new Response(responseText, { status }), token).then(reject, reject);
     };
     request.onerror = () =>
       reject(
