@@ -39,9 +39,11 @@ test.each(FOUND)(
         body: { payload: { jobId: claim.jobId } },
       };
       await app.service.app.get(JobEventsHandler).handle({ ...event, eventType: 'COMPLIANCE_JOB_COMPLETED' }, tx);
-      const { rows } = await tx.query('SELECT due_at <= clock_timestamp() AS due FROM compliance_jobs WHERE id = $1', [
-        claim.id,
-      ]);
+      const { rows } = await tx.query(
+        // The column rounds to milliseconds, up to half of one into what comes.
+        `SELECT due_at < clock_timestamp() + interval '1 millisecond' AS due FROM compliance_jobs WHERE id = $1`,
+        [claim.id],
+      );
       await tx.query('UPDATE compliance_jobs SET due_at = NULL WHERE id = $1', [claim.id]); // nothing else looks it up
       return rows[0];
     });
