@@ -8,7 +8,7 @@ import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { freshDatabase, processOf, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
@@ -90,7 +90,7 @@ describe('a statement over many rows whose connection falls silent', () => {
     await holder.query('BEGIN; SELECT FROM held FOR UPDATE');
     let pid = 0;
     const work = bulk(async (tx) => {
-      pid = (await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
+      pid = await processOf(tx);
       await tx.query('SELECT FROM held FOR UPDATE');
     });
     await until('it waits', async () => {

@@ -51,6 +51,21 @@ export async function query<Row extends pg.QueryResultRow>(
   return (await sql.query<Row>(text, values)).rows;
 }
 
+/**
+ * The processes that wait until another one ends its transaction. Who waits for anybody else is not meant: the server
+ * itself analyses tables that a test has just filled, and locks them meanwhile.
+ */
+export async function waitingFor({ sql }: Pick<TestDatabase, 'sql'>, pid: number): Promise<number[]> {
+  const waiting =
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND $1 = ANY (pg_blocking_pids(pid))';
+  return (await sql.query<{ pid: number }>(waiting, [pid])).rows.map((row) => row.pid);
+}
+
+/** The server's process that serves a connection. */
+export async function processOf(client: pg.ClientBase): Promise<number> {
+  return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
+}
+
 async function admin(serverUrl: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: serverUrl });
   await client.connect();
