@@ -8,7 +8,7 @@ import { StagingRepository } from '../src/imports/upload/staging.repository.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import { WEBHOOK_SECRET } from './support/app.js';
 import { many, providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, processOf, type TestDatabase } from './support/databases.js';
+import { backendPid, freshDatabase, pidsBlockedBy, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { deliver, sessionEvent, signed } from './support/webhook-requests.js';
@@ -63,9 +63,8 @@ describe('a statement over many rows whose connection falls silent', () => {
         await tx.query('SELECT pg_advisory_xact_lock(1)');
       });
       if (when === 'during') {
-        const waits = `SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
-          WHERE locktype = 'advisory' AND NOT granted AND d.datname = current_database()`;
-        await until('it is at work', async () => (await holder.query(waits)).rowCount === 1);
+        const pid = await backendPid(holder);
+        await until('it is at work', async () => (await pidsBlockedBy(home.sql, pid)).length > 0);
         proxy.silence();
       }
       await holder.query('ROLLBACK');
@@ -88,15 +87,9 @@ describe('a statement over many rows whose connection falls silent', () => {
   test('is not taken for one that takes long, or waits for somebody', async () => {
     const holder = await home.sql.connect();
     await holder.query('BEGIN; SELECT FROM held FOR UPDATE');
-    let pid = 0;
-    const work = bulk(async (tx) => {
-      pid = await processOf(tx);
-      await tx.query('SELECT FROM held FOR UPDATE');
-    });
-    await until('it waits', async () => {
-      const waits = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`;
-      return (await home.sql.query(waits, [pid])).rowCount === 1;
-    });
+    const work = bulk((tx) => tx.query('SELECT FROM held FOR UPDATE'));
+    const pid = await backendPid(holder);
+    await until('it waits', async () => (await pidsBlockedBy(home.sql, pid)).length > 0);
     for (let looks = 0; looks < 5; looks += 1) await look();
     await holder.query('ROLLBACK');
     holder.release();

@@ -3,7 +3,7 @@ import { until } from '../harness/until.js';
 import { shuffledRows } from '../src/imports/run/import-runner.service.js';
 import { PeopleService } from '../src/people/api/people.service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from './support/bulk.js';
-import { freshDatabase, processOf, query, type TestDatabase, waitingFor } from './support/databases.js';
+import { backendPid, freshDatabase, pidsBlockedBy, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
 
 /** Clients of an import, and how many batches those take at least. */
@@ -33,7 +33,7 @@ const count = async (where: string, table = 'people'): Promise<number> =>
   (await query<{ n: number }>(home, `SELECT count(*)::int AS n FROM ${table} WHERE ${where}`))[0]?.n ?? -1;
 
 /** An import of clients that stops where the last of them is to be wanted, behind at least one batch that is done. */
-async function stopped(): Promise<{ id: string; done: Promise<void>; held: string; worker: number }> {
+async function stopped(): Promise<{ id: string; done: Promise<void>; held: string; workerPid: number }> {
   await people().put({ kind: 'provider', externalId: 'p-1' }, { ...profile, email: 'p-1@example.org' });
   const clients = many(CLIENTS, 'c');
   const id = await app.stage({}, [
@@ -51,9 +51,9 @@ async function stopped(): Promise<{ id: string; done: Promise<void>; held: strin
     [id, held],
   );
   const done = app.steps.prepareAll();
-  const holding = await processOf(holder);
-  const worker = await until('the import waits', async () => (await waitingFor(home, holding))[0]);
-  return { id, done, held, worker };
+  const holderPid = await backendPid(holder);
+  const workerPid = await until('the import waits', async () => (await pidsBlockedBy(home.sql, holderPid))[0]);
+  return { id, done, held, workerPid };
 }
 
 /** Somebody of the last batch, as the order of people has it. */
@@ -89,12 +89,12 @@ test('an import is applied in batches that commit: who is in another batch is ch
 });
 
 test('a worker that dies while it applies leaves nothing half done: another goes on where it was', async () => {
-  const { id, done, worker } = await stopped();
+  const { id, done, workerPid } = await stopped();
   const before = await query<{ id: string; wanted_at: string }>(
     home,
     `SELECT external_id AS id, wanted_at::text FROM people WHERE kind = 'client' ORDER BY 1`,
   );
-  await query(home, `SELECT pg_terminate_backend($1)`, [worker]);
+  await query(home, `SELECT pg_terminate_backend($1)`, [workerPid]);
   await done;
   expect(await count(`paused_by_import IS NULL AND kind = 'client'`)).toBe(0);
   await holder.query('ROLLBACK');
@@ -113,9 +113,9 @@ test('a worker that dies while it applies leaves nothing half done: another goes
 });
 
 test.each(['cancel', 'pause'] as const)('an import can be steered in the middle of its apply: %s', async (verb) => {
-  const { id, done, worker } = await stopped();
+  const { id, done, workerPid } = await stopped();
   const steered = app.imports[verb](id);
-  await until('the word waits for the batch', async () => (await waitingFor(home, worker)).length > 0);
+  await until('the word waits for the batch', async () => (await pidsBlockedBy(home.sql, workerPid)).length > 0);
   await holder.query('ROLLBACK');
   await steered;
   await done;
@@ -136,10 +136,10 @@ test.each(['cancel', 'pause'] as const)('an import can be steered in the middle 
 });
 
 test('a provider whom a batch names is not deleted beside it: the deletion waits, and is refused', async () => {
-  const { done, worker } = await stopped();
+  const { done, workerPid } = await stopped();
   const removal = people().remove({ kind: 'provider', externalId: 'p-1' });
   const refused = expect(removal).rejects.toMatchObject({ status: 409 });
-  await until('the deletion waits, too', async () => (await waitingFor(home, worker)).length > 0);
+  await until('the deletion waits, too', async () => (await pidsBlockedBy(home.sql, workerPid)).length > 0);
   await holder.query('ROLLBACK');
   await done;
   await refused;

@@ -4,7 +4,7 @@ import { until } from '../harness/until.js';
 import { ImportRunner } from '../src/imports/run/import-runner.service.js';
 import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
 import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
-import { freshDatabase, processOf, query, type TestDatabase, waitingFor } from './support/databases.js';
+import { backendPid, freshDatabase, pidsBlockedBy, query, type TestDatabase } from './support/databases.js';
 import { type ImportsApp, startImports } from './support/imports-app.js';
 
 /** Enough that a statement over all of them shows. */
@@ -91,7 +91,7 @@ async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
 }
 
 /** The process that waits for the holder. */
-const waiter = async (): Promise<number | undefined> => (await waitingFor(home, await processOf(holder)))[0];
+const waiter = async (): Promise<number | undefined> => (await pidsBlockedBy(home.sql, await backendPid(holder)))[0];
 
 const turn = async (): Promise<string | undefined> => {
   const { claim } = await app.app.get(ClaimRepository).claimNext();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { until } from '../harness/until.js';
 import type { Database } from '../src/database/database.js';
 import type { ImportsRepository } from '../src/imports/model/imports.repository.js';
+import { backendPid, pidsBlockedBy } from './support/databases.js';
 import { importRepositories } from './support/import-repositories.js';
 
 describe('an import whose turn it is, and which is being steered at that moment', () => {
@@ -34,12 +35,15 @@ describe('an import whose turn it is, and which is being steered at that moment'
     await steerer.query('BEGIN');
     await steerer.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [first]);
     const next = database.transaction(async (tx) => (await imports.beginNext(tx))?.id);
-    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     const isAnswered = { yes: false };
     void next.finally(() => {
       isAnswered.yes = true;
     });
-    await until('it waits or answers', async () => isAnswered.yes || (await database.pool.query(waits)).rowCount === 1);
+    const pid = await backendPid(steerer);
+    await until(
+      'it waits or answers',
+      async () => isAnswered.yes || (await pidsBlockedBy(database.pool, pid)).length > 0,
+    );
     await steerer.query(steering, [first]);
     await steerer.query('COMMIT');
     steerer.release();

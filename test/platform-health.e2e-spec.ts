@@ -4,7 +4,7 @@ import type { Service } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import type { HealthReport } from '../src/operations/health-checks.js';
 import { ADMIN_KEY } from './support/app.js';
-import { processOf } from './support/databases.js';
+import { backendPid } from './support/databases.js';
 import { type Mirror, useMirrors } from './support/service.js';
 
 describe('who is on call', () => {
@@ -65,7 +65,7 @@ describe('who is on call', () => {
     const holder = new pg.Client({ connectionString: mirror.database.url });
     await holder.connect();
     await holder.query('BEGIN; SELECT FROM call_budgets FOR UPDATE');
-    const pid = await processOf(holder);
+    const pid = await backendPid(holder);
     await want('held-1');
     expect(await becomes('down', `pid ${pid}, idle in transaction`)).toMatchObject({ facts: { heldByPid: pid } });
     // Not vital: what is asked for is kept, and a restart would not help.

@@ -3,7 +3,7 @@ import type { Database } from '../src/database/database.js';
 import { PrismaService, toBytes } from '../src/database/prisma.service.js';
 import type { Prisma } from '../src/generated/prisma/client.js';
 import { codeOf, isDatabaseUnavailable, problemOf } from '../src/http/problem/fault.js';
-import { freshDatabase, processOf, type TestDatabase } from './support/databases.js';
+import { backendPid, freshDatabase, type TestDatabase } from './support/databases.js';
 import { openDatabase } from './support/open-database.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({
@@ -119,7 +119,7 @@ describe('Prisma in a transaction of the database', () => {
     expect([problemOf(nul)?.type, String((nul as Error).message).includes('secret')]).toEqual(['bad-value', false]);
     const cut = await faultOf(
       database.transaction(async (tx) => {
-        await database.pool.query('SELECT pg_terminate_backend($1)', [await processOf(tx)]);
+        await database.pool.query('SELECT pg_terminate_backend($1)', [await backendPid(tx)]);
         await (await prisma.in(tx)).apiKey.count();
       }),
     );

@@ -52,17 +52,17 @@ export async function query<Row extends pg.QueryResultRow>(
 }
 
 /**
- * The processes that wait until another one ends its transaction. Who waits for anybody else is not meant: the server
- * itself analyses tables that a test has just filled, and locks them meanwhile.
+ * The backends that wait for a lock of the one given. Any other wait does not count: autovacuum analyses the tables that
+ * a test has just filled, and locks them meanwhile.
  */
-export async function waitingFor({ sql }: Pick<TestDatabase, 'sql'>, pid: number): Promise<number[]> {
-  const waiting =
+export async function pidsBlockedBy(sql: pg.Pool, pid: number): Promise<number[]> {
+  const blocked =
     'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND $1 = ANY (pg_blocking_pids(pid))';
-  return (await sql.query<{ pid: number }>(waiting, [pid])).rows.map((row) => row.pid);
+  return (await sql.query<{ pid: number }>(blocked, [pid])).rows.map((row) => row.pid);
 }
 
-/** The server's process that serves a connection. */
-export async function processOf(client: pg.ClientBase): Promise<number> {
+/** The process id of the backend that serves a connection. */
+export async function backendPid(client: pg.ClientBase): Promise<number> {
   return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid ?? 0;
 }
 
