@@ -60,5 +60,20 @@ export default {
       globalSetup: '<rootDir>/test/global-setup.mjs',
       globalTeardown: '<rootDir>/test/global-teardown.mjs',
     },
+    {
+      ...base,
+      displayName: 'world',
+      testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
+      testEnvironment: '<rootDir>/test/world/environment.cjs',
+      transform: {
+        '/(src|simulator|harness)/.+\\.ts$': '<rootDir>/test/world/shared-modules.cjs',
+        ...base.transform,
+      },
+      moduleNameMapper: { ...base.moduleNameMapper, '^(pg|@nestjs/common)$': '<rootDir>/test/world/packages/$1.cjs' },
+      setupFiles: ['<rootDir>/scripts/forget-storages.cjs'],
+      restoreMocks: true,
+      globalSetup: '<rootDir>/test/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+    },
   ],
 };

@@ -28,7 +28,8 @@ export interface Simulator {
 
 /** Starts the platform's double. @throws when the port is taken. */
 export async function buildSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const state = new SimulatorState(settingsOf(options), options.seed ?? randomSeed(), options.nowMs ?? steadyNowMs);
+  const { seed = randomSeed(), nowMs = steadyNowMs, after } = options;
+  const state = new SimulatorState(settingsOf(options), seed, nowMs, after);
   const app = Fastify({ forceCloseConnections: true, bodyLimit: 5 * 1024 * 1024 });
   answerRefusals(app, state);
   readJson(app);

@@ -1,5 +1,5 @@
 import { changedSettings, DEFAULT_SETTINGS, type RangeMs, type Settings } from './settings.js';
-import type { NowMs } from './timers.js';
+import type { After, NowMs } from './timers.js';
 
 /** How a simulator is started. */
 export interface SimulatorOptions {
@@ -13,6 +13,7 @@ export interface SimulatorOptions {
   /** Of all chance, ids included. Different at each start by default, since a service keeps the ids it was given. */
   seed?: number;
   nowMs?: NowMs;
+  after?: After;
   /** Whatever of the settings differs from the default. */
   settings?: Partial<Settings>;
 }

@@ -6,14 +6,14 @@ import { RecorderAccess } from './recorder/recorder-access.js';
 import { SeededRandom } from './seeded-random.js';
 import { SessionStore } from './sessions/session-store.js';
 import type { Settings } from './settings.js';
-import { type NowMs, Timers } from './timers.js';
+import { type After, type NowMs, Timers } from './timers.js';
 import { UploadStore } from './uploads/upload-store.js';
 import { UserDirectory } from './users/user-directory.js';
 import { Deliveries } from './webhooks/deliveries.js';
 
 /** Everything the simulated platform knows. In memory: a restart forgets it. */
 export class SimulatorState {
-  readonly timers = new Timers();
+  readonly timers: Timers;
   /** Where the platform is reached, without a slash at the end; known once it listens. */
   publicUrl = '';
   settings: Settings;
@@ -32,7 +32,9 @@ export class SimulatorState {
     private readonly initial: Settings,
     seed: number,
     readonly nowMs: NowMs,
+    private readonly after?: After,
   ) {
+    this.timers = new Timers(after);
     this.settings = initial;
     this.random = new SeededRandom(seed);
     this.empty();
@@ -57,7 +59,7 @@ export class SimulatorState {
     this.limit = new SlidingLimit();
     this.faults = new Faults(this.random);
     this.users = new UserDirectory(this.random);
-    this.deliveries = new Deliveries(() => this.settings, this.random, this.nowMs);
+    this.deliveries = new Deliveries(() => this.settings, this.random, this.nowMs, new Timers(this.after));
     this.sessions = new SessionStore(this.random);
     this.uploads = new UploadStore(
       this.random,

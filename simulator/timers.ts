@@ -4,9 +4,19 @@ export type NowMs = () => number;
 /** The machine's steady clock: the limit is judged by it, so a corrected wall clock can't shrink a window. */
 export const steadyNowMs: NowMs = () => performance.timeOrigin + performance.now();
 
+/** Does work once, so many milliseconds from now. @returns takes it back */
+export type After = (ms: number, work: () => void) => () => void;
+
+const realAfter: After = (ms, work) => {
+  const timer = setTimeout(work, ms);
+  return () => clearTimeout(timer);
+};
+
 /** Everything that is to happen later, so that closing or resetting the simulator leaves nothing behind. */
 export class Timers {
-  private readonly pending = new Map<NodeJS.Timeout, (() => void) | undefined>();
+  private readonly pending = new Map<object, { takeBack: () => void; whenCancelled: (() => void) | undefined }>();
+
+  constructor(private readonly after: After = realAfter) {}
 
   /** Runs the work after so many milliseconds unless cancelled before. */
   later(ms: number, work: () => void): void {
@@ -25,18 +35,19 @@ export class Timers {
   }
 
   cancelAll(): void {
-    for (const [timer, whenCancelled] of this.pending) {
-      clearTimeout(timer);
+    for (const { takeBack, whenCancelled } of this.pending.values()) {
+      takeBack();
       whenCancelled?.();
     }
     this.pending.clear();
   }
 
   private start(ms: number, work: () => void, whenCancelled?: () => void): void {
-    const timer = setTimeout(() => {
+    const timer = {};
+    const takeBack = this.after(ms, () => {
       this.pending.delete(timer);
       work();
-    }, ms);
-    this.pending.set(timer, whenCancelled);
+    });
+    this.pending.set(timer, { takeBack, whenCancelled });
   }
 }

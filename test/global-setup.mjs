@@ -30,7 +30,8 @@ export default async function setup() {
     stop.push(() => server.release());
     process.env.TEST_PG_URL = server.url;
   }
-  await makeTemplate();
+  process.env.TEST_PG_TEMPLATE = await makeTemplate();
+  process.env.TEST_PG_WORLD = await makeTemplate({ isWorld: true });
 
   if (redisServer) {
     const home = path.join(folder, 'redis');
@@ -42,18 +43,24 @@ export default async function setup() {
   }
 }
 
-/** A database with every migration applied: each suite gets a copy of it, which takes milliseconds. */
-async function makeTemplate() {
-  const pg = require('pg');
+/**
+ * A database with every migration applied: each suite gets a copy of it, which takes milliseconds. One for worlds has a
+ * time of its own.
+ */
+async function makeTemplate({ isWorld = false } = {}) {
+  const { withClient } = require('../dist/src/database/database.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
+  const { FOLLOW_TIME, TIME_SCHEMA, useTime } = require('../dist/harness/world/time.js');
   const name = `template_${randomBytes(6).toString('hex')}`;
-  const admin = new pg.Client({ connectionString: process.env.TEST_PG_URL });
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}`).finally(() => admin.end());
-  const url = new URL(process.env.TEST_PG_URL);
-  url.pathname = `/${name}`;
-  await applyMigrations(url.toString());
-  process.env.TEST_PG_TEMPLATE = name;
+  const url = Object.assign(new URL(process.env.TEST_PG_URL), { pathname: `/${name}` }).toString();
+  await withClient(process.env.TEST_PG_URL, async (admin) => {
+    await admin.query(`CREATE DATABASE ${name}`);
+    if (isWorld) await useTime(admin, name);
+  });
+  if (isWorld) await withClient(url, (client) => client.query(TIME_SCHEMA));
+  await applyMigrations(url);
+  if (isWorld) await withClient(url, (client) => client.query(FOLLOW_TIME));
+  return name;
 }
 
 function complainAboutRedis() {

@@ -1,5 +1,6 @@
 import { startTcpProxy } from '../harness/tcp-proxy.js';
 import { until } from '../harness/until.js';
+import { Clock } from '../src/config/clock.js';
 import { Database } from '../src/database/database.js';
 import { Liveness } from '../src/operations/liveness.js';
 import { freshDatabase } from './support/databases.js';
@@ -14,7 +15,7 @@ test('liveness is red where only a restart helps: no connection of its own is of
   url.port = String(proxy.port);
   const database = new Database(url.toString());
   let nowMs = 0;
-  const liveness = new Liveness(database, { now: () => new Date(), monotonicMs: () => nowMs });
+  const liveness = new Liveness(database, Object.assign(new Clock(), { monotonicMs: () => nowMs }));
   // A look that a busy machine keeps from its answer finds nothing.
   const becomes = async (alive: boolean) => {
     await liveness.look();

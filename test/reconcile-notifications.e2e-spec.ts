@@ -45,10 +45,7 @@ describeOnBothBackends('a notification', (backend) => {
 
   test('that notifies many times for one moment notifies once for it', async () => {
     const fixed = new Date();
-    const notifier = notifierWith({
-      now: () => fixed,
-      monotonicMs: () => 0,
-    });
+    const notifier = notifierWith(Object.assign(new Clock(), { now: () => fixed, monotonicMs: () => 0 }));
     const moment = new Date(fixed.getTime() + 3_600_000);
     for (let ring = 0; ring < 20; ring++) notifier.notify(USER_MANAGEMENT_QUEUE, 'test', moment);
     await notifier.onModuleDestroy();
@@ -58,10 +55,9 @@ describeOnBothBackends('a notification', (backend) => {
 
   test('that is to ring after a while notifies then, whatever this process takes for the time', async () => {
     const [before, waiting] = [await queue.getDelayedCount(), await queue.getWaitingCount()];
-    const ahead = notifierWith({
-      now: () => new Date(Date.now() + 7_200_000),
-      monotonicMs: () => 0,
-    });
+    const ahead = notifierWith(
+      Object.assign(new Clock(), { now: () => new Date(Date.now() + 7_200_000), monotonicMs: () => 0 }),
+    );
     ahead.notify(USER_MANAGEMENT_QUEUE, 'test', 3_600_000);
     await ahead.onModuleDestroy();
     await until('it is to ring', async () => (await queue.getDelayedCount()) > before);

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { SeededRandom } from '../seeded-random.js';
 import type { Settings } from '../settings.js';
-import type { NowMs } from '../timers.js';
-import { Timers } from '../timers.js';
+import { type NowMs, Timers } from '../timers.js';
 import { type Delivery, eventTypeOf, type LostDelivery, type WebhookEvent } from './delivery.js';
 import { postWebhook } from './post-webhook.js';
 
@@ -14,7 +13,6 @@ export class Deliveries {
   private readonly log: Delivery[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly waiting: (() => void)[] = [];
-  private readonly timers = new Timers();
   private readonly stop = new AbortController();
   private underWay = 0;
 
@@ -23,6 +21,7 @@ export class Deliveries {
     private readonly settings: () => Settings,
     private readonly random: SeededRandom,
     private readonly nowMs: NowMs,
+    private readonly timers: Timers,
   ) {
     setMaxListeners(0, this.stop.signal); // one for each delivery under way
   }
@@ -63,6 +62,11 @@ export class Deliveries {
   /** Resolves when nothing is pending any more. */
   async settled(): Promise<void> {
     while (this.running.size > 0) await Promise.all(this.running);
+  }
+
+  /** Whether one is on its way, or about to leave; those that wait for their time are not. */
+  get areUnderWay(): boolean {
+    return this.underWay > 0;
   }
 
   /** Ends everything that is pending, without waiting for it. */

@@ -12,4 +12,10 @@ export class Clock {
   monotonicMs(): number {
     return performance.now();
   }
+
+  /** Does work once, so many milliseconds from now. @returns takes it back */
+  after(ms: number, work: () => void): () => void {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  }
 }

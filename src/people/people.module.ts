@@ -7,8 +7,9 @@ import { PeopleMonitoring } from './api/people-monitoring.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
 import { ProfileSeal } from './model/profile.js';
 import { ClaimRepository } from './reconcile/claim.repository.js';
+import { PeopleProcessor } from './reconcile/people.processor.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
-import { Reconciler } from './reconcile/reconciler.processor.js';
+import { Reconciler } from './reconcile/reconciler.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
 import { CircuitsRepository } from './store/circuits.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
@@ -42,5 +43,5 @@ const shared = [
 export class PeopleModule {}
 
 /** What calls the platform: in worker processes only. */
-@Module({ imports: [PeopleModule, PlatformModule], providers: [Reconciler] })
+@Module({ imports: [PeopleModule, PlatformModule], providers: [Reconciler, PeopleProcessor] })
 export class PeopleWorkerModule {}

@@ -137,7 +137,8 @@ export class ImportRunner implements OnModuleInit {
     if (faults.length > 0) throw faults[0];
   }
 
-  private async failStale(): Promise<void> {
+  /** Ends the imports whose upload broke off. */
+  async failStale(): Promise<void> {
     for (const { id } of await this.imports.which('stale')) {
       await this.database.transaction((tx) => this.imports.fail(tx, id, 'reading', INTERRUPTED), 'bulk');
     }

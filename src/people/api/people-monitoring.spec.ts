@@ -1,3 +1,4 @@
+import { Clock } from '../../config/clock.js';
 import type { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { PlatformPeople } from '../reconcile/platform-people.js';
@@ -8,7 +9,7 @@ import { PeopleMonitoring } from './people-monitoring.js';
 function metricsOver(count: () => object[], monotonicMs: () => number): () => Promise<string> {
   const metrics = new Metrics();
   const database = { pool: { query: async () => ({ rows: count() }) } } as unknown as Database;
-  const clock = { now: () => new Date(), monotonicMs };
+  const clock = Object.assign(new Clock(), { monotonicMs });
   new PeopleMonitoring(metrics, database, clock, {} as CircuitsRepository, {} as PlatformPeople);
   return () => metrics.registry.metrics();
 }

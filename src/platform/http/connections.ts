@@ -8,6 +8,7 @@ import {
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import type { Clock } from '../../config/clock.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { PlatformError } from '../contract/platform-errors.js';
 
@@ -92,10 +93,12 @@ interface Bounds {
 /**
  * Sends one request over a watched connection, which is reset when it takes too long or is to stop.
  *
+ * @param clock by which it takes too long
  * @throws {PlatformError} that of `send`, or for whatever else it throws `unreachable` when nothing left, and
  *   `unknown-outcome` when a byte may have
  */
 export async function sendWithin<T>(
+  clock: Pick<Clock, 'after'>,
   operation: PlatformError['operation'],
   { connectMs, totalMs, signal }: Bounds,
   send: (connection: ConnectionWatch, signal: AbortSignal) => Promise<T>,
@@ -107,9 +110,9 @@ export async function sendWithin<T>(
     connection.reset();
     stop.abort();
   };
-  const connection = new ConnectionWatch(() => clearTimeout(connect));
-  const total = totalMs === undefined ? undefined : setTimeout(stopFor, totalMs, 'timeout');
-  const connect = setTimeout(stopFor, connectMs, 'connect timeout');
+  const connection = new ConnectionWatch(() => forgetConnect());
+  const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, () => stopFor('timeout'));
+  const forgetConnect = clock.after(connectMs, () => stopFor('connect timeout'));
   const onAbort = () => stopFor('stopped');
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted) onAbort();
@@ -120,8 +123,8 @@ export async function sendWithin<T>(
     const kind = connection.ready ? 'unknown-outcome' : 'unreachable';
     throw new PlatformError(kind, operation, { reason: stopped ?? (codeOf(error) || 'no answer') });
   } finally {
-    clearTimeout(total);
-    clearTimeout(connect);
+    forgetTotal?.();
+    forgetConnect();
     signal?.removeEventListener('abort', onAbort);
   }
 }

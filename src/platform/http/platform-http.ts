@@ -121,7 +121,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const request = platformRequest(this.contract, platform, call);
     const bounds = { connectMs: connectWithinMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
-    const { status, headers, data } = await sendWithin(operation, bounds, (transport, stop) =>
+    const { status, headers, data } = await sendWithin(this.clock, operation, bounds, (transport, stop) =>
       axios.request<Buffer>({
         ...request,
         headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },

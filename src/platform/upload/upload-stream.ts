@@ -72,7 +72,7 @@ export class UploadStream {
     }
     const fit = { ...urlToHttpOptions(new URL(url)), ...STRICT_TLS, lookup: guardedLookup(this.env), agent: false };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
-    const answer = await sendWithin('upload', bounds, (connection, stop) =>
+    const answer = await sendWithin(this.clock, 'upload', bounds, (connection, stop) =>
       this.send(connection, { ...fit, signal: stop }, source, options),
     );
     if (answer === 'source-broken') throw new UploadSourceError();

@@ -85,7 +85,7 @@ export abstract class DueLoop<Row extends DueColumns> {
       this.triggeredMeanwhile = true;
       return;
     }
-    const work = this.run()
+    const work = this.run(() => this.letAnotherJoin())
       .catch((error: unknown) => this.log.warn({ msg: `a claim failed (${this.declared.name})`, ...errorTrace(error) }))
       .finally(() => {
         this.underWay.delete(work);
@@ -96,8 +96,8 @@ export abstract class DueLoop<Row extends DueColumns> {
     this.underWay.add(work);
   }
 
-  /** Works on one row after the other until none is due. */
-  async run(): Promise<void> {
+  /** Works on one row after the other until none is due. @param claimed is called for each, as soon as it is leased */
+  async run(claimed = () => {}): Promise<void> {
     while (this.mayClaim()) {
       const claimingMs = this.parts.clock.monotonicMs();
       let claim: Leased<Row> | undefined;
@@ -108,7 +108,7 @@ export abstract class DueLoop<Row extends DueColumns> {
       }
       if (!claim) return this.notifyForNext();
       const { lease } = claim;
-      this.letAnotherJoin();
+      claimed();
       await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease));
     }
   }

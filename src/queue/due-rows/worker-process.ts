@@ -90,7 +90,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     await this.own.end();
   }
 
-  private plan(): void {
+  protected plan(): void {
     if (this.stopped) return;
     this.timer = setTimeout(() => {
       this.underWay = this.beat().finally(() => this.plan());
@@ -98,7 +98,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Says that this process is alive. What others said by a clock that has been set back since holds no longer than this. */
-  private async beat(): Promise<void> {
+  async beat(): Promise<void> {
     // Counted from before it leaves: the database counts from later.
     const sentAtMs = this.clock.monotonicMs();
     try {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Logger } from '@nestjs/common';
 import type { Queue } from 'bullmq';
+import { Clock } from '../../config/clock.js';
 import { StoreWatch } from './store-watch.js';
 
 const MINUTE_MS = 60_000;
@@ -23,7 +24,7 @@ beforeEach(() => {
   jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => lines.push('away'));
   jest.spyOn(Logger.prototype, 'log').mockImplementation(() => lines.push('back'));
   queues = [new Store(), new Store(), new Store()];
-  const clock = { now: () => new Date(), monotonicMs: () => Date.now() };
+  const clock = Object.assign(new Clock(), { monotonicMs: () => Date.now() });
   watch = new StoreWatch(queues as unknown as Queue[], clock);
   isThere = true;
 });

@@ -65,6 +65,12 @@ export class InboxLoop {
     metrics: Metrics,
   ) {
     this.settled = metrics.counter('webhook_settled_total', 'Deliveries that a worker looked at', ['state']);
+    metrics.gauge('webhook_inbox_open', 'Deliveries that still want work', [], async (gauge) =>
+      gauge.set(await inbox.count('due_at IS NOT NULL')),
+    );
+    metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that wait for a replay', [], async (gauge) =>
+      gauge.set(await inbox.count(`state = 'dead'`)),
+    );
   }
 
   /** Works until nothing is due. A call while it runs makes it look once more. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { until } from '../harness/until.js';
-import { ImportRunner } from '../src/imports/run/import-runner.service.js';
-import { ClaimRepository } from '../src/people/reconcile/claim.repository.js';
-import { WorkerProcess } from '../src/queue/due-rows/worker-process.js';
-import { backendPid, freshDatabase, pidsBlockedBy, query, type TestDatabase } from './support/databases.js';
-import { type ImportsApp, startImports } from './support/imports-app.js';
+import { until } from '../../harness/until.js';
+import { Database } from '../../src/database/database.js';
+import { ImportsService } from '../../src/imports/report/imports.service.js';
+import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
+import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
+import { backendPid, pidsBlockedBy } from '../support/databases.js';
+import { useWorld } from '../world/use-world.js';
 
 /** Enough that a statement over all of them shows. */
 const MANY = 50_000;
@@ -13,31 +14,26 @@ const MANY = 50_000;
 /** Rows that one transaction may read and write: a few times a batch. */
 const BATCH = 6_000;
 
-let home: TestDatabase;
-let app: ImportsApp;
+const world = useWorld();
 let holder: pg.Client;
+let imports: ImportsService;
+let runner: ImportRunner;
 
 beforeAll(async () => {
-  home = await freshDatabase();
-  app = await startImports(home.url, { USER_MANAGEMENT_CALLS_PER_MINUTE: '1000' });
-  jest.spyOn(app.app.get(WorkerProcess), 'mayWork').mockReturnValue(true);
-  holder = new pg.Client({ connectionString: home.url });
+  holder = new pg.Client({ connectionString: world.database.url });
   await holder.connect();
   // As right after an import: the planner was told nothing.
-  for (const table of ['people', 'import_rows']) {
-    await holder.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
-  }
+  for (const table of ['people', 'import_rows'])
+    await world.sql(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  [imports, runner] = [world.get(ImportsService), world.get(ImportRunner)];
 });
 
 afterAll(async () => {
   await holder.end();
-  await app.close();
-  await home.drop();
+  for (const table of ['people', 'import_rows']) await world.sql(`ALTER TABLE ${table} RESET (autovacuum_enabled)`);
 });
 
 afterEach(() => holder.query('ROLLBACK'));
-
-beforeEach(() => holder.query('TRUNCATE people, call_budgets, imports CASCADE'));
 
 /** An import that runs, and nobody of it was sent yet. */
 async function running(count: number): Promise<string> {
@@ -67,8 +63,9 @@ const pausedByImport = async (id: string): Promise<number> =>
 /** Rows of people and imports that each transaction read and wrote while work was done, where it did; others go on. */
 async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
   const counted: number[] = [];
-  const transaction = app.database.transaction.bind(app.database);
-  const spy = jest.spyOn(app.database, 'transaction').mockImplementation((body, size) =>
+  const database = world.get(Database);
+  const transaction = database.transaction.bind(database);
+  const spy = jest.spyOn(database, 'transaction').mockImplementation((body, size) =>
     transaction(async (tx) => {
       const rows = async () =>
         Number(
@@ -91,29 +88,31 @@ async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
 }
 
 /** The process that waits for the holder. */
-const waiter = async (): Promise<number | undefined> => (await pidsBlockedBy(home.sql, await backendPid(holder)))[0];
+const waiter = async (): Promise<number | undefined> =>
+  (await pidsBlockedBy(world.database.pool, await backendPid(holder)))[0];
 
 const turn = async (): Promise<string | undefined> => {
-  const { claim } = await app.app.get(ClaimRepository).claimNext();
+  await world.advance('1 ms');
+  const { claim } = await world.get(ClaimRepository).claimNext();
   return claim?.row.externalId;
 };
 
 test('a pause and a resume change one row of the import, and its people follow in batches of a thousand', async () => {
   const id = await running(MANY);
-  const follow = () => app.app.get(ImportRunner).steerAll();
+  const follow = () => runner.steerAll();
 
-  expect(await rowsOfEach(() => app.imports.pause(id))).toEqual([]);
+  expect(await rowsOfEach(() => imports.pause(id))).toEqual([]);
   const held = await rowsOfEach(follow);
   expect(Math.max(...held)).toBeLessThan(BATCH);
   expect(held.length).toBeGreaterThanOrEqual(MANY / 1_000);
   expect(await pausedByImport(id)).toBe(MANY);
 
-  expect(await rowsOfEach(() => app.imports.resume(id))).toEqual([]);
+  expect(await rowsOfEach(() => imports.resume(id))).toEqual([]);
   const letGo = await rowsOfEach(follow);
   expect(Math.max(...letGo)).toBeLessThan(BATCH);
   expect(await pausedByImport(id)).toBe(0);
 
-  expect(await rowsOfEach(() => app.imports.cancel(id))).toEqual([]);
+  expect(await rowsOfEach(() => imports.cancel(id))).toEqual([]);
   expect(Math.max(...(await rowsOfEach(follow)))).toBeLessThan(BATCH);
   expect(await pausedByImport(id)).toBe(MANY);
 });
@@ -123,7 +122,7 @@ test.each(['pause', 'cancel'] as const)(
   async (verb) => {
     const id = await running(MANY);
     expect(await turn()).toBe('p-1');
-    await app.imports[verb](id);
+    await imports[verb](id);
     await holder.query('UPDATE call_budgets SET bulk_next_at = now()');
     // Whoever is found at the head is held back then, a bounded number at a time.
     const counts = await rowsOfEach(async () => {
@@ -131,7 +130,7 @@ test.each(['pause', 'cancel'] as const)(
     });
     expect(Math.max(...counts)).toBeLessThan(1_000);
     expect(await pausedByImport(id)).toBe(300);
-    await app.app.get(ImportRunner).steerAll();
+    await runner.steerAll();
     expect(await pausedByImport(id)).toBe(MANY);
     await holder.query(
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, due_at, step)
@@ -147,7 +146,7 @@ test('a pause is answered after the grant that is being decided, and before any 
   await holder.query('BEGIN');
   await holder.query('SELECT 1 FROM call_budgets FOR UPDATE');
   let answered = false;
-  const paused = app.imports.pause(id).then(() => {
+  const paused = imports.pause(id).then(() => {
     answered = true;
   });
   await until('the pause waits', waiter);
@@ -160,28 +159,26 @@ test('a pause is answered after the grant that is being decided, and before any 
 
 test('a worker that dies while people follow leaves nothing to redo: another goes on where it was', async () => {
   const id = await running(2_500);
-  await app.imports.pause(id);
+  await imports.pause(id);
   // The last of the second batch can't be locked; whoever waits for it is ended.
   await holder.query('BEGIN');
   await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`);
-  const follow = app.app.get(ImportRunner).steerAll();
+  const follow = runner.steerAll();
   const failed = expect(follow).rejects.toThrow();
-  await query(home, 'SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
+  await world.sql('SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
   await failed;
   await holder.query('ROLLBACK');
   expect(await pausedByImport(id)).toBe(1_000);
-  expect((await rowsOfEach(() => app.app.get(ImportRunner).steerAll())).length).toBe(2);
+  expect((await rowsOfEach(() => runner.steerAll())).length).toBe(2);
   expect(await pausedByImport(id)).toBe(2_500);
 });
 
 test('an import whose last call ends during its pause holds nobody back once it is finished', async () => {
   const id = await running(2);
-  await app.imports.pause(id);
-  await app.steps.countAll();
+  await imports.pause(id);
+  await runner.countAll();
   await holder.query(`UPDATE people SET state = 'synced', origin = 'created', step = NULL, due_at = NULL`);
-  await until('it is finished', async () => {
-    await app.steps.countAll();
-    return (await app.imports.show(id)).state === 'completed';
-  });
+  await world.settle();
+  expect((await imports.show(id)).state).toBe('completed');
   expect(await pausedByImport(id)).toBe(0);
 });

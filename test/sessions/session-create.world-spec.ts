@@ -1,26 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import { until } from '../harness/until.js';
-import type { FaultKind } from '../simulator/gate/fault-rule.js';
-import { createSession } from '../simulator/sessions/session-routes.js';
-import { takeStep } from '../simulator/sessions/session-run.js';
-import type { AuditPageResponse } from '../src/access/audit/audit.dto.js';
-import { PlatformClient } from '../src/platform/clients/platform-client.js';
-import { PlatformError } from '../src/platform/contract/platform-errors.js';
-import type { RecordingUploadResponse } from '../src/recordings/recordings.dto.js';
-import type { RequestEvidenceResponse } from '../src/sessions/create/request-evidence.dto.js';
-import { SessionRequestsRepository } from '../src/sessions/create/session-requests.repository.js';
-import type { SessionResponse } from '../src/sessions/model/session-view.js';
-import { type Refused, type RequestsApp, SOAP, startRequestsApp } from './support/session-requests-app.js';
-import type { CallOptions } from './support/sessions-app.js';
+import { until } from '../../harness/until.js';
+import type { Platform } from '../../harness/world/platform.js';
+import type { CallOptions } from '../../harness/world/request.js';
+import type { FaultKind } from '../../simulator/gate/fault-rule.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
+import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import { PlatformError } from '../../src/platform/contract/platform-errors.js';
+import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
+import type { RequestEvidenceResponse } from '../../src/sessions/create/request-evidence.dto.js';
+import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { contractFile } from '../support/contract-file.js';
+import type { Refused } from '../support/session-requests-app.js';
+import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
 
-let app: RequestsApp;
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+let provider: string;
 
-beforeAll(async () => {
-  app = await startRequestsApp();
+beforeEach(async () => {
+  ({ provider } = await mirroredPeople(world));
 });
 
-afterAll(() => app?.close());
+const OPERATION = 'createSession';
+const sent = () => world.platform.arrivals(OPERATION);
+const injectFault = (rule: Parameters<Platform['injectFault']>[0]) =>
+  world.platform.injectFault({ operation: OPERATION, ...rule });
+const hasLeft = (before: number) => world.untilCalled(OPERATION, before);
+const sessionsOf = (appointment: string) =>
+  world.platform.simulator.state.sessions
+    .list()
+    .filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment);
+/** From now on the platform's new events come, or do not. */
+const webhooks = (on: boolean) => world.platform.set({ webhookDropRate: on ? 0 : 1 });
+const show = async (id: string) => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body;
 
 let appointments = 0;
 const newAppointment = () => `appointment-${++appointments}`;
@@ -36,25 +51,22 @@ const usual = () => ({
 });
 type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<string, unknown>;
 
-async function create(wish: Wish, options: CallOptions = {}) {
-  const answer = await app.service.call('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
-  return { ...answer, body: answer.json<SessionResponse & Refused>() };
-}
+const create = (wish: Wish, options: CallOptions = {}) =>
+  world.call<SessionResponse & Refused>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
 
-async function resolve(id: string, body: object) {
-  const answer = await app.service.call('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
-  return { ...answer, body: answer.json<SessionResponse & Refused>() };
-}
+const resolve = (id: string, body: object) =>
+  world.call<SessionResponse & Refused>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
 
-const shownAs = (id: string, state: string) =>
-  until(`the session is ${state}`, async () => {
-    const session = await app.show(id);
-    return session.state === state ? session : undefined;
-  });
+async function shownAs(id: string, state: string): Promise<SessionResponse> {
+  await world.settle();
+  const session = await show(id);
+  expect(session.state).toBe(state);
+  return session;
+}
 
 const requestOf = async (id: string) =>
   (
-    await app.sql<{ state: string; fault: string | null; body: Buffer | null }>(
+    await world.sql<{ state: string; fault: string | null; body: Buffer | null }>(
       'SELECT * FROM session_requests WHERE session = $1',
       [id],
     )
@@ -62,10 +74,10 @@ const requestOf = async (id: string) =>
 
 /** A request whose answer is lost, and of which no event tells yet. */
 async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionResponse> {
-  app.webhooks(false);
-  app.trouble({ kind });
+  webhooks(false);
+  injectFault({ kind });
   const { body, status } = await create(wish);
-  app.webhooks(true);
+  webhooks(true);
   expect([status, body.state, body.sessionId]).toEqual([202, 'Unknown', null]);
   return body;
 }
@@ -73,43 +85,46 @@ async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): 
 /** An event by which the platform tells of one of its sessions. */
 function tell(sessionId: string, partnerAppointmentId: unknown, more: object = {}): void {
   const eventType = 'SESSION_CREATED';
-  const event = { eventType, sessionId, providerUserId: app.provider, partnerAppointmentId, aiNotesEnabled: null };
-  app.simulator.state.deliveries.send({ ...event, ...more } as never);
+  const event = { eventType, sessionId, providerUserId: provider, partnerAppointmentId, aiNotesEnabled: null };
+  world.platform.simulator.state.deliveries.send({ ...event, ...more } as never);
 }
 
-const handled = (sessionId: string) =>
-  until('the event was handled', async () => {
-    const answer = await app.service.call('GET', `/v1/sessions/${sessionId}`);
-    return answer.status === 200 ? answer.json<SessionResponse>() : undefined;
-  });
+async function handled(sessionId: string): Promise<SessionResponse> {
+  await world.settle();
+  const { status, body } = await world.call<SessionResponse>('GET', `/v1/sessions/${sessionId}`);
+  expect(status).toBe(200);
+  return body;
+}
 
 describe('a session that is asked for', () => {
   it('keeps the platform’s answer while the database refuses to store it', async () => {
-    app.webhooks(false);
-    const held = app.holdAnswer();
-    const before = app.arrivals('createSession');
+    webhooks(false);
+    world.platform.hold({ operation: OPERATION });
+    const before = sent();
     const wish = usual();
     const { body } = await create(wish, { wait: 0 });
-    await until('the request has left', () => app.arrivals('createSession') > before);
-    const storing = jest.spyOn(app.service.app.get(SessionRequestsRepository), 'accepted');
-    await app.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
-    held.answer();
+    const working = world.settle();
+    await hasLeft(before);
+    const storing = jest.spyOn(world.get(SessionRequestsRepository), 'accepted');
+    await world.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
+    world.platform.release();
     await until('it was tried in vain to store the answer', () => storing.mock.calls.length > 1);
     storing.mockRestore();
-    await app.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
+    await world.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
+    await working;
     const session = await shownAs(body.id, 'InProgress');
-    app.webhooks(true);
-    const [made, ...more] = app.sessionsOf(wish.partnerAppointmentId);
+    webhooks(true);
+    const [made, ...more] = sessionsOf(wish.partnerAppointmentId);
     expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
   });
 
   it('is taken when the one that stood in its way is settled between the two looks', async () => {
     const wish = usual();
     const first = await lost(wish);
-    const requests = app.service.app.get(SessionRequestsRepository);
+    const requests = world.get(SessionRequestsRepository);
     const look = requests.state.bind(requests);
     const looking = jest.spyOn(requests, 'state').mockImplementationOnce(async (...looked) => {
-      await app.sql(`UPDATE session_requests SET state = 'Abandoned', due_at = NULL WHERE session = $1`, [first.id]);
+      await world.sql(`UPDATE session_requests SET state = 'Abandoned', due_at = NULL WHERE session = $1`, [first.id]);
       return look(...looked);
     });
     const { status, body } = await create(wish);
@@ -119,32 +134,31 @@ describe('a session that is asked for', () => {
 
   it('after the commit the answer is 202 with the id, whatever happens next', async () => {
     const wish = usual();
-    const held = app.holdAnswer();
-    const before = app.arrivals('createSession');
+    world.platform.hold({ operation: OPERATION });
+    const before = sent();
     const answering = create(wish);
-    await until('the request has left', () => app.arrivals('createSession') > before);
+    await hasLeft(before);
     // Whoever waits reads it again and again.
-    await app.sql('ALTER TABLE sessions RENAME TO sessions_away');
+    await world.sql('ALTER TABLE sessions RENAME TO sessions_away');
     const { status, headers, body } = await answering;
-    await app.sql('ALTER TABLE sessions_away RENAME TO sessions');
-    held.answer();
+    await world.sql('ALTER TABLE sessions_away RENAME TO sessions');
+    world.platform.release();
     expect([status, body]).toMatchObject([
       202,
-      { state: 'Requested', sessionId: null, provider: 'p-1', clients: ['c-1'], providerUserId: app.provider },
+      { state: 'Requested', sessionId: null, provider: 'p-1', clients: ['c-1'], providerUserId: provider },
     ]);
     expect(headers.get('location')).toBe(`/v1/sessions/${body.id}`);
-    const session = await until('its id is known', async () => {
-      const shown = await app.show(body.id);
-      return shown.sessionId === null ? undefined : shown;
-    });
+    await world.settle();
+    const session = await show(body.id);
+    expect(session.sessionId).not.toBeNull();
     expect(Object.keys(session).sort()).toEqual(Object.keys(body).sort());
-    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
   it('is answered 201 with its place and the platform’s id, and becomes what the platform makes of it', async () => {
     const wish = { ...usual(), date: '2026-03-01T09:00:00+01:00', externalTreatmentPlan: PLAN };
     const { status, headers, body } = await create(wish);
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
     expect(status).toBe(201);
     expect(headers.get('location')).toBe(`/v1/sessions/${body.id}`);
     expect(body).toMatchObject({
@@ -156,13 +170,10 @@ describe('a session that is asked for', () => {
       error: null,
     });
     expect(session).toMatchObject({ input: { kind: 'text', text: TEXT }, externalTreatmentPlan: PLAN });
-    while (session?.nextStep) takeStep(app.simulator.state, session);
+    while (session?.nextStep) takeStep(world.platform.simulator.state, session);
     const done = await shownAs(body.id, 'Done');
     expect(done.id).toBe(body.id);
-    // A fetch may be stored between the two reads.
-    await until('it is shown so under the platform’s id, too', async () =>
-      isDeepStrictEqual(await app.show(session?.sessionId ?? ''), await app.show(body.id)),
-    );
+    expect(await show(session?.sessionId ?? '')).toEqual(await show(body.id));
   });
 
   it('from recordings: the URLs go in their order, with what they hold', async () => {
@@ -170,17 +181,19 @@ describe('a session that is asked for', () => {
     const recording = { recordingUrls, recordingContent: 'DictatedNotes' };
     const wish = { ...usual(), input: { recording } };
     expect((await create(wish)).status).toBe(201);
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
     expect(session?.input).toEqual({ kind: 'recording', urls: recordingUrls, content: 'DictatedNotes' });
   });
 
   it('from a recording whose URL our own upload route handed out, whatever its scheme; a foreign one is refused', async () => {
-    const { state } = app.simulator;
+    const { state } = world.platform.simulator;
     const before = state.settings;
     state.settings = { ...before, fileUrls: 's3' };
     const target = (
-      await app.service.call('POST', '/v1/recordings/upload-url', { body: { contentType: 'audio/wav' } })
-    ).json<RecordingUploadResponse>();
+      await world.call<RecordingUploadResponse>('POST', '/v1/recordings/upload-url', {
+        body: { contentType: 'audio/wav' },
+      })
+    ).body;
     const sent = await fetch(target.uploadUrl, { method: target.method, headers: target.headers, body: 'sound' });
     state.settings = before;
     expect([sent.status, target.url.slice(0, 5)]).toEqual([200, 's3://']);
@@ -195,51 +208,49 @@ describe('a session that is asked for', () => {
     const { client: _, noteTemplateIds: __, ...rest } = usual();
     const { status, body } = await create({ ...rest, sessionType: 'Soap', clientPronouns: 'NeutralThem' });
     expect([status, body.clients]).toEqual([201, []]);
-    expect(app.sessionsOf(rest.partnerAppointmentId)).toMatchObject([{ clientPronouns: 'NeutralThem' }]);
+    expect(sessionsOf(rest.partnerAppointmentId)).toMatchObject([{ clientPronouns: 'NeutralThem' }]);
   });
 
   it('without an appointment: the platform gets an id of ours, which is shown as absent', async () => {
     const { partnerAppointmentId: _, ...rest } = usual();
     const { body } = await create(rest);
-    expect(app.sessionsOf(`notebridge:${body.id}`)).toHaveLength(1);
-    const fetched = await until('it was fetched', async () => {
-      const session = await app.show(body.id);
-      return session.fetchedAt === null ? undefined : session;
-    });
+    expect(sessionsOf(`notebridge:${body.id}`)).toHaveLength(1);
+    await world.settle();
+    const fetched = await show(body.id);
+    expect(fetched.fetchedAt).not.toBeNull();
     expect([body.partnerAppointmentId, fetched.partnerAppointmentId]).toEqual([null, null]);
-    const listed = await app.service.call('GET', `/v1/sessions?appointment=notebridge:${body.id}`);
-    expect(listed.json<{ items: unknown[] }>().items).toEqual([]);
+    const listed = await world.call<{ items: unknown[] }>('GET', `/v1/sessions?appointment=notebridge:${body.id}`);
+    expect(listed.body.items).toEqual([]);
   });
 
   it('null and blank optional fields are as if they were absent', async () => {
     const wish = { ...usual(), clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' ' };
     const { status } = await create({ ...wish, input: { ...wish.input, recording: null } });
     expect(status).toBe(201);
-    expect(app.sessionsOf(wish.partnerAppointmentId)[0]?.externalTreatmentPlan).toBeUndefined();
+    expect(sessionsOf(wish.partnerAppointmentId)[0]?.externalTreatmentPlan).toBeUndefined();
   });
 
   it('is told to the EHR once, under its one id, also when the event comes before the answer', async () => {
     const wish = usual();
-    const held = app.holdAnswer();
+    world.platform.hold({ operation: OPERATION });
+    const before = sent();
     const asked = create(wish);
-    await until('the event was stored', () =>
-      app
-        .sql('SELECT 1 FROM sessions WHERE event_appointment_id = $1', [wish.partnerAppointmentId])
-        .then(({ length }) => length > 0),
-    );
-    held.answer();
+    await hasLeft(before);
+    await world.settle();
+    const told = 'SELECT 1 FROM sessions WHERE event_appointment_id = $1';
+    expect(await world.sql(told, [wish.partnerAppointmentId])).toHaveLength(1);
+    world.platform.release();
     const { status, body } = await asked;
     expect(status).toBe(201);
-    const rows = await app.sql<{ id: string }>('SELECT id FROM sessions WHERE session_id = $1', [body.sessionId]);
+    const rows = await world.sql<{ id: string }>('SELECT id FROM sessions WHERE session_id = $1', [body.sessionId]);
     expect(rows).toEqual([{ id: body.id }]);
-    const feed = await until('the feed tells of it', async () => {
-      const { items } = (await app.service.call('GET', '/v1/events?limit=200')).json<{
-        items: { type: string; subject: string; data: { sessionId: string } }[];
-      }>();
-      const news = items.filter(({ data }) => data.sessionId === body.sessionId);
-      return news.length > 0 ? news.map(({ type, subject }) => [type, subject]) : undefined;
-    });
-    expect(feed).toEqual([['session.created', `sessions/${body.id}`]]);
+    await world.settle();
+    const feed = await world.call<{ items: { type: string; subject: string; data: { sessionId: string } }[] }>(
+      'GET',
+      '/v1/events?limit=200',
+    );
+    const news = feed.body.items.filter(({ data }) => data.sessionId === body.sessionId);
+    expect(news.map(({ type, subject }) => [type, subject])).toEqual([['session.created', `sessions/${body.id}`]]);
   });
 
   it('Prefer: wait=0 is answered 202 at once', async () => {
@@ -257,22 +268,19 @@ describe('a session that is asked for', () => {
     ];
     expect(second.body).toEqual(first.body);
     expect(second.headers.get('location')).toBe(first.headers.get('location'));
-    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
     expect((await create({ ...wish, date: '2026-01-01T08:00:00Z' }, { idempotencyKey: 'key-1' })).status).toBe(422);
   });
 
   it('plan and text are sealed while they wait, and erased once the request is settled', async () => {
-    const held = app.holdAnswer();
-    const before = app.arrivals('createSession');
+    world.platform.hold({ operation: OPERATION });
+    const before = sent();
     const asked = create({ ...usual(), externalTreatmentPlan: PLAN });
-    const waiting = await until('it is on its way', async () => {
-      const [row] = await app.sql<{ body: Buffer }>(`SELECT body FROM session_requests WHERE state = 'Requested'`);
-      return row;
-    });
-    expect(waiting.body.length).toBeGreaterThan(TEXT.length);
-    expect(waiting.body.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
-    await until('it has left', () => app.arrivals('createSession') > before);
-    held.answer();
+    await hasLeft(before);
+    const [waiting] = await world.sql<{ body: Buffer }>(`SELECT body FROM session_requests WHERE state = 'Requested'`);
+    expect(waiting?.body.length).toBeGreaterThan(TEXT.length);
+    expect(waiting?.body.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
+    world.platform.release();
     const { body } = await asked;
     expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
   });
@@ -285,10 +293,10 @@ describe('people of a request', () => {
     ['a client that the provider does not treat', { provider: 'p-2' }, 422, 'not-treated', '/client'],
     ['a client that is not mirrored yet', { client: 'c-2' }, 409, 'client-not-mirrored', '/client'],
   ])('%s', async (_name, change, status, type, pointer) => {
-    const before = app.arrivals('createSession');
+    const before = sent();
     const { body } = await create({ ...usual(), ...change });
     expect(body).toMatchObject({ status, type: `urn:notebridge:problem:${type}`, pointer });
-    expect(app.arrivals('createSession')).toBe(before);
+    expect(sent()).toBe(before);
   });
 });
 
@@ -310,42 +318,45 @@ describe('what is refused before any call', () => {
       '/input/recording/recordingUrls/1',
     ],
   ])('%s', async (_name, change, status, pointer) => {
-    const before = app.arrivals('createSession');
+    const before = sent();
     const { body } = await create({ ...usual(), ...change });
     expect([body.status, body.pointer]).toEqual([status, pointer]);
-    expect(app.arrivals('createSession')).toBe(before);
+    expect(sent()).toBe(before);
   });
 });
 
 describe('the platform says no', () => {
   it('a rejection is answered 400 with its message; nothing is sent again, plan and text are erased', async () => {
-    const before = app.arrivals('createSession');
+    const before = sent();
     const { status, body } = await create({ ...usual(), noteTemplateIds: ['no-such-template'] });
     expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
     expect(body.platformMessage).toMatch(/noteTemplateIds/);
-    const session = await app.show(body.session ?? '');
+    const session = await show(body.session ?? '');
     expect([session.state, session.error?.code]).toEqual(['Rejected', 'platform-rejected']);
     expect(await requestOf(session.id)).toMatchObject({ state: 'Rejected', body: null });
-    expect(app.arrivals('createSession')).toBe(before + 1);
+    expect(sent()).toBe(before + 1);
   });
 
-  it.each<[string, Parameters<RequestsApp['trouble']>[0]]>([
+  it.each<[string, Parameters<Platform['injectFault']>[0]]>([
     ['429', { kind: 'rate-limit', retryAfterSeconds: 1 }],
     ['403', { kind: 'forbid' }],
   ])('%s: nothing was done, so it is sent again by itself, and made once', async (_name, rule) => {
     const wish = usual();
-    app.trouble(rule);
-    const { status } = await create(wish);
-    expect(status).toBe(201);
-    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    injectFault(rule);
+    const { body } = await create(wish, { wait: 0 });
+    await world.settle();
+    await world.advance('2 s');
+    await shownAs(body.id, 'InProgress');
+    expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
   it('while it stands as Requested, another for the same appointment and provider is 409', async () => {
     const wish = usual();
-    app.trouble({ kind: 'rate-limit', retryAfterSeconds: 3_600 });
+    injectFault({ kind: 'rate-limit', retryAfterSeconds: 3_600 });
     const first = await create(wish, { wait: 0 });
     expect([first.status, first.body.state]).toEqual([202, 'Requested']);
-    await until('it was put off', async () => (await requestOf(first.body.id))?.fault);
+    await world.settle();
+    expect((await requestOf(first.body.id))?.fault).toBe('rate-limited');
     const second = await create(wish);
     expect(second.body).toMatchObject({ status: 409, session: first.body.id, state: 'Requested' });
     const abandoned = await resolve(first.body.id, { action: 'abandon' });
@@ -362,32 +373,32 @@ describe('an answer that is lost', () => {
     ['commit-late', { ms: 400 }],
   ])('(%s) leaves one session, which the event settles', async (kind, more) => {
     const wish = usual();
-    app.trouble({ kind, ...more });
+    injectFault({ kind, ...more });
     const { body } = await create(wish);
     const settled = await shownAs(body.id, 'InProgress');
-    const sessions = app.sessionsOf(wish.partnerAppointmentId);
+    const sessions = sessionsOf(wish.partnerAppointmentId);
     expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
     expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
   });
 
   it('never to the platform (refuse): Unknown, and nothing is sent a second time by itself', async () => {
     const wish = usual();
-    const before = app.arrivals('createSession');
+    const before = sent();
     await lost(wish, 'refuse');
-    expect(app.arrivals('createSession')).toBe(before + 1);
+    expect(sent()).toBe(before + 1);
     const again = await create(wish);
     expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:session-unsettled' });
-    expect(app.arrivals('createSession')).toBe(before + 1);
+    expect(sent()).toBe(before + 1);
   });
 
   it('and comes when another attempt has taken its place changes nothing', async () => {
     const { id } = await lost();
     const former = { key: id, owner: randomUUID(), no: 0 };
-    const outcomes = app.service.app.get(SessionRequestsRepository);
+    const outcomes = world.get(SessionRequestsRepository);
     await outcomes.accepted(former, 'session-of-the-former');
     await outcomes.rejected(former, 'no');
     await outcomes.putOff(former, 'late', 0);
-    expect(await app.show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
+    expect(await show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });
 
@@ -400,8 +411,7 @@ describe('an answer that is lost', () => {
     const { id } = await lost(wish);
     tell(another, partnerAppointmentId, { providerUserId: randomUUID() });
     await handled(another);
-    const look = async () =>
-      (await app.service.call('GET', `/v1/sessions/${id}/request`)).json<RequestEvidenceResponse>();
+    const look = async () => (await world.call<RequestEvidenceResponse>('GET', `/v1/sessions/${id}/request`)).body;
     const unknown = await look();
     expect(unknown).toMatchObject({
       state: 'Unknown',
@@ -415,17 +425,17 @@ describe('an answer that is lost', () => {
       choices: [{ action: 'link' }, { action: 'create' }, { action: 'abandon' }],
     });
     expect([TEXT, PLAN].filter((text) => JSON.stringify(unknown).includes(text))).toEqual([]);
-    const { items } = (await app.service.call('GET', `/v1/audit?session=${before}`)).json<AuditPageResponse>();
+    const { items } = (await world.call<AuditPageResponse>('GET', `/v1/audit?session=${before}`)).body;
     expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id/request');
     await resolve(id, { action: 'abandon' });
     expect(await look()).toMatchObject({ state: 'Abandoned', why: null, found: [], choices: [] });
-    const told = await app.service.call('GET', `/v1/sessions/${before}/request`);
-    expect([told.status, told.json<Refused>().type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
+    const told = await world.call<Refused>('GET', `/v1/sessions/${before}/request`);
+    expect([told.status, told.body.type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
   });
 
   it('an id of ours finds the session when the EHR gave no appointment', async () => {
     const { partnerAppointmentId: _, ...wish } = usual();
-    app.trouble({ kind: 'commit-then-cut' });
+    injectFault({ kind: 'commit-then-cut' });
     const { body } = await create(wish);
     const settled = await shownAs(body.id, 'InProgress');
     expect(settled.partnerAppointmentId).toBeNull();
@@ -434,13 +444,13 @@ describe('an answer that is lost', () => {
   it('the row that the event made keeps being found by its id after both became one', async () => {
     const wish = usual();
     const unknown = await lost(wish);
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
     tell(session?.sessionId ?? '', undefined); // Without the appointment it fits no request.
     const heard = await handled(session?.sessionId ?? '');
     expect(heard.id).not.toBe(unknown.id);
     const { status, body } = await resolve(unknown.id, { action: 'link', sessionId: session?.sessionId });
     expect([status, body.id, body.sessionId]).toEqual([200, unknown.id, session?.sessionId]);
-    expect((await app.show(heard.id)).id).toBe(unknown.id);
+    expect((await show(heard.id)).id).toBe(unknown.id);
   });
 
   it.each<[string, (appointment: string) => [unknown, object]]>([
@@ -452,7 +462,7 @@ describe('an answer that is lost', () => {
     const sessionId = `told-${wish.partnerAppointmentId}`;
     tell(sessionId, ...told(wish.partnerAppointmentId));
     await handled(sessionId);
-    expect((await app.show(unknown.id)).state).toBe('Unknown');
+    expect((await show(unknown.id)).state).toBe('Unknown');
   });
 
   it('a session that was heard of before the intent does not settle it', async () => {
@@ -462,18 +472,18 @@ describe('an answer that is lost', () => {
     await handled(sessionId);
     const unknown = await lost(wish, 'refuse');
     tell(sessionId, wish.partnerAppointmentId, { eventType: 'SESSION_PROCESSING_STARTED' });
-    await until('the later event was handled', async () => (await app.show(sessionId)).state === 'Processing');
-    expect((await app.show(unknown.id)).state).toBe('Unknown');
+    await shownAs(sessionId, 'Processing');
+    expect((await show(unknown.id)).state).toBe('Unknown');
   });
 
   it('another request’s session does not settle it', async () => {
     const wish = usual();
     const first = await create(wish);
     const second = await lost(wish, 'refuse');
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
-    if (session) takeStep(app.simulator.state, session);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
+    if (session) takeStep(world.platform.simulator.state, session);
     await shownAs(first.body.id, 'Processing');
-    expect((await app.show(second.id)).state).toBe('Unknown');
+    expect((await show(second.id)).state).toBe('Unknown');
     expect((await resolve(second.id, { action: 'link', sessionId: session?.sessionId })).body).toMatchObject({
       status: 409,
       type: 'urn:notebridge:problem:session-taken',
@@ -484,7 +494,7 @@ describe('an answer that is lost', () => {
 describe('evidence', () => {
   /** The platform takes the next request, and somebody between answers 413 once `before` is done. */
   function refusedAfterCommit(before: (sessionId: string) => Promise<unknown>) {
-    const client = app.service.app.get(PlatformClient);
+    const client = world.get(PlatformClient);
     const call = client.createSession.bind(client);
     return jest.spyOn(client, 'createSession').mockImplementationOnce(async (body) => {
       await before((await call(body)).sessionId);
@@ -494,23 +504,26 @@ describe('evidence', () => {
 
   it('an event that came stands above a 4xx that came after it', async () => {
     const wish = usual();
-    const refused = refusedAfterCommit(handled);
+    const refused = refusedAfterCommit(async () => {
+      await world.platform.hasTold();
+      await world.work.inbox();
+    });
     const { status, body } = await create(wish);
     refused.mockRestore();
     expect([status, body.state]).toEqual([201, 'InProgress']);
-    expect(app.sessionsOf(wish.partnerAppointmentId).map(({ sessionId }) => sessionId)).toEqual([body.sessionId]);
+    expect(sessionsOf(wish.partnerAppointmentId).map(({ sessionId }) => sessionId)).toEqual([body.sessionId]);
   });
 
   it('an event that comes later stands above a 4xx: what was shown as Rejected is the session', async () => {
     const wish = usual();
-    app.webhooks(false);
+    webhooks(false);
     const refused = refusedAfterCommit(async () => undefined);
     const { status, body } = await create(wish);
     refused.mockRestore();
-    app.webhooks(true);
+    webhooks(true);
     expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
-    if (session) takeStep(app.simulator.state, session);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
+    if (session) takeStep(world.platform.simulator.state, session);
     const settled = await shownAs(body.session ?? '', 'Processing');
     expect(settled).toMatchObject({ sessionId: session?.sessionId, error: null });
   });
@@ -524,7 +537,7 @@ describe('evidence', () => {
     const heard = await handled(sessionId);
     const ids = [first.body.session, second.body.session];
     expect(ids).not.toContain(heard.id);
-    for (const id of ids) expect((await app.show(id ?? '')).state).toBe('Rejected');
+    for (const id of ids) expect((await show(id ?? '')).state).toBe('Rejected');
   });
 
   it('a late event of an abandoned attempt does not settle its successor', async () => {
@@ -532,11 +545,11 @@ describe('evidence', () => {
     const former = await lost(wish);
     await resolve(former.id, { action: 'abandon' });
     const successor = await lost(wish, 'refuse');
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
     tell(session?.sessionId ?? '', wish.partnerAppointmentId);
     const heard = await handled(session?.sessionId ?? '');
     expect([former.id, successor.id]).not.toContain(heard.id);
-    expect((await app.show(successor.id)).state).toBe('Unknown');
+    expect((await show(successor.id)).state).toBe('Unknown');
     const { body } = await resolve(successor.id, { action: 'link', sessionId: session?.sessionId });
     expect([body.id, body.sessionId]).toEqual([successor.id, session?.sessionId]);
   });
@@ -544,12 +557,12 @@ describe('evidence', () => {
   it('a late event of an attempt does not settle the one that a person had sent after it', async () => {
     const wish = usual();
     const unknown = await lost(wish);
-    app.trouble({ kind: 'refuse' });
+    injectFault({ kind: 'refuse' });
     expect((await resolve(unknown.id, { action: 'create' })).body.state).toBe('Unknown');
-    const [session] = app.sessionsOf(wish.partnerAppointmentId);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
     tell(session?.sessionId ?? '', wish.partnerAppointmentId);
     expect((await handled(session?.sessionId ?? '')).id).not.toBe(unknown.id);
-    expect((await app.show(unknown.id)).state).toBe('Unknown');
+    expect((await show(unknown.id)).state).toBe('Unknown');
   });
 });
 
@@ -559,23 +572,23 @@ describe('a person’s word', () => {
     const unknown = await lost(wish, 'refuse');
     const { status, body } = await resolve(unknown.id, { action: 'create' });
     expect([status, body.id, body.state]).toEqual([200, unknown.id, 'InProgress']);
-    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
   it('create: after the commit the answer has the id, whatever happens next, and no second one is sent', async () => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');
-    const held = app.holdAnswer();
-    const before = app.arrivals('createSession');
+    world.platform.hold({ operation: OPERATION });
+    const before = sent();
     const answering = resolve(unknown.id, { action: 'create' });
-    await until('the request has left', () => app.arrivals('createSession') > before);
-    await app.sql('ALTER TABLE sessions RENAME TO sessions_away');
+    await hasLeft(before);
+    await world.sql('ALTER TABLE sessions RENAME TO sessions_away');
     const { status, body } = await answering;
-    await app.sql('ALTER TABLE sessions_away RENAME TO sessions');
-    held.answer();
+    await world.sql('ALTER TABLE sessions_away RENAME TO sessions');
+    world.platform.release();
     expect([status, body]).toMatchObject([200, { id: unknown.id, state: 'Requested', sessionId: null }]);
     await shownAs(unknown.id, 'InProgress');
-    expect(app.sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
+    expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
   it('abandon: it is shown as Rejected, plan and text are erased, and the appointment is free again', async () => {
@@ -589,7 +602,7 @@ describe('a person’s word', () => {
 
   it('link: to a session that the platform knows, of the same provider', async () => {
     const unknown = await lost(usual(), 'refuse');
-    const { state } = app.simulator;
+    const { state } = world.platform.simulator;
     const [other] = state.users.list().filter(({ email }) => email === 'bo@example.test');
     const foreign = createSession(state, {
       providerUserId: other?.userId ?? '',
@@ -619,37 +632,28 @@ describe('a person’s word', () => {
 });
 
 it('an answer that is not there in time leaves one session, which the event settles', async () => {
-  const hasty = await startRequestsApp({ PLATFORM_TIMEOUT_SECONDS: '1' });
-  try {
-    hasty.webhooks(false);
-    hasty.trouble({ kind: 'slow', ms: 3_600_000 });
-    const wish = usual();
-    const asked = await hasty.service.call('POST', '/v1/sessions', { body: wish, wait: 60 });
-    const { id, state } = asked.json<SessionResponse>();
-    expect([asked.status, state]).toEqual([202, 'Unknown']);
-    const made = () => hasty.sessionsOf(wish.partnerAppointmentId);
-    await until('the platform has it', () => made().length > 0);
-    hasty.webhooks(true);
-    const [session] = made();
-    if (session) takeStep(hasty.simulator.state, session);
-    const settled = await until('the event settles it', async () => {
-      const shown = await hasty.show(id);
-      return shown.sessionId === null ? undefined : shown;
-    });
-    expect(made().map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
-  } finally {
-    await hasty.close();
-  }
+  webhooks(false);
+  world.platform.hold({ operation: OPERATION });
+  const wish = usual();
+  const asked = create(wish);
+  await hasLeft(0);
+  await world.advance('61 s');
+  const { status, body } = await asked;
+  expect([status, body.state]).toEqual([202, 'Unknown']);
+  webhooks(true);
+  const sessions = sessionsOf(wish.partnerAppointmentId);
+  const [session] = sessions;
+  if (session) takeStep(world.platform.simulator.state, session);
+  await world.settle();
+  const settled = await show(body.id);
+  expect(settled.sessionId).not.toBeNull();
+  expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
 });
 
 it('without createSession in the contract file a request is refused with 501, and nothing is kept', async () => {
-  const bare = await startRequestsApp({}, ['createSession']);
-  try {
-    const answer = await bare.service.call('POST', '/v1/sessions', { body: usual() });
-    expect(answer.status).toBe(501);
-    expect(answer.json<Refused>().missing?.join()).toMatch(/createSession/);
-    expect(await bare.sql('SELECT 1 FROM session_requests')).toEqual([]);
-  } finally {
-    await bare.close();
-  }
+  await world.restart({ PLATFORM_CONTRACT: await contractFile([OPERATION]) });
+  const { status, body } = await world.call<Refused>('POST', '/v1/sessions', { body: usual() });
+  expect(status).toBe(501);
+  expect(body.missing?.join()).toMatch(/createSession/);
+  expect(await world.sql('SELECT 1 FROM session_requests')).toEqual([]);
 });

@@ -1,13 +1,10 @@
-import { Processor, WorkerHost } from '@nestjs/bullmq';
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import type { Job } from 'bullmq';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Stopping } from '../../config/stopping.js';
 import { retryUntilStored } from '../../database/retries.js';
-import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { Poller } from '../../queue/notifier/poller.js';
-import { QueueNotifier, releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { DuePeopleRepository } from '../store/due-people.repository.js';
@@ -15,15 +12,9 @@ import { type Claim, type ClaimOutcome, ClaimRepository, UnconfirmedCommit } fro
 import { NOT_SENT, PlatformPeople } from './platform-people.js';
 import { CallResultsRepository } from './results.repository.js';
 
-/** Calls that one process may have under way: a slow platform must not keep the budget unused. */
-const CONCURRENCY = 24;
-
 /** Milliseconds between two polls for due people that the queue lost, and for people that an overlapping commit left waiting. */
 const POLL_MS = 1_000;
 const OVERLOOKED_MS = 10_000;
-
-/** Activations that BullMQ's own limiter lets through for each call of the limit: the outer guard, never the limit. */
-const ACTIVATIONS_PER_CALL = 4;
 
 /** Milliseconds without a notification after which the poller claims itself, and how many people it claims at once. */
 const SILENCE_MS = 3_000;
@@ -32,9 +23,9 @@ const CLAIMS_PER_POLL = 20;
 /** Milliseconds before the next look at people who are due and locked by another transaction. */
 const LOCKED_MS = 25;
 
-/** Brings the platform to the desired state: one activation of the queue makes at most one user-management call. */
-@Processor(USER_MANAGEMENT_QUEUE, { concurrency: CONCURRENCY })
-export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+/** Brings the platform to the desired state: one activation makes at most one user-management call. */
+@Injectable()
+export class Reconciler implements OnModuleInit {
   private readonly log = new Logger(Reconciler.name);
   private claiming: Promise<unknown> = Promise.resolve();
   private isClaimQueued = false;
@@ -47,14 +38,11 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     private readonly platform: PlatformPeople,
     private readonly results: CallResultsRepository,
     private readonly dependents: DependentsRepository,
-    private readonly calls: RateLimiterRepository,
     private readonly notifier: QueueNotifier,
     private readonly poller: Poller,
     private readonly clock: Clock,
     private readonly stopping: Stopping,
-  ) {
-    super();
-  }
+  ) {}
 
   onModuleInit(): void {
     this.poller.every(POLL_MS, 'people', () => this.poll());
@@ -62,24 +50,14 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
     this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
   }
 
-  onApplicationBootstrap(): void {
-    const { calls, windowMs } = this.calls.limit;
-    this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
-  }
-
-  /** Releases the deduplication key first, so that a notification during the work is kept. */
-  async process(job: Job<Notification>): Promise<void> {
-    await releaseDeduplicationKey(job);
+  /** What a notification begins. */
+  async activate(): Promise<void> {
     this.notifiedAtMs = this.clock.monotonicMs();
     await this.reconcileNext();
   }
 
-  async onModuleDestroy(): Promise<void> {
-    await this.worker.close();
-  }
-
   /** Claims a person, makes its call, records the result, and notifies for the next. @returns whether one was claimed */
-  private async reconcileNext(): Promise<boolean> {
+  async reconcileNext(): Promise<boolean> {
     if (!this.platform.isConfigured || this.stopping.begun) return false;
     const outcome = await this.claim().catch((error) => this.rollBack(error));
     if (!outcome) return false;
@@ -130,7 +108,7 @@ export class Reconciler extends WorkerHost implements OnModuleInit, OnApplicatio
   }
 
   /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */
-  private async requeueClients(): Promise<void> {
+  async requeueClients(): Promise<void> {
     if (this.isRequeueing) return;
     this.isRequeueing = true;
     try {

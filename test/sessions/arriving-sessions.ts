@@ -1,0 +1,60 @@
+import type { World } from '../../harness/world/world.js';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import { DAP, mirroredPeople, SOAP } from '../world/mirrored-people.js';
+
+/** Sessions that the platform's own application makes, and tells of by webhooks; p-1 and c-1 are mirrored. */
+export function useArrivingSessions(world: World) {
+  let people: Awaited<ReturnType<typeof mirroredPeople>>;
+  beforeEach(async () => {
+    people = await mirroredPeople(world);
+  });
+  const show = async (id: string) => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body;
+  const notesOf = async (id: string) => (await world.call<NotesResponse>('GET', `/v1/sessions/${id}/notes`)).body;
+  return {
+    get provider() {
+      return people.provider;
+    },
+    newSession(more: Partial<SimulatedSession> = {}): SimulatedSession {
+      return createSession(world.platform.simulator.state, {
+        providerUserId: people.provider,
+        clientUserIds: [people.client],
+        noteTemplateIds: [SOAP, DAP],
+        input: { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' },
+        date: '2026-03-01T09:00:00.000Z',
+        partnerAppointmentId: undefined,
+        ...more,
+      });
+    },
+    toEnd(session: SimulatedSession): void {
+      while (session.nextStep) takeStep(world.platform.simulator.state, session);
+    },
+    show,
+    notesOf,
+    /** Its notes once the world rests, which are of this generation. */
+    async read({ sessionId }: SimulatedSession, generation: number): Promise<NotesResponse> {
+      await world.settle();
+      const notes = await notesOf(sessionId);
+      expect(texts(notes).filter((text) => text.includes(`(Generation ${generation}.)`))).not.toEqual([]);
+      return notes;
+    },
+    /** Has it looked up on demand. */
+    async refresh({ sessionId }: SimulatedSession): Promise<void> {
+      const { status, body } = await world.call<object>('POST', '/v1/sessions/refreshes', {
+        body: { session: sessionId },
+      });
+      expect([status, body]).toEqual([202, { sessions: 1 }]);
+    },
+    /** How often the platform was asked for a session; of those answered so, when a status is named. */
+    fetches: (wanted?: number): number =>
+      world.platform.simulator.state.arrivals
+        .list()
+        .filter(({ operation, status }) => operation === 'getSession' && (wanted ?? status) === status).length,
+  };
+}
+
+/** Empty while the session is not known. */
+export const texts = ({ documents = [] }: Partial<NotesResponse>): string[] =>
+  documents.flatMap(({ notes }) => notes.map(({ text }) => text));

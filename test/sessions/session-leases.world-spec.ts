@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import type { WorldService } from '../../harness/world/world-service.js';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
+import type { NotesResponse } from '../../src/sessions/model/session-view.js';
+import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
+import { sealedFacts } from '../support/session-facts.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+
+describe('a process that is killed or stopped in the middle of a fetch', () => {
+  let first: WorldService;
+  let session: SimulatedSession;
+  let fetching: Promise<void>;
+  const id = randomUUID();
+
+  beforeEach(async () => {
+    const { state } = world.platform.simulator;
+    world.platform.set({ webhookUrl: '' });
+    session = createSession(state, {
+      providerUserId: 'provider-1',
+      clientUserIds: [],
+      noteTemplateIds: [SOAP],
+      input: { kind: 'text', text: 'They spoke of the week.' },
+      date: '2026-03-01T09:00:00.000Z',
+    });
+    while (session.nextStep) takeStep(state, session);
+    first = await world.startAnother();
+    world.platform.hold({ operation: 'getSession' });
+    await world.sql(
+      `INSERT INTO sessions (id, session_id, state, facts, wanted_generation, due_at)
+       VALUES ($1, $2, 'Processing', $3, 1, now())`,
+      [id, session.sessionId, sealedFacts(id, { session_id: session.sessionId })],
+    );
+    await world.advance('1 ms');
+    fetching = first.work.sessions();
+    await world.untilCalled('getSession');
+  });
+
+  afterEach(async () => {
+    world.platform.release();
+    await fetching;
+  });
+
+  const row = async () => (await world.sql('SELECT * FROM sessions'))[0];
+  const generations = async () => {
+    const { body } = await world.call<NotesResponse>('GET', `/v1/sessions/${id}/notes`);
+    return new Set(
+      body.documents.flatMap(({ notes }) => notes.flatMap(({ text }) => /Generation \d+/.exec(text)?.[0] ?? [])),
+    );
+  };
+
+  it('holds it only until it counts as dead: then the next process fetches the notes', async () => {
+    await world.advance('7 s');
+    await world.settle();
+    expect(world.platform.arrivals('getSession')).toBe(1);
+    await world.advance('2 s');
+    await world.settle();
+    expect(await generations()).toEqual(new Set(['Generation 1']));
+    expect(await row()).toMatchObject({ lease_owner: null, lease_no: 2 });
+  });
+
+  it('stores nothing when it goes on, and takes nothing from who has the session now', async () => {
+    const refresher = first.app.get(SessionRefresher, { strict: false });
+    const store = refresher.storeAnswer.bind(refresher);
+    const goesOn = new Promise<void>((resolve) => {
+      jest.spyOn(refresher, 'storeAnswer').mockImplementationOnce(async (...answer) => {
+        resolve();
+        await isFetchedAgain;
+        return store(...answer);
+      });
+    });
+    let fetchedAgain = () => {};
+    const isFetchedAgain = new Promise<void>((resolve) => {
+      fetchedAgain = resolve;
+    });
+    world.platform.release();
+    await goesOn; // it has the answer, and stands still
+    beginRegeneration(world.platform.simulator.state, session, [SOAP]);
+    takeStep(world.platform.simulator.state, session);
+    await world.advance('9 s');
+    const held = await world.untilHeld({ operation: 'getSession' });
+    const leased = await row();
+    expect(leased).toMatchObject({ lease_no: 2 });
+    fetchedAgain();
+    await fetching;
+    expect(await row()).toEqual(leased);
+    await held.answer();
+    expect(await generations()).toEqual(new Set(['Generation 2']));
+  });
+});

@@ -1,0 +1,302 @@
+import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
+import { contractFile } from '../support/contract-file.js';
+import { DAP, SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+import { useArrivingSessions } from './arriving-sessions.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+const { newSession, toEnd, show, notesOf, read, refresh, fetches } = sessions;
+
+async function healthAs(status: string, reason = '') {
+  const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
+  expect(checks.sessions).toMatchObject({ status, ...(reason && { reason: expect.stringContaining(reason) }) });
+  return checks.sessions;
+}
+
+async function shownAs(id: string, state: string): Promise<void> {
+  await world.settle();
+  expect((await show(id)).state).toBe(state);
+}
+
+/** Is told nothing of what the work does. */
+function unheard(work: () => void): void {
+  world.platform.set({ webhookDropRate: 1 });
+  work();
+  world.platform.set({ webhookDropRate: 0 });
+}
+
+const told = (event: object) => world.platform.simulator.state.deliveries.send(event as never);
+const order = (rule: Parameters<typeof world.platform.injectFault>[0]) =>
+  world.platform.injectFault({ operation: 'getSession', ...rule });
+
+describe('refreshing', () => {
+  const generations = async () =>
+    (
+      await world.sql<{ wanted: number; fetched: number }>(
+        'SELECT wanted_generation AS wanted, fetched_generation AS fetched FROM sessions',
+      )
+    )[0] ?? { wanted: 0, fetched: 0 };
+
+  it('a burst of events costs one fetch beside the one that is under way', async () => {
+    const session = newSession();
+    toEnd(session);
+    await world.settle();
+    const metrics = async () => (await world.call('GET', '/metrics')).text;
+    const noteLags = async () => Number(/^notebridge_note_lag_seconds_count (\d+)$/m.exec(await metrics())?.[1]);
+    const [before, lags] = [fetches(), await noteLags()];
+    await refresh(session);
+    const held = await world.untilHeld({ operation: 'getSession' });
+    const { wanted: earlier } = await generations();
+    for (let copy = 0; copy < 20; copy += 1) {
+      told({
+        eventType: 'SESSION_PROCESSING_NOTES_COMPLETED',
+        sessionId: session.sessionId,
+        providerUserId: sessions.provider,
+        // Exact repeats are folded into one by the inbox.
+        partnerAppointmentId: `appointment-${copy}`,
+        aiNotesEnabled: true,
+      });
+    }
+    await world.settle();
+    expect((await generations()).wanted).toBe(earlier + 20);
+    await held.answer();
+    const { wanted, fetched } = await generations();
+    expect(fetched).toBe(wanted);
+    expect(fetches() - before).toBe(2);
+    const text = await metrics();
+    expect(text).toMatch(/^notebridge_health_status\{check="sessions"\} 0$/m);
+    expect([lags > 0, await noteLags()]).toEqual([true, lags]); // later answers held the same notes
+    const [revisions] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
+    expect(revisions?.told).toBeGreaterThan(0);
+    expect(text).toMatch(/^notebridge_oldest_due_seconds\{kind="sessions"\} /m);
+  });
+
+  it('a platform that fails for a while is asked again, and nothing is lost', async () => {
+    order({ kind: 'status', status: 503 });
+    const session = newSession();
+    toEnd(session);
+    await world.settle();
+    expect([fetches(503), fetches()]).toEqual([1, 1]);
+    await world.advance('1 h');
+    await read(session, 1);
+  });
+
+  it('a session whose end no event told is looked up by itself', async () => {
+    const session = newSession();
+    takeStep(world.platform.simulator.state, session);
+    await shownAs(session.sessionId, 'Processing');
+    expect((await show(session.sessionId)).fetchedAt).not.toBeNull();
+    unheard(() => toEnd(session));
+    await world.advance('1 h');
+    await read(session, 1);
+    expect((await show(session.sessionId)).state).toBe('Done');
+  });
+
+  it('a session that is processed again is fetched until it is Done, which no event tells', async () => {
+    const session = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(session);
+    await read(session, 1);
+    session.state = 'Processing';
+    await refresh(session);
+    await shownAs(session.sessionId, 'Processing');
+    session.state = 'Done';
+    await world.advance('1 h');
+    await shownAs(session.sessionId, 'Done');
+  });
+
+  it('a refused key stops all fetches but one probe after each pause, and burns nobody’s attempts', async () => {
+    order({ kind: 'forbid', count: null });
+    const all = Array.from({ length: 12 }, () => newSession({ noteTemplateIds: [SOAP] }));
+    for (const session of all) toEnd(session);
+    await world.settle();
+    const { body: counts } = await world.call<{ failing: number }>('GET', '/v1/sessions/refreshes');
+    expect(counts.failing).toBeGreaterThan(0);
+    expect(fetches(403)).toBe(1);
+    for (const pauses of [1, 2, 3]) {
+      await world.advance('1 h');
+      await world.settle();
+      expect(fetches(403)).toBe(1 + pauses);
+    }
+    expect(await world.sql('SELECT max(failures) AS failures FROM sessions')).toEqual([{ failures: 0 }]);
+    await healthAs('degraded', 'PLATFORM_API_KEY');
+    world.platform.release();
+    await world.advance('1 h');
+    for (const session of all) await read(session, 1);
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true } });
+  });
+
+  it('health says when a session has waited for minutes, and no longer once it was fetched', async () => {
+    const session = newSession();
+    toEnd(session);
+    await read(session, 1);
+    await refresh(session);
+    await world.advance('6 min');
+    await healthAs('degraded', 'five minutes');
+    await world.settle();
+    await healthAs('ok');
+  });
+
+  it('notes that stay away while each answer is unreadable are told by health and metrics', async () => {
+    order({ kind: 'bad-json', count: null });
+    const session = newSession();
+    toEnd(session);
+    const metric = async (name: string) => {
+      const lines = (await world.call('GET', '/metrics')).text.split('\n');
+      return Number(lines.find((line) => line.startsWith(`notebridge_${name} `))?.split(' ')[1]);
+    };
+    await world.settle();
+    expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'unreadable-answer' }]);
+    await world.advance('6 min');
+    await world.settle(); // each fault puts the next fetch off: nothing is overdue, however long it goes on
+    await healthAs('degraded', 'unreadable-answer');
+    expect(await metric('oldest_due_seconds{kind="notes"}')).toBeGreaterThan(300);
+    const unreadable = 'platform_call_seconds_count{operation="getSession",outcome="unreadable"}';
+    expect(await metric(unreadable)).toBeGreaterThan(0);
+    world.platform.release();
+    await refresh(session);
+    await read(session, 1);
+    await healthAs('ok');
+    await world.advance('1 min'); // metrics are counted anew
+    expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
+  });
+
+  it('all sessions since a moment are fetched again on demand', async () => {
+    for (let count = 0; count < 6; count += 1) toEnd(newSession());
+    await world.settle();
+    const before = fetches();
+    const since = { body: { since: '2026-01-01' } };
+    expect((await world.call<object>('POST', '/v1/sessions/refreshes', since)).body).toEqual({ sessions: 6 });
+    await world.settle();
+    expect(fetches()).toBe(before + 6);
+    const counts = await world.call<object>('GET', '/v1/sessions/refreshes');
+    expect(counts.body).toMatchObject({ pending: 0, failing: 0 });
+    for (const body of [{}, { since: '2026-01-01', session: 'x' }, { since: 'yesterday' }]) {
+      expect((await world.call('POST', '/v1/sessions/refreshes', { body })).status).toBe(400);
+    }
+    expect((await world.call('POST', '/v1/sessions/refreshes', { body: { session: 'x' } })).status).toBe(404);
+  });
+
+  it('deliveries that are shuffled, doubled and late end in the newest notes of every session', async () => {
+    world.platform.set({ webhookDuplicateRate: 0.3, webhookShuffleMs: 300 });
+    const all = Array.from({ length: 20 }, () => newSession({ noteTemplateIds: [SOAP] }));
+    for (const [index, session] of all.entries()) {
+      toEnd(session);
+      for (let round = 0; round < index % 4; round += 1) {
+        beginRegeneration(world.platform.simulator.state, session, [SOAP]);
+        takeStep(world.platform.simulator.state, session);
+      }
+    }
+    await world.settle();
+    for (const session of all) {
+      const { documents } = await notesOf(session.sessionId);
+      expect(documents).toHaveLength(1);
+      expect(documents[0]?.notes[0]?.text).toContain(`(Generation ${session.generation}.)`);
+      const view = await show(session.sessionId);
+      expect([view.state, view.aiNotesEnabled, view.aiNotesFinal]).toEqual(['Done', true, true]);
+    }
+  });
+
+  it('without getSession events are kept, the EHR sees what they say, and a later start catches up', async () => {
+    await world.restart({ PLATFORM_CONTRACT: await contractFile(['getSession']) });
+    const session = newSession({ partnerAppointmentId: 'appointment-9' });
+    toEnd(session);
+    await shownAs(session.sessionId, 'Done');
+    expect(await show(session.sessionId)).toMatchObject({
+      partnerAppointmentId: 'appointment-9',
+      provider: 'p-1',
+      aiNotesEnabled: true,
+      fetchedAt: null,
+    });
+    expect((await notesOf(session.sessionId)).documents).toEqual([]);
+    const refused = await world.call('POST', '/v1/sessions/refreshes', { body: { session: session.sessionId } });
+    expect(refused.status).toBe(501);
+    expect(refused.text).toContain('operations.getSession');
+    await world.advance('6 min');
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false } });
+    const { oldestWork, noteLag } = (await world.call<OverviewResponse>('GET', '/v1/overview')).body;
+    expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, and for no worker
+    expect(noteLag?.awaitedSince).toBeNull();
+
+    await world.restart();
+    await read(session, 1);
+  });
+});
+
+describe('the processing API', () => {
+  it.each(['processingId', 'sessionId'] as const)(
+    'finds the session by a %s where the contract says that it stands in a payload that the spec does not show',
+    async (notesFinishedPayload) => {
+      const session = newSession();
+      toEnd(session);
+      await read(session, 1);
+      const generations = 'SELECT wanted_generation AS wanted, fetched_generation AS fetched FROM sessions';
+      const [before] = await world.sql<{ wanted: number }>(generations);
+      const payload = { [notesFinishedPayload]: session[notesFinishedPayload] };
+      world.platform.simulator.state.deliveries.sendRaw(
+        JSON.stringify({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload }),
+      );
+      await world.settle();
+      const wanted = (before?.wanted ?? 0) + 1;
+      expect(await world.sql(generations)).toEqual([{ wanted, fetched: wanted }]);
+      expect(await world.sql('SELECT 1 FROM processing_notices')).not.toHaveLength(0);
+    },
+  );
+
+  it('that answers with the session itself gives its notes, also where no session can be fetched', async () => {
+    const response = { session: '/processing/session' };
+    const contract = await contractFile(['getSession'], { getProcessingSession: { response } });
+    await world.restart({ PLATFORM_CONTRACT: contract });
+    const session = newSession();
+    unheard(() => toEnd(session));
+    const tell = () =>
+      told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    tell();
+    const notes = await read(session, 1);
+    expect(notes.documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
+    expect(await show(session.sessionId)).toMatchObject({ state: 'Done', provider: 'p-1', clients: ['c-1'] });
+
+    beginRegeneration(world.platform.simulator.state, session, [SOAP]);
+    takeStep(world.platform.simulator.state, session);
+    tell();
+    await read(session, 2);
+    expect(fetches()).toBe(0);
+  });
+
+  it('a PROCESSING_SESSION_FINISHED of a session of which nothing was heard makes it known', async () => {
+    let session: ReturnType<typeof newSession> | undefined;
+    unheard(() => {
+      session = newSession();
+      toEnd(session);
+    });
+    if (!session) throw new Error('There is no session.');
+    told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    await read(session, 1);
+  });
+});
+
+describe('jobs', () => {
+  it('are recorded by their id, completed above failed, and told to the EHR', async () => {
+    for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED']) {
+      told({ eventType, payload: { jobId: 'job-1' } });
+    }
+    for (const eventType of ['SMART_EDIT_JOB_FAILED', 'SMART_EDIT_JOB_FAILED']) {
+      told({ eventType, payload: { jobId: 'job-2' } });
+    }
+    await world.settle();
+    const { items } = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200&after=0')).body;
+    const types = items.map(({ type }) => type);
+    expect(types).toContain('compliance.completed');
+    expect(types.filter((type) => type.startsWith('smart-edit'))).toEqual(['smart-edit.failed']);
+    expect(await world.sql('SELECT job_id, state FROM compliance_jobs')).toEqual([
+      { job_id: 'job-1', state: 'Completed' },
+    ]);
+    expect(await world.sql('SELECT job_id, state FROM smart_edit_jobs')).toEqual([
+      { job_id: 'job-2', state: 'Failed' },
+    ]);
+  });
+});

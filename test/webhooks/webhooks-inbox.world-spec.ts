@@ -1,0 +1,394 @@
+import type pg from 'pg';
+import { until } from '../../harness/until.js';
+import { Database } from '../../src/database/database.js';
+import { Metrics } from '../../src/http/server/metrics.js';
+import type { ReplayResponse } from '../../src/webhooks/admin/deliveries.dto.js';
+import { DeliveriesService } from '../../src/webhooks/admin/deliveries.service.js';
+import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
+import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
+import { MOST_ATTEMPTS } from '../../src/webhooks/process/inbox-loop.js';
+import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+import { useWorld } from '../world/use-world.js';
+
+interface Delivery {
+  id: string;
+  eventType: string | null;
+  state: string;
+  attempts: number;
+  repeats: number;
+  error: { code: string; message: string } | null;
+}
+
+const world = useWorld();
+
+/** Handles every event as a test says. */
+const handler = {
+  seen: [] as InboxEvent[],
+  commits: 0,
+  script: async (_event: InboxEvent, _tx: pg.PoolClient): Promise<Handled> => 'processed',
+  handle(event: InboxEvent, tx: pg.PoolClient) {
+    this.seen.push(event);
+    return this.script(event, tx);
+  },
+  afterCommit() {
+    this.commits += 1;
+  },
+};
+
+beforeAll(async () => {
+  await world.sql('CREATE TABLE noted (session text PRIMARY KEY, times int NOT NULL, CHECK (session <> $$poison$$))');
+  await world.sql('CREATE TABLE late (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
+  await world.sql('INSERT INTO late VALUES (1)');
+});
+
+afterAll(() => world.sql('DROP TABLE noted, late'));
+
+beforeEach(async () => {
+  jest.spyOn(world.get(EventHandlers), 'of').mockReturnValue(handler);
+  await world.sql('TRUNCATE noted');
+  Object.assign(handler, { seen: [], commits: 0 });
+  handler.script = async ({ body }, tx) => {
+    await tx.query(`INSERT INTO noted VALUES ($1, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`, [
+      body.sessionId ?? 'none',
+    ]);
+    return 'processed';
+  };
+});
+
+const send = async (init: RequestInit) => (await deliver(world, init)).status;
+const api = async <T>(path: string, body?: unknown): Promise<{ status: number; json: T }> => {
+  const method = body === undefined ? 'GET' : 'POST';
+  const answer = await world.call<T>(method, `/v1/webhook-deliveries${path}`, { body });
+  return { status: answer.status, json: answer.body };
+};
+const list = async (query = '') => (await api<{ items: Delivery[]; nextCursor: string | null }>(query)).json;
+async function settled(state: string, count: number): Promise<void> {
+  await world.settle();
+  expect((await list(`?state=${state}&limit=200`)).items).toHaveLength(count);
+}
+const times = async (session: string): Promise<number> =>
+  (await world.sql<{ times: number }>('SELECT times FROM noted WHERE session = $1', [session]))[0]?.times ?? 0;
+/** Longer than any wait after a failure. */
+const hurry = () => world.advance('1 h');
+
+test('both shapes of an event reach their handler', async () => {
+  await send(signed(sessionEvent('s-1', 'SESSION_CREATED')));
+  await send(signed('{"eventType":"COMPLIANCE_JOB_COMPLETED","payload":{"jobId":"j-1"}}'));
+  await settled('processed', 2);
+  expect(handler.seen.map(({ eventType }) => eventType).sort()).toEqual([
+    'COMPLIANCE_JOB_COMPLETED',
+    'SESSION_CREATED',
+  ]);
+  expect(handler.seen[0]?.receivedAt).toBeInstanceOf(Date);
+  expect(handler.commits).toBeGreaterThan(0);
+});
+
+test('what is genuine but not understood has a state of its own and a reason that quotes nothing; health is degraded until somebody looked', async () => {
+  const bodies = [
+    'no json',
+    '[]',
+    '{"eventType":"Jane Roe"}',
+    '{"eventType":"SESSION_CREATED"}',
+    '{"eventType":"NEW_ONE"}',
+  ];
+  for (const body of bodies) expect(await send(signed(body))).toBe(204);
+  await settled('not-understood', bodies.length);
+  const { items } = await list();
+  expect(items.map(({ eventType, error }) => [eventType, error?.code]).reverse()).toEqual([
+    [null, 'not-json'],
+    [null, 'not-an-object'],
+    [null, 'unknown-event-type'],
+    ['SESSION_CREATED', 'bad-field'],
+    ['NEW_ONE', 'unknown-event-type'],
+  ]);
+  expect(handler.seen).toEqual([]);
+
+  const health = () => world.get(DeliveriesService).health();
+  expect(await health()).toMatchObject({ status: 'degraded', facts: { notUnderstood: bodies.length } });
+  const [first, ...others] = items;
+  for (const { id } of others) {
+    const { status, json } = await api<Delivery>(`/${id}/dismiss`, {});
+    expect([status, json]).toMatchObject([200, { state: 'ignored', error: { code: expect.any(String) } }]);
+  }
+  expect((await api<Delivery>(`/${others[0]?.id}/dismiss`, {})).status).toBe(200);
+  expect(await health()).toMatchObject({ status: 'degraded', facts: { notUnderstood: 1 } });
+  // A replay looks again, as after an upgrade; what stays unknown waits again.
+  expect((await api(`/${first?.id}/replay`, {})).status).toBe(202);
+  await settled('not-understood', 1);
+  expect((await api(`/${first?.id}/dismiss`, {})).status).toBe(200);
+  expect(await health()).toEqual({ status: 'ok' });
+
+  await send(signed(sessionEvent('s')));
+  await settled('processed', 1);
+  const [processed] = (await list('?state=processed')).items;
+  expect(await api(`/${processed?.id}/dismiss`, {})).toMatchObject({
+    status: 409,
+    json: { type: 'urn:notebridge:problem:not-waiting' },
+  });
+  expect((await api('/999999/dismiss', {})).status).toBe(404);
+});
+
+test('a replay of many may take longer than other requests, and takes up exactly those that were counted', async () => {
+  for (const name of ['one', 'two', 'three']) await send(signed(sessionEvent(name)));
+  await settled('processed', 3);
+  // As with hundreds of thousands of them: longer than a statement of the usual size may take, which is 10 seconds.
+  await world.sql(
+    `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN IF current_query() LIKE '%attempts = 0%' AND current_setting('statement_timeout') <> '10min'
+       THEN RAISE EXCEPTION 'canceled after %', current_setting('statement_timeout'); END IF; RETURN NULL; END $$;
+     CREATE TRIGGER dawdle BEFORE UPDATE ON webhook_deliveries FOR EACH STATEMENT EXECUTE FUNCTION dawdle()`,
+  );
+  const { json: counted } = await api<ReplayResponse>('/replay', { state: 'processed', dryRun: true });
+  const answer = await api<ReplayResponse>('/replay', { state: 'processed', plan: counted.plan });
+  await world.sql('DROP TRIGGER dawdle ON webhook_deliveries; DROP FUNCTION dawdle');
+  expect(counted.count).toBe(3);
+  expect(answer).toMatchObject({ status: 200, json: { count: 3 } });
+  await settled('processed', 3);
+  expect(handler.seen).toHaveLength(6);
+});
+
+test('an odd optional field does not lose its event', async () => {
+  const odd = { providerUserId: {}, partnerAppointmentId: 17, aiNotesEnabled: 'yes' };
+  await send(signed(JSON.stringify({ eventType: 'SESSION_CREATED', sessionId: 'odd', ...odd })));
+  await settled('processed', 1);
+  expect(handler.seen[0]?.body).toEqual({ eventType: 'SESSION_CREATED', sessionId: 'odd' });
+});
+
+test('a delivery whose data key is missing waits for it without an end', async () => {
+  await send(signed(sessionEvent('sealed')));
+  await settled('processed', 1);
+  // As if a key had sealed it that DATA_KEYS lacks: its name stands at the beginning.
+  await world.sql(
+    `UPDATE webhook_deliveries SET state = 'received', due_at = now(), attempts = $1,
+       body = overlay(body placing 'k9'::bytea from position('k1'::bytea in body))`,
+    [MOST_ATTEMPTS - 1],
+  );
+  await settled('failed', 1);
+  const [waiting] = (await list('?state=failed')).items;
+  expect(waiting).toMatchObject({ attempts: MOST_ATTEMPTS - 1, error: { code: 'sealed' } });
+});
+
+test('a batch is bounded by bytes, also the first that is larger by itself', async () => {
+  const repository = new InboxRepository(world.get(Database));
+  const size = 300_000;
+  const fill = (name: string, bytes: number) =>
+    world.sql(
+      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, due_at)
+       VALUES ($1, $2, 0, 0, now() + interval '1 hour')`,
+      [Buffer.from(name), Buffer.alloc(bytes)],
+    );
+  await fill('large', 5 * size);
+  for (const name of ['a', 'b', 'c', 'd']) await fill(name, size);
+  const batches: number[] = [];
+  await repository.transaction(async (tx) => {
+    await tx.query("UPDATE webhook_deliveries SET due_at = now() - interval '1 second'");
+    for (let taken = 1; taken > 0; ) {
+      const rows = await repository.take(tx, { rows: 100, bytes: 2 * size });
+      taken = rows.length;
+      if (taken > 0) batches.push(rows.reduce((sum, { body }) => sum + body.length, 0));
+      await tx.query('UPDATE webhook_deliveries SET due_at = NULL WHERE id = ANY ($1::bigint[])', [
+        rows.map(({ id }) => id),
+      ]);
+    }
+    await tx.query('TRUNCATE webhook_deliveries');
+  });
+  expect(batches).toEqual([5 * size, 2 * size, 2 * size]);
+});
+
+test('what was taken before without an outcome is processed alone, and put off when it was alone already', async () => {
+  const transactions = new Map<string, string>();
+  handler.script = async ({ body }, tx) => {
+    const { rows } = await tx.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id');
+    transactions.set(String(body.sessionId), rows[0]?.id ?? '');
+    return 'processed';
+  };
+  const tx = await world.database.pool.connect();
+  try {
+    for (const name of ['a', 'b', 'lost-1', 'lost-2', 'culprit', 'c']) await send(signed(sessionEvent(name)));
+    const { rows } = await tx.query<{ id: string }>('SELECT id FROM webhook_deliveries ORDER BY id');
+    for (const [place, alone] of [
+      [2, false],
+      [3, false],
+      [4, true],
+    ] as const) {
+      await tx.query('INSERT INTO webhook_claims VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
+    }
+  } finally {
+    tx.release();
+  }
+  await settled('processed', 5);
+  await settled('failed', 1);
+  const names = [...transactions.keys()];
+  for (const lost of ['lost-1', 'lost-2']) {
+    expect(names.filter((name) => transactions.get(name) === transactions.get(lost))).toEqual([lost]);
+  }
+  const [culprit] = (await list('?state=failed')).items;
+  expect(culprit).toMatchObject({ attempts: 1, error: { code: 'no-outcome' } });
+  expect(names).not.toContain('culprit');
+  await hurry();
+  await settled('processed', 6);
+  expect(await world.sql('SELECT 1 FROM webhook_claims')).toEqual([]);
+});
+
+test('a body too large to be read together with others is processed all the same', async () => {
+  const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(2_000_000) });
+  expect(await send(signed(body))).toBe(204);
+  await settled('processed', 1);
+  expect(await times('large')).toBeGreaterThan(0);
+});
+
+test('an exact repeat after the processing still means: look again', async () => {
+  const init = signed(sessionEvent('again'));
+  await send(init);
+  await settled('processed', 1);
+  const before = { times: await times('again'), repeats: (await list()).items[0]?.repeats ?? 0 };
+  expect(before.times).toBeGreaterThan(0);
+  await send(init);
+  await settled('processed', 1);
+  expect(await times('again')).toBeGreaterThan(before.times);
+  const { items } = await list();
+  expect(items).toHaveLength(1);
+  expect(items[0]?.repeats).toBeGreaterThan(before.repeats);
+});
+
+test('an exact repeat is acknowledged at once while its delivery is being processed, and looked at afterwards', async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const note = handler.script;
+  handler.script = async (event, tx) => {
+    await held;
+    return note(event, tx);
+  };
+  const init = signed(sessionEvent('busy'));
+  await send(init);
+  const working = world.settle();
+  await until('the handler runs', () => handler.seen.length === 1);
+  expect(await send(init)).toBe(204);
+  expect(await times('busy')).toBe(0);
+  release();
+  await working;
+  await world.settle();
+  expect(await times('busy')).toBe(2);
+});
+
+test('a poison row never blocks its batch: the others are processed, it is retried, and in the end it is dead', async () => {
+  const sessions = Array.from({ length: 30 }, (_, index) => (index === 7 ? 'poison' : `s-${index}`));
+  await Promise.all(sessions.map((session) => send(signed(sessionEvent(session)))));
+  await settled('processed', 29);
+  for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
+    expect((await list('?state=failed')).items).toMatchObject([{ attempts: attempt }]);
+    await hurry();
+    await world.settle();
+  }
+  await settled('dead', 1);
+  expect((await list('?state=dead')).items).toMatchObject([{ attempts: 12, error: { code: 'database-23514' } }]);
+  const gauge = world.get(Metrics).registry.getSingleMetricAsString('notebridge_webhook_inbox_dead');
+  expect(await gauge).toContain('notebridge_webhook_inbox_dead 1');
+  expect(await times('poison')).toBe(0);
+});
+
+test('a row that spoils the commit of its batch, or its connection, fails alone', async () => {
+  const note = handler.script;
+  handler.script = async (event, tx) => {
+    if (event.body.sessionId === 'at-commit') await tx.query('INSERT INTO late VALUES (1)');
+    if (event.body.sessionId === 'kills') await tx.query('SELECT pg_terminate_backend(pg_backend_pid())');
+    return note(event, tx);
+  };
+  const sessions = ['a', 'at-commit', 'b', 'kills', 'c'];
+  await Promise.all(sessions.map((session) => send(signed(sessionEvent(session)))));
+  await settled('processed', 3);
+  await settled('failed', 2);
+  expect((await list('?state=failed')).items.map(({ error }) => error?.code).sort()).toEqual([
+    'database-23505',
+    'database-57P01',
+  ]);
+  for (const session of ['a', 'b', 'c']) expect(await times(session)).toBeGreaterThan(0);
+});
+
+test('what was committed without a ring is found by the poller', async () => {
+  await send(signed(sessionEvent('first')));
+  await settled('processed', 1);
+  const before = await times('first');
+  await world.sql("UPDATE webhook_deliveries SET state = 'received', due_at = now() - interval '1 minute'");
+  await world.settle();
+  expect(await times('first')).toBeGreaterThan(before);
+});
+
+test('one delivery is replayed, whatever became of it', async () => {
+  handler.script = async () => {
+    throw new RangeError('Jane Roe');
+  };
+  await send(signed(sessionEvent('s')));
+  await settled('failed', 1);
+  const [failed] = (await list('?state=failed')).items;
+  expect(failed).toMatchObject({ attempts: expect.any(Number), error: { code: 'RangeError' } });
+  expect(JSON.stringify(failed)).not.toContain('Jane');
+  handler.script = async () => 'ignored';
+  const answer = await api<Delivery>(`/${failed?.id}/replay`, {});
+  expect([answer.status, answer.json.state]).toEqual([202, 'received']);
+  await settled('ignored', 1);
+  expect((await api<Delivery>(`/${failed?.id}`)).json).toMatchObject({
+    state: 'ignored',
+    error: { code: 'not-ours' },
+  });
+  for (const id of ['0', '999999', 'x', '9'.repeat(30)]) {
+    expect((await api(`/${id}`)).status).toBe(404);
+    expect((await api(`/${id}/replay`, {})).status).toBe(404);
+  }
+});
+
+test('a selection is counted first, and then exactly that many are replayed', async () => {
+  for (let i = 0; i < 5; i += 1)
+    await send(signed('{"eventType":"NEW_ONE"}', { timestamp: String(1_700_000_000_000 + i) }));
+  await send(signed('no json'));
+  await settled('not-understood', 6);
+
+  const selection = { state: 'not-understood' };
+  const { json: counted } = await api<{ count: number; plan: object }>('/replay', { ...selection, dryRun: true });
+  expect(counted.count).toBe(6);
+  expect(handler.seen).toEqual([]);
+
+  await send(signed('[]'));
+  await settled('not-understood', 7);
+  const replayed = await api<{ count: number }>('/replay', { ...selection, plan: counted.plan });
+  expect([replayed.status, replayed.json.count]).toEqual([200, 6]);
+  await settled('not-understood', 7);
+
+  await world.sql("UPDATE webhook_deliveries SET state = 'dead' WHERE id = (SELECT min(id) FROM webhook_deliveries)");
+  const stale = await api<{ type: string; count: number }>('/replay', { ...selection, plan: counted.plan });
+  expect([stale.status, stale.json.type, stale.json.count]).toEqual([409, 'urn:notebridge:problem:plan-changed', 5]);
+
+  const inbox = () => world.sql('SELECT id, state, due_at, processed_at FROM webhook_deliveries ORDER BY id');
+  const before = await inbox();
+  const fewer = await api<{ count: number }>('/replay', { ...selection, plan: { ...counted.plan, count: 4 } });
+  expect([fewer.status, fewer.json.count]).toEqual([409, 5]);
+  expect(await inbox()).toEqual(before);
+});
+
+test('a selection is narrowed by event type and time, and is never replayed without its count', async () => {
+  await send(signed(sessionEvent('s', 'SESSION_CREATED')));
+  await send(signed(sessionEvent('s', 'SESSION_PROCESSING_FAILED')));
+  await settled('processed', 2);
+  const count = async (more: object) =>
+    (await api<{ count: number }>('/replay', { state: 'processed', dryRun: true, ...more })).json.count;
+  expect(await count({ eventType: 'SESSION_CREATED' })).toBe(1);
+  expect(await count({ receivedBefore: '2020-01-01T00:00:00Z' })).toBe(0);
+  expect(await count({ receivedSince: '2020-01-01T00:00:00Z' })).toBe(2);
+  expect((await api('/replay', { state: 'processed' })).status).toBe(400);
+  expect((await api('/replay', { state: 'processed', receivedBefore: '7', dryRun: true })).status).toBe(400);
+  expect((await api('/replay', { dryRun: true })).status).toBe(400);
+});
+
+test('the list is paged, the newest first', async () => {
+  for (let i = 0; i < 5; i += 1) await send(signed('[]', { timestamp: String(1_700_000_000_000 + i) }));
+  const seen: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = await list(`?limit=2${cursor && `&cursor=${cursor}`}`);
+    seen.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+  }
+  expect(seen).toHaveLength(5);
+  expect(seen).toEqual([...seen].sort((a, b) => Number(b) - Number(a)));
+});
