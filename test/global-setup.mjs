@@ -50,14 +50,14 @@ export default async function setup() {
 async function makeTemplate({ isWorld = false } = {}) {
   const { withClient } = require('../dist/src/database/database.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
-  const { FOLLOW_TIME, TIME_SCHEMA, useTime } = require('../dist/harness/world/time.js');
+  const { FOLLOW_TIME, CREATE_TIME, useTime } = require('../dist/harness/world/time.js');
   const name = `template_${randomBytes(6).toString('hex')}`;
   const url = Object.assign(new URL(process.env.TEST_PG_URL), { pathname: `/${name}` }).toString();
   await withClient(process.env.TEST_PG_URL, async (admin) => {
     await admin.query(`CREATE DATABASE ${name}`);
     if (isWorld) await useTime(admin, name);
   });
-  if (isWorld) await withClient(url, (client) => client.query(TIME_SCHEMA));
+  if (isWorld) await withClient(url, (client) => client.query(CREATE_TIME));
   await applyMigrations(url);
   if (isWorld) await withClient(url, (client) => client.query(FOLLOW_TIME));
   return name;

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { until } from '../../harness/until.js';
 import { Database } from '../../src/database/database.js';
 import { ImportsService } from '../../src/imports/report/imports.service.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
-import { backendPid, pidsBlockedBy } from '../support/databases.js';
 import { useWorld } from '../world/use-world.js';
 
 /** Enough that a statement over all of them shows. */
@@ -87,10 +85,6 @@ async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
   return counted;
 }
 
-/** The process that waits for the holder. */
-const waiter = async (): Promise<number | undefined> =>
-  (await pidsBlockedBy(world.database.pool, await backendPid(holder)))[0];
-
 const turn = async (): Promise<string | undefined> => {
   await world.advance('1 ms');
   const { claim } = await world.get(ClaimRepository).claimNext();
@@ -149,7 +143,7 @@ test('a pause is answered after the grant that is being decided, and before any 
   const paused = imports.pause(id).then(() => {
     answered = true;
   });
-  await until('the pause waits', waiter);
+  await world.untilBlocked();
   expect(answered).toBe(false);
   await holder.query('COMMIT');
   await paused;
@@ -165,7 +159,7 @@ test('a worker that dies while people follow leaves nothing to redo: another goe
   await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`);
   const follow = runner.steerAll();
   const failed = expect(follow).rejects.toThrow();
-  await world.sql('SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
+  await world.sql('SELECT pg_terminate_backend($1)', [await world.untilBlocked()]);
   await failed;
   await holder.query('ROLLBACK');
   expect(await pausedByImport(id)).toBe(1_000);

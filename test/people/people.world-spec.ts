@@ -1,4 +1,3 @@
-import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import type { TraceResponse } from '../../src/people/api/trace.dto.js';
@@ -29,7 +28,6 @@ async function syncedClient(externalId: string, providers: string[], more: objec
   return answer.body;
 }
 
-const hasRows = (rows: unknown[]) => rows.length > 0;
 const userOf = (externalId: string) => world.platform.usersOf(externalId);
 const arrivalsOf = (operation: string) => world.platform.arrivals(operation);
 
@@ -385,9 +383,10 @@ describe('Prefer: wait', () => {
       answers.push(externalId);
       return answer;
     };
-    // It begins to wait first and would be answered first, if both waited for the end of their time.
+    // It starts to wait first, so it would be answered first if both waited for their full time.
+    const checks = arrivalsOf('checkUser');
     const held = put('p-held');
-    await until('it waits', () => world.sql(`SELECT 1 FROM people WHERE external_id = 'p-held'`).then(hasRows));
+    await world.untilCalled('checkUser', checks);
     const answer = await put('p-wait');
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=60']);
     expect(answers).toEqual(['p-wait']);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { until } from '../../harness/until.js';
 import type { Platform } from '../../harness/world/platform.js';
 import type { CallOptions } from '../../harness/world/request.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
@@ -105,10 +104,18 @@ describe('a session that is asked for', () => {
     const { body } = await create(wish, { wait: 0 });
     const working = world.settle();
     await hasLeft(before);
-    const storing = jest.spyOn(world.get(SessionRequestsRepository), 'accepted');
+    const requests = world.get(SessionRequestsRepository);
+    const store = requests.accepted.bind(requests);
+    const storing = jest.spyOn(requests, 'accepted');
+    const retried = new Promise<void>((resolve) => {
+      storing.mockImplementation((...answer) => {
+        if (storing.mock.calls.length > 1) resolve();
+        return store(...answer);
+      });
+    });
     await world.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
     world.platform.release();
-    await until('it was tried in vain to store the answer', () => storing.mock.calls.length > 1);
+    await retried;
     storing.mockRestore();
     await world.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
     await working;
@@ -505,7 +512,7 @@ describe('evidence', () => {
   it('an event that came stands above a 4xx that came after it', async () => {
     const wish = usual();
     const refused = refusedAfterCommit(async () => {
-      await world.platform.hasTold();
+      await world.platform.webhooksSent();
       await world.work.inbox();
     });
     const { status, body } = await create(wish);
