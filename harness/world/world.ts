@@ -1,20 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
-import { DEFAULT_API_KEY } from '../../simulator/app.js';
 import type { Settings } from '../../simulator/settings.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
+import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { liftTimeouts } from './timeouts.js';
 import { FREQUENT, WORK_OF_QUEUES, type Work } from './work.js';
 import { copyTemplate, type WorldDatabase } from './world-database.js';
 import { type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
-
-const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
-const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
-export const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /** Milliseconds between two heartbeats of the service. */
 const BEAT_MS = 2_000;
@@ -84,18 +80,8 @@ export class World {
     const clock = new WorldClock();
     const database = await copyTemplate(server, template);
     const simulator = await Platform.start(clock, { webhookSecret: WEBHOOK_SECRET, ...platform });
-    const world = new World(simulator, database, clock, {
-      PLATFORM_BASE_URL: simulator.url,
-      PLATFORM_API_KEY: DEFAULT_API_KEY,
-      PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      PLATFORM_CONTRACT: 'simulator/contract.json',
-      PLATFORM_TIMEOUT_SECONDS: '20',
-      ADMIN_API_KEY: ADMIN_KEY,
-      USER_MANAGEMENT_CALLS_PER_MINUTE: '6000',
-      DATABASE_URL: database.url,
-      DATA_KEYS,
-      ...settings,
-    });
+    const usual = settingsFor(simulator.url, database.url);
+    const world = new World(simulator, database, clock, { ...usual, ...settings });
     await world.serve();
     return world;
   }

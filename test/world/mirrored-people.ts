@@ -1,5 +1,6 @@
 import { sealLinks } from '../../harness/user-links.js';
-import { DATA_KEYS, type World } from '../../harness/world/world.js';
+import { DATA_KEYS } from '../../harness/world/settings.js';
+import type { World } from '../../harness/world/world.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';
