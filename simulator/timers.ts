@@ -4,7 +4,7 @@ export type NowMs = () => number;
 /** The machine's steady clock: the limit is judged by it, so a corrected wall clock can't shrink a window. */
 export const steadyNowMs: NowMs = () => performance.timeOrigin + performance.now();
 
-/** Does work once, so many milliseconds from now. @returns takes it back */
+/** Runs `work` once after `ms` milliseconds. @returns a function that cancels it */
 export type After = (ms: number, work: () => void) => () => void;
 
 const realAfter: After = (ms, work) => {

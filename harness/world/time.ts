@@ -89,7 +89,7 @@ export function timeSql(now: Date): string {
 /** Creates the schema. Run it before the migrations, so that column defaults follow the world's time. */
 export const CREATE_TIME = `CREATE SCHEMA ${SCHEMA}; GRANT USAGE ON SCHEMA ${SCHEMA} TO PUBLIC; ${timeSql(new Date())}`;
 
-/** Run it after the migrations, so that functions with a search path of their own follow the world's time, too. */
+/** Run it after the migrations, so that functions that set their own search path follow the world's time, too. */
 export const FOLLOW_TIME = `DO $$ DECLARE pinned regprocedure; BEGIN
   FOR pinned IN SELECT oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proconfig::text LIKE '%search_path%'
   LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = ${SEARCH_PATH}, pg_temp', pinned); END LOOP;

@@ -32,7 +32,7 @@ export const PROCESSORS = [
 const MAX_CALLS = 5_000;
 
 /**
- * All background work of the service. Each function works until nothing of its kind is due.
+ * All background work of the service. Each function works until none of its kind is due.
  *
  * @param step moves time by the smallest step, because a call decided in the same millisecond as a change counts as
  *   outdated by it

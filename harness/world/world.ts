@@ -150,7 +150,7 @@ export class World {
   }
 
   /**
-   * Works until nothing is due and the platform has sent its webhooks. Pauses of up to half a second pass by themselves.
+   * Works until nothing is due and the platform has sent its webhooks. Pauses of up to half a second pass automatically.
    * While the platform holds a call, the work that made it waits.
    *
    * @throws Error listing the latest statements if the work never ends

@@ -6,10 +6,10 @@ import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
 import { useWorld } from '../world/use-world.js';
 
-/** Enough that a statement over all of them shows. */
+/** Enough to reveal a statement over all of them. */
 const MANY = 50_000;
 
-/** Rows that one transaction may read and write: a few times a batch. */
+/** Maximum rows that one transaction may read and write: a few times a batch. */
 const BATCH = 6_000;
 
 const world = useWorld();
@@ -20,7 +20,7 @@ let runner: ImportRunner;
 beforeAll(async () => {
   holder = new pg.Client({ connectionString: world.database.url });
   await holder.connect();
-  // As right after an import: the planner was told nothing.
+  // As right after an import, without statistics.
   for (const table of ['people', 'import_rows'])
     await world.sql(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
   [imports, runner] = [world.get(ImportsService), world.get(ImportRunner)];
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 afterEach(() => holder.query('ROLLBACK'));
 
-/** An import that runs, and nobody of it was sent yet. */
+/** A running import before its first call. */
 async function running(count: number): Promise<string> {
   const id = randomUUID();
   await holder.query(
@@ -58,7 +58,7 @@ async function running(count: number): Promise<string> {
 const pausedByImport = async (id: string): Promise<number> =>
   (await holder.query('SELECT count(*)::int AS n FROM people WHERE paused_by_import = $1', [id])).rows[0]?.n;
 
-/** Rows of people and imports that each transaction read and wrote while work was done, where it did; others go on. */
+/** Rows of people and imports that each transaction of `work` read and wrote; transactions without any are left out. */
 async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
   const counted: number[] = [];
   const database = world.get(Database);
@@ -91,7 +91,7 @@ const turn = async (): Promise<string | undefined> => {
   return claim?.row.externalId;
 };
 
-test('a pause and a resume change one row of the import, and its people follow in batches of a thousand', async () => {
+test('pause and resume change one row; people follow in batches of a thousand', async () => {
   const id = await running(MANY);
   const follow = () => runner.steerAll();
 
@@ -112,13 +112,13 @@ test('a pause and a resume change one row of the import, and its people follow i
 });
 
 test.each(['pause', 'cancel'] as const)(
-  'nobody is sent once a %s was answered, though nobody was held back yet',
+  'makes no call after %s has answered, before its people follow',
   async (verb) => {
     const id = await running(MANY);
     expect(await turn()).toBe('p-1');
     await imports[verb](id);
     await holder.query('UPDATE call_budgets SET bulk_next_at = now()');
-    // Whoever is found at the head is held back then, a bounded number at a time.
+    // People found due are then held back, a limited number at a time.
     const counts = await rowsOfEach(async () => {
       for (let turns = 0; turns < 6; turns++) expect(await turn()).toBeUndefined();
     });
@@ -134,7 +134,7 @@ test.each(['pause', 'cancel'] as const)(
   },
 );
 
-test('a pause is answered after the grant that is being decided, and before any other', async () => {
+test('a pause waits for the grant in progress and precedes any other', async () => {
   const id = await running(3);
   expect(await turn()).toBe('p-1');
   await holder.query('BEGIN');
@@ -151,10 +151,10 @@ test('a pause is answered after the grant that is being decided, and before any 
   expect(await turn()).toBeUndefined();
 });
 
-test('a worker that dies while people follow leaves nothing to redo: another goes on where it was', async () => {
+test('after a crash between batches, another worker continues', async () => {
   const id = await running(2_500);
   await imports.pause(id);
-  // The last of the second batch can't be locked; whoever waits for it is ended.
+  // The last person of the second batch is locked, and the connection that waits for it is killed.
   await holder.query('BEGIN');
   await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`);
   const follow = runner.steerAll();
@@ -167,7 +167,7 @@ test('a worker that dies while people follow leaves nothing to redo: another goe
   expect(await pausedByImport(id)).toBe(2_500);
 });
 
-test('an import whose last call ends during its pause holds nobody back once it is finished', async () => {
+test('an import that finishes during its pause holds no one back', async () => {
   const id = await running(2);
   await imports.pause(id);
   await runner.countAll();

@@ -5,7 +5,7 @@ import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { DAP, mirroredPeople, SOAP } from '../world/mirrored-people.js';
 
-/** Sessions that the platform's own application makes, and tells of by webhooks; p-1 and c-1 are mirrored. */
+/** Sessions created in the platform's own application and announced by webhooks. p-1 and c-1 are mirrored. */
 export function useArrivingSessions(world: World) {
   let people: Awaited<ReturnType<typeof mirroredPeople>>;
   beforeEach(async () => {
@@ -33,21 +33,21 @@ export function useArrivingSessions(world: World) {
     },
     show,
     notesOf,
-    /** Its notes once the world rests, which are of this generation. */
+    /** Its notes, which must be of this generation, once the world has settled. */
     async read({ sessionId }: SimulatedSession, generation: number): Promise<NotesResponse> {
       await world.settle();
       const notes = await notesOf(sessionId);
       expect(texts(notes).filter((text) => text.includes(`(Generation ${generation}.)`))).not.toEqual([]);
       return notes;
     },
-    /** Has it looked up on demand. */
+    /** Requests a lookup. */
     async refresh({ sessionId }: SimulatedSession): Promise<void> {
       const { status, body } = await world.call<object>('POST', '/v1/sessions/refreshes', {
         body: { session: sessionId },
       });
       expect([status, body]).toEqual([202, { sessions: 1 }]);
     },
-    /** How often the platform was asked for a session; of those answered so, when a status is named. */
+    /** The number of getSession calls, of one status or of all. */
     fetches: (wanted?: number): number =>
       world.platform.simulator.state.arrivals
         .list()
@@ -55,6 +55,6 @@ export function useArrivingSessions(world: World) {
   };
 }
 
-/** Empty while the session is not known. */
+/** The texts of all notes; none for an unknown session. */
 export const texts = ({ documents = [] }: Partial<NotesResponse>): string[] =>
   documents.flatMap(({ notes }) => notes.map(({ text }) => text));

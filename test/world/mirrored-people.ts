@@ -5,7 +5,7 @@ import type { World } from '../../harness/world/world.js';
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';
 
-/** Mirrored people as if they had been so for long: p-1 and p-2, and c-1, a client of the first; c-2 is not mirrored yet. */
+/** Mirrored people without a history: providers p-1 and p-2, and c-1, a client of p-1. Client c-2 is not mirrored yet. */
 export async function mirroredPeople(world: World): Promise<{ provider: string; other: string; client: string }> {
   const { users } = world.platform.simulator.state;
   const newProvider = (firstName: string) =>

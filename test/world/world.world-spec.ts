@@ -13,7 +13,7 @@ const provider = (externalId: string) => ({ email: `${externalId}@example.org`, 
 const put = (externalId: string) => world.call('PUT', `/v1/providers/${externalId}`, { body: provider(externalId) });
 const stateOf = async (externalId: string) => (await world.call('GET', `/v1/providers/${externalId}`)).body.sync.state;
 
-/** Runs one statement in a session of its own. */
+/** Runs one statement in a new session. */
 async function inNewSession<Row extends object>(sql: string, options = ''): Promise<Row | undefined> {
   const connectionString = options ? withOptions(world.database.url, options) : world.database.url;
   const client = new pg.Client({ connectionString });
@@ -89,7 +89,7 @@ describe('background work', () => {
     expect(await stateOf('p-1')).toBe('synced');
   });
 
-  test('goes on while a caller waits', async () => {
+  test('continues while a caller waits', async () => {
     const answer = await world.call('PUT', '/v1/providers/p-1', { body: provider('p-1'), wait: 60 });
     expect([answer.status, answer.body.sync.state]).toEqual([200, 'synced']);
   });
@@ -140,7 +140,7 @@ describe('a reset', () => {
   });
 });
 
-test('no timeout of PostgreSQL ends a statement, whatever a transaction sets for itself', async () => {
+test('no PostgreSQL timeout ends a statement, even one that a transaction sets', async () => {
   const limits = await world.get(Database).transaction(async (tx) => {
     await tx.query(`SET LOCAL statement_timeout = '10s'; SET LOCAL enable_seqscan = off`);
     const { rows } = await tx.query(
