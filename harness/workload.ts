@@ -13,7 +13,7 @@ import { until } from './until.js';
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
-/** What a workload runs against. */
+/** The service and simulator under a workload. */
 export interface Target {
   readonly service: Service;
   readonly simulator: Simulator;
@@ -22,9 +22,9 @@ export interface Target {
 }
 
 /**
- * What everybody who uses the service asks of it in a day, until nothing of that is left to do.
+ * A day of typical use, until all its work is done.
  *
- * @param day a prefix of its external ids
+ * @param day prefix of its external ids
  */
 export async function runWorkload(target: Target, day: string, people: number, sessions: number): Promise<void> {
   const { service, simulator, database } = target;
@@ -143,7 +143,7 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=0' };
-  // Again while the database has no time for it, as a caller should.
+  // Repeated while the database has no time for it, as callers should.
   const { id } = await until('the job is taken', async () => {
     const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
     const taken = (await answer.json()) as { id: string };
@@ -161,7 +161,7 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   await service.call('GET', '/v1/compliance/jobs?state=Unknown');
 }
 
-/** Whoever watches: the feed, the deliveries, the audit trail, health and figures. */
+/** Reads the feed, the deliveries, the audit log, health and metrics. */
 export async function readAsOperator({ service, adminKey }: Target): Promise<void> {
   const { body } = await service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=5');
   await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);

@@ -12,24 +12,24 @@ const realAfter: After = (ms, work) => {
   return () => clearTimeout(timer);
 };
 
-/** Everything that is to happen later, so that closing or resetting the simulator leaves nothing behind. */
+/** All pending timers, so that closing or resetting the simulator leaves none behind. */
 export class Timers {
   private readonly pending = new Map<object, { takeBack: () => void; whenCancelled: (() => void) | undefined }>();
 
   constructor(private readonly after: After = realAfter) {}
 
-  /** Runs the work after so many milliseconds unless cancelled before. */
+  /** Runs `work` after `ms` milliseconds unless it is cancelled. */
   later(ms: number, work: () => void): void {
     this.start(ms, work);
   }
 
-  /** Resolves after so many milliseconds, at once when cancelled. */
+  /** Resolves after `ms` milliseconds, or immediately when cancelled. */
   sleep(ms: number): Promise<void> {
     if (ms <= 0) return Promise.resolve();
     return new Promise((resolve) => this.start(ms, resolve, resolve));
   }
 
-  /** Whether nothing is to happen later. */
+  /** True without any pending timer. */
   get areIdle(): boolean {
     return this.pending.size === 0;
   }
