@@ -29,9 +29,9 @@ export class Timers {
     return new Promise((resolve) => this.start(ms, resolve, resolve));
   }
 
-  /** True without any pending timer. */
-  get areIdle(): boolean {
-    return this.pending.size === 0;
+  /** The number of pending timers. */
+  get count(): number {
+    return this.pending.size;
   }
 
   cancelAll(): void {

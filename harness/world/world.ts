@@ -5,6 +5,7 @@ import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
+import { RunningWork } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { liftTimeouts } from './timeouts.js';
@@ -58,9 +59,9 @@ export class World {
   private isAltered = false;
   private moving: Promise<unknown> = Promise.resolve();
   private lastBeatMs = 0;
+  private databaseBehindMs = 0;
   private readonly others: WorldService[] = [];
-  private readonly inProgress = new Set<Promise<void>>();
-  private readonly unawaited = new Set<Promise<unknown>>();
+  private readonly running = new RunningWork();
 
   private constructor(
     readonly platform: Platform,
@@ -137,7 +138,7 @@ export class World {
     const before = this.platform.arrivals(rule.operation);
     this.platform.hold(rule);
     const ended = this.settle();
-    this.detach(ended);
+    this.running.detach(ended);
     await this.untilCalled(rule.operation, before);
     return {
       ended,
@@ -161,7 +162,7 @@ export class World {
       const notified = await this.takeNotified();
       const isQuiet = await this.workOn(notified ?? FREQUENT);
       // Notified work comes first. Without any, all work is tried once, as the pollers would.
-      if (notified === undefined && isQuiet && !(await this.awaitOtherWork())) return this.work.seals();
+      if (notified === undefined && isQuiet && !(await this.isOtherWorkRunning())) return this.work.seals();
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
   }
@@ -181,8 +182,8 @@ export class World {
       if (isOver) return answer;
       const notified = await this.takeNotified();
       if (notified) quietLooks = 0;
-      if (notified) await Promise.race([over, this.detach(this.workOn(notified))]);
-      else if (quietLooks === QUIET_LOOKS) await Promise.race([over, this.detach(this.settle())]);
+      if (notified) await Promise.race([over, this.running.detach(this.workOn(notified))]);
+      else if (quietLooks === QUIET_LOOKS) await Promise.race([over, this.running.detach(this.settle())]);
     }
   }
 
@@ -190,6 +191,12 @@ export class World {
   async advance(span: Span): Promise<void> {
     await this.move(msOf(span));
     await this.beat();
+  }
+
+  /** Sets the database's clock back until the test ends, as a correction of its server's clock would. */
+  async setDatabaseBack(span: Span): Promise<void> {
+    this.databaseBehindMs += msOf(span);
+    await this.move(STEP_MS);
   }
 
   /** Shuts the service down and starts it again. Changed settings last until the test ends. */
@@ -210,12 +217,13 @@ export class World {
   async reset(): Promise<void> {
     this.platform.release();
     await this.platform.webhooksSent();
-    await Promise.all(this.unawaited);
+    await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
     if (this.isAltered) await this.restart();
     await this.database.deleteAllRows();
     this.platform.simulator.state.reset();
     this.random.restart();
+    this.databaseBehindMs = 0;
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }
@@ -243,28 +251,14 @@ export class World {
     const { changes } = this.service;
     await this.move(STEP_MS);
     const [changesBefore, webhooksBefore] = [changes.count, this.platform.webhookAttempts];
-    for (const kind of kinds) await this.track(this.work[kind]());
+    for (const kind of kinds) await this.running.track(this.work[kind]());
     await this.platform.webhooksSent();
     return changes.count === changesBefore && this.platform.webhookAttempts === webhooksBefore;
   }
 
-  private async track(work: Promise<void>): Promise<void> {
-    this.inProgress.add(work);
-    await work.finally(() => this.inProgress.delete(work));
-  }
-
-  /** Lets work continue after its caller stops waiting. Its errors show in its effects. */
-  private detach(work: Promise<unknown>): Promise<unknown> {
-    const ended = work.catch(() => undefined).finally(() => this.unawaited.delete(ended));
-    this.unawaited.add(ended);
-    return ended;
-  }
-
-  /** Waits a moment for work started elsewhere. @returns false without any, or if only the platform can end it */
-  private async awaitOtherWork(): Promise<boolean> {
-    if (this.inProgress.size === 0 || this.platform.hasOpenCalls) return false;
-    await Promise.race([...this.inProgress, delay(LOOK_MS)]);
-    return true;
+  /** True if work started elsewhere is in progress, unless only the platform can end it. */
+  private async isOtherWorkRunning(): Promise<boolean> {
+    return !this.platform.hasOpenCalls && (await this.running.awaitAny(LOOK_MS));
   }
 
   /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */
@@ -279,7 +273,7 @@ export class World {
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */
   private move(ms: number): Promise<void> {
     const moved = this.moving.then(async () => {
-      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms)));
+      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms - this.databaseBehindMs)));
       this.clock.advance(ms);
       if (this.clock.monotonicMs() - this.lastBeatMs > BEAT_MS) await this.beat();
     });

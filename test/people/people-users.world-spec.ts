@@ -99,7 +99,7 @@ test('a create that made another user than an event named needs review', async (
     eventType: 'USER_CREATED',
     payload: { userId, externalUserId: 'noor', role: 'Client' },
   });
-  await world.platform.hasTold();
+  await world.platform.webhooksSent();
   await world.work.inbox();
   await held.answer();
   const torn = await get('clients/noor');
