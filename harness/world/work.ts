@@ -71,6 +71,8 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await jobEvents.publish();
     },
     async people() {
+      // An import may have changed a person in this millisecond.
+      await step();
       for (let calls = 0; await reconciler.reconcileNext(); calls += 1) {
         if (calls === MAX_CALLS) throw new Error(`People are still due after ${MAX_CALLS} calls.`);
         await step();

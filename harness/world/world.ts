@@ -117,9 +117,9 @@ export class World {
     return (await this.database.pool.query(text, values)).rows as Row[];
   }
 
-  /** Resolves when the platform has received more than `before` calls of an operation. */
-  untilCalled(operation: string, before = 0): Promise<boolean> {
-    return until(`${operation} is called`, () => this.platform.arrivals(operation) > before);
+  /** Resolves when the platform has received more than `before` calls, of an operation or of any. */
+  untilCalled(operation?: string, before = 0): Promise<boolean> {
+    return until(`${operation ?? 'the platform'} is called`, () => this.platform.arrivals(operation) > before);
   }
 
   /** Resolves when a connection waits for a lock that another one holds. @returns the process id of the one that waits */
@@ -134,7 +134,7 @@ export class World {
   }
 
   /** Works until the platform holds a matching call. */
-  async untilHeld(rule: Rule & { operation: string }): Promise<Held> {
+  async untilHeld(rule: Rule): Promise<Held> {
     const before = this.platform.arrivals(rule.operation);
     this.platform.hold(rule);
     const ended = this.settle();
