@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
+import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
@@ -108,7 +109,7 @@ export class World {
   /** Sends one request to the service. */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
-    const answer = request<Body>(`${this.url}${path}`, method, { key: ADMIN_KEY, ...options });
+    const answer = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
     return options.wait ? this.workWhile(answer) : answer;
   }
 
@@ -224,6 +225,8 @@ export class World {
     this.platform.simulator.state.reset();
     this.random.restart();
     this.databaseBehindMs = 0;
+    // Health would report damaged values of earlier tests forever.
+    (Reflect.get(this.get(Vault), 'damaged') as Set<string>).clear();
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }
