@@ -118,9 +118,12 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
-  for (const part of ['', '/timeline', '/notes', '/transcript', '/insights']) {
+  for (const part of ['', '/request', '/timeline', '/notes', '/transcript', '/insights']) {
     await service.call('GET', `/v1/sessions/${asked.body.id}${part}`);
   }
+  await service.call('GET', `/v1/sessions/${made.sessionId}`);
+  const first = await service.call<Page<SessionResponse>>('GET', '/v1/sessions?limit=5');
+  await service.call('GET', `/v1/sessions?limit=5&cursor=${first.body.nextCursor}`);
   const update = { partnerAppointmentId: `moved-${day}` };
   await service.call('PATCH', `/v1/sessions/${asked.body.id}`, { body: update });
   await service.call('POST', '/v1/sessions/refreshes', { body: { session: asked.body.id } });
@@ -131,6 +134,9 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     `client=c-${day}-1`,
     'state=Error',
     'state=Unknown',
+    'state=Rejected',
+    `provider=p-${day}-1&state=Error`,
+    `client=c-${day}-1&updatedSince=1970-01-01T00:00:00.000Z`,
     `appointment=visit-${day}-1`,
     `updatedSince=${new Date().toISOString()}`,
   ]) {

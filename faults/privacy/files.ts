@@ -1,6 +1,6 @@
 import { createReadStream, readdirSync } from 'node:fs';
 import path from 'node:path';
-import type { Searcher } from './canaries.js';
+import type { Searcher } from '../../harness/canaries.js';
 
 /** Bytes of a file that are looked at together. */
 const CHUNK = 8 * 1024 ** 2;

@@ -1,4 +1,4 @@
-import { canary } from './canaries.js';
+import { canary } from '../../harness/canaries.js';
 import type { PrivateEhr } from './ehr.js';
 
 const WAIT = { prefer: 'wait=30' };

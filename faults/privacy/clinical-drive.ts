@@ -1,8 +1,8 @@
-import { until } from '../../../harness/until.js';
-import type { Simulator } from '../../../simulator/app.js';
-import { createSession } from '../../../simulator/sessions/session-routes.js';
-import { takeStep } from '../../../simulator/sessions/session-run.js';
-import { canary } from './canaries.js';
+import { canary } from '../../harness/canaries.js';
+import { until } from '../../harness/until.js';
+import type { Simulator } from '../../simulator/app.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { PrivateEhr } from './ehr.js';
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';

@@ -1,6 +1,5 @@
-import type pg from 'pg';
-import { until } from '../../../harness/until.js';
-import { canary } from './canaries.js';
+import { canary } from '../../harness/canaries.js';
+import { until } from '../../harness/until.js';
 import type { Clinical } from './clinical-drive.js';
 import type { PrivateEhr } from './ehr.js';
 import { person } from './people-drive.js';
@@ -122,7 +121,7 @@ async function refusedMirroring(ehr: PrivateEhr, platform: TalkingPlatform): Pro
 }
 
 /** The database refuses every write, with words that name somebody. */
-export async function driveRefusedWrites(ehr: PrivateEhr, sql: pg.Pool): Promise<void> {
+export async function driveRefusedWrites(ehr: PrivateEhr, sql: (text: string) => Promise<unknown>): Promise<void> {
   const tables = [
     'people',
     'imports',
@@ -135,11 +134,11 @@ export async function driveRefusedWrites(ehr: PrivateEhr, sql: pg.Pool): Promise
     'api_keys',
   ];
   // In two parts: what the database itself holds of this text must not count as a find.
-  await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  await sql(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION '%', 'Zeisig' || 'q7Database ' || NEW::text
       USING DETAIL = 'Zeisig' || 'q7RowDetail', HINT = 'Zeisig' || 'q7RowHint'; END $$`);
   for (const table of tables) {
-    await sql.query(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    await sql(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION refuse()`);
   }
   const body = { ...person('Refused'), providers: ['p-1'] };
   const line = { body: `externalId,email,firstName,lastName\nc-60,${person('Refused').email},A,B`, type: 'text/csv' };
@@ -156,5 +155,5 @@ export async function driveRefusedWrites(ehr: PrivateEhr, sql: pg.Pool): Promise
   await ehr.ask('POST', '/v1/api-keys', { body: { name: 'x', scopes: ['imports'] } });
   await ehr.ask('POST', '/v1/recorder/launches', { body: { provider: 'p-1', client: 'c-1', variant: 'virtual' } });
   await ehr.webhook(JSON.stringify({ eventType: 'SESSION_CREATED', sessionId: 's-60', note: canary('Unkept') }));
-  for (const table of tables) await sql.query(`DROP TRIGGER refuse ON ${table}`);
+  for (const table of tables) await sql(`DROP TRIGGER refuse ON ${table}`);
 }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
-import { until } from '../harness/until.js';
-import { applyMigrations } from '../src/database/migrations.js';
-import { freshDatabase, type TestDatabase } from './support/databases.js';
+import { until } from '../../harness/until.js';
+import { applyMigrations } from '../../src/database/migrations.js';
+import { freshDatabase, type TestDatabase } from '../support/databases.js';
 
 let database: TestDatabase;
 let folder: string;
@@ -36,7 +36,7 @@ const migrate = (tries: number) =>
     (error: Error) => error.message,
   );
 
-test('a migration that waits for a table lets go of the others, says so once, and is done when it is free', async () => {
+test('a migration that waits for a locked table releases the others and says so once', async () => {
   const said = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const migrating = migrate(10_000);
   await until('it was given up once', () => said.mock.calls.length > 0);
@@ -54,7 +54,7 @@ test('a migration that waits for a table lets go of the others, says so once, an
   ]);
 });
 
-test('a migration that never gets its tables fails with a sentence, and leaves nothing behind', async () => {
+test('a migration that never gets its tables fails with a reason and leaves nothing behind', async () => {
   jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   expect(await migrate(2)).toMatch(/^The migration 20990101000000_both failed and was undone: .*end that one/);
   const { rows } = await database.sql.query(`SELECT FROM information_schema.columns WHERE column_name = 'more'`);

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';
 import { load } from 'js-yaml';
-import { until } from '../harness/until.js';
-import { ADMIN_KEY } from './support/app.js';
-import { useMirrors } from './support/service.js';
+import { useWorld } from '../world/use-world.js';
 
 /** The metrics that there are: the reference is written from the code. */
 const declared = [
@@ -84,61 +82,53 @@ function isMet({ labels }: Series, { label, operator, value }: Matcher): boolean
   return isEqual !== operator.startsWith('!');
 }
 
-/** The series of a text of `/metrics`. */
-function seriesOf(text: string): Series[] {
+const world = useWorld();
+
+/** The series of a service to which nothing has happened yet. */
+async function firstSeries(): Promise<Series[]> {
+  await world.restart();
+  await world.settle();
+  const { text } = await world.call('GET', '/metrics');
   return [...text.matchAll(/^(\w+)(?:\{(.*)\})? /gm)].map(([, name = '', labels = '']) => ({
     name,
     labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value])),
   }));
 }
 
-const newMirror = useMirrors();
-/** Of a service to which nothing happened yet. */
-let atFirst: Series[];
-
-beforeAll(async () => {
-  const { url } = await (await newMirror()).start();
-  const text = await until('the gauges have their values', async () => {
-    const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
-    const read = await answer.text();
-    return ['heartbeat_age', 'oldest_due'].every((name) => read.includes(`notebridge_${name}_seconds{`))
-      ? read
-      : undefined;
-  });
-  atFirst = seriesOf(text);
-});
-
 const ofPrometheus = new Set(['up', 'job', 'instance', 'le']);
 
-test.each(expressions)('%s: its expression is PromQL over metrics and labels that there are', (_name, expr) => {
-  const { metrics, labels, errors } = read(expr);
-  expect(errors).toBe(0);
-  expect(metrics.length).toBeGreaterThan(0);
-  for (const name of metrics.filter((each) => !ofPrometheus.has(each))) {
-    const base = declared.find((each) => each.name === name.replace(/_(bucket|sum|count)$/, '') || each.name === name);
-    expect([name, base?.type === 'histogram']).toEqual([name, /_(bucket|sum|count)$/.test(name)]);
+const alertExpressions = alerts.map(({ alert, expr }) => [alert, expr] as const);
+
+test('every alert and panel is PromQL over metrics and labels that exist', () => {
+  for (const [name, expr] of expressions) {
+    const { metrics, labels, errors } = read(expr);
+    expect([name, errors, metrics.length > 0]).toEqual([name, 0, true]);
+    const own = metrics.filter((each) => !ofPrometheus.has(each));
+    for (const metric of own) {
+      const base = declared.find(
+        (each) => each.name === metric.replace(/_(bucket|sum|count)$/, '') || each.name === metric,
+      );
+      expect([metric, base?.type === 'histogram']).toEqual([metric, /_(bucket|sum|count)$/.test(metric)]);
+    }
+    const used = declared.filter((each) => metrics.some((metric) => metric.startsWith(each.name)));
+    const allowed = new Set([...ofPrometheus, ...used.flatMap(({ labelNames }) => labelNames)]);
+    expect([name, labels.filter((label) => !allowed.has(label))]).toEqual([name, []]);
   }
-  const known = declared.filter(({ name }) => metrics.some((each) => each.startsWith(name)));
-  const allowed = new Set([...ofPrometheus, ...known.flatMap(({ labelNames }) => labelNames)]);
-  expect(labels.filter((label) => !allowed.has(label))).toEqual([]);
+  expect(read('sum(rate(x[5m]) > 3 and').errors).toBeGreaterThan(0);
 });
 
-// A series that begins with its first event has no increase then, and none that is absent is over or under anything.
-test.each(alerts.map(({ alert, expr }) => [alert, expr] as const))(
-  '%s: every series that it reads is there before anything happened',
-  (_name, expr) => {
-    const read = selected(expr).filter(({ name }) => !ofPrometheus.has(name));
-    expect(read.length).toBeGreaterThan(0);
-    const isThere = ({ name, matchers }: (typeof read)[number]) =>
-      atFirst.some((series) => series.name === name && matchers.every((matcher) => isMet(series, matcher)));
-    expect(read.filter((each) => !isThere(each))).toEqual([]);
+// A series that begins with its first event has no increase then, and an absent one is never over or under anything.
+test('every series of an alert exists before anything has happened', async () => {
+  const series = await firstSeries();
+  for (const [name, expr] of alertExpressions) {
+    const wanted = selected(expr).filter((each) => !ofPrometheus.has(each.name));
+    expect([name, wanted.length > 0]).toEqual([name, true]);
+    const exists = ({ name: metric, matchers }: (typeof wanted)[number]) =>
+      series.some((each) => each.name === metric && matchers.every((matcher) => isMet(each, matcher)));
+    expect([name, wanted.filter((each) => !exists(each))]).toEqual([name, []]);
     // A service that is younger has no series of that moment.
-    for (const [ofThen] of expr.matchAll(/ offset .*/g)) expect(ofThen).toMatch(/^ offset \w+\)+ or vector\(0\)/);
-  },
-);
-
-test('an expression that is no PromQL is found', () => {
-  expect(read('sum(rate(x[5m]) > 3 and').errors).toBeGreaterThan(0);
+    for (const [offset] of expr.matchAll(/ offset .*/g)) expect(offset).toMatch(/^ offset \w+\)+ or vector\(0\)/);
+  }
 });
 
 test('every alert has its entry in the run-books, and every entry its alert', () => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { signWebhook } from '../../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
 
 /** Milliseconds after which a request is sent again for which a stalled machine had no time, as a caller should. */
 const AGAIN_MS = 500;

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { DEFAULT_API_KEY, type Simulator } from '../../../simulator/app.js';
-import { canary } from './canaries.js';
+import { canary } from '../../harness/canaries.js';
+import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 
 /** An answer of the platform that its simulator would not give. */
 export interface Words {

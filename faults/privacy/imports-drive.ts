@@ -1,5 +1,5 @@
-import { until } from '../../../harness/until.js';
-import { canary } from './canaries.js';
+import { canary } from '../../harness/canaries.js';
+import { until } from '../../harness/until.js';
 import type { PrivateEhr } from './ehr.js';
 import { person } from './people-drive.js';
 
