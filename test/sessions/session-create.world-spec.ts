@@ -12,9 +12,9 @@ import type { RequestEvidenceResponse } from '../../src/sessions/create/request-
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { contractFile } from '../support/contract-file.js';
-import type { Refused } from '../support/session-requests-app.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
+import type { Problem } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 let provider: string;
@@ -51,10 +51,10 @@ const usual = () => ({
 type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<string, unknown>;
 
 const create = (wish: Wish, options: CallOptions = {}) =>
-  world.call<SessionResponse & Refused>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
+  world.call<SessionResponse & Problem>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
 
 const resolve = (id: string, body: object) =>
-  world.call<SessionResponse & Refused>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
+  world.call<SessionResponse & Problem>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
 
 async function shownAs(id: string, state: string): Promise<SessionResponse> {
   await world.settle();
@@ -436,7 +436,7 @@ describe('a lost answer', () => {
     expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id/request');
     await resolve(id, { action: 'abandon' });
     expect(await look()).toMatchObject({ state: 'Abandoned', why: null, found: [], choices: [] });
-    const told = await world.call<Refused>('GET', `/v1/sessions/${before}/request`);
+    const told = await world.call<Problem>('GET', `/v1/sessions/${before}/request`);
     expect([told.status, told.body.type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
   });
 
@@ -659,7 +659,7 @@ it('a timeout leaves one session, which its event settles', async () => {
 
 it('answers 501 and stores nothing without createSession in the contract', async () => {
   await world.restart({ PLATFORM_CONTRACT: await contractFile([OPERATION]) });
-  const { status, body } = await world.call<Refused>('POST', '/v1/sessions', { body: usual() });
+  const { status, body } = await world.call<Problem>('POST', '/v1/sessions', { body: usual() });
   expect(status).toBe(501);
   expect(body.missing?.join()).toMatch(/createSession/);
   expect(await world.sql('SELECT 1 FROM session_requests')).toEqual([]);

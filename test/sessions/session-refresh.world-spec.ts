@@ -10,7 +10,7 @@ import { useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { newSession, toEnd, show, notesOf, read, refresh, fetches } = sessions;
+const { newSession, toEnd, show, shownAs, notesOf, read, refresh, fetches, tell, unheard } = sessions;
 
 async function healthAs(status: string, reason = '') {
   const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
@@ -18,19 +18,6 @@ async function healthAs(status: string, reason = '') {
   return checks.sessions;
 }
 
-async function shownAs(id: string, state: string): Promise<void> {
-  await world.settle();
-  expect((await show(id)).state).toBe(state);
-}
-
-/** Does `work` without webhooks. */
-function unheard(work: () => void): void {
-  world.platform.set({ webhookDropRate: 1 });
-  work();
-  world.platform.set({ webhookDropRate: 0 });
-}
-
-const told = (event: object) => world.platform.simulator.state.deliveries.send(event as never);
 const order = (rule: Parameters<typeof world.platform.injectFault>[0]) =>
   world.platform.injectFault({ operation: 'getSession', ...rule });
 
@@ -53,7 +40,7 @@ describe('refreshing', () => {
     const held = await world.untilHeld({ operation: 'getSession' });
     const { wanted: earlier } = await generations();
     for (let copy = 0; copy < 20; copy += 1) {
-      told({
+      tell({
         eventType: 'SESSION_PROCESSING_NOTES_COMPLETED',
         sessionId: session.sessionId,
         providerUserId: sessions.provider,
@@ -253,28 +240,24 @@ describe('the processing API', () => {
     await world.restart({ PLATFORM_CONTRACT: contract });
     const session = newSession();
     unheard(() => toEnd(session));
-    const tell = () =>
-      told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
-    tell();
+    const notify = () =>
+      tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    notify();
     const notes = await read(session, 1);
     expect(notes.documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
     expect(await show(session.sessionId)).toMatchObject({ state: 'Done', provider: 'p-1', clients: ['c-1'] });
 
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
-    tell();
+    notify();
     await read(session, 2);
     expect(fetches()).toBe(0);
   });
 
   it('reveals an unknown session by PROCESSING_SESSION_FINISHED', async () => {
-    let session: ReturnType<typeof newSession> | undefined;
-    unheard(() => {
-      session = newSession();
-      toEnd(session);
-    });
-    if (!session) throw new Error('There is no session.');
-    told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    const session = unheard(() => newSession());
+    unheard(() => toEnd(session));
+    tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
     await read(session, 1);
   });
 });
@@ -282,10 +265,10 @@ describe('the processing API', () => {
 describe('jobs', () => {
   it('are stored by id, completed wins over failed, and published', async () => {
     for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED']) {
-      told({ eventType, payload: { jobId: 'job-1' } });
+      tell({ eventType, payload: { jobId: 'job-1' } });
     }
     for (const eventType of ['SMART_EDIT_JOB_FAILED', 'SMART_EDIT_JOB_FAILED']) {
-      told({ eventType, payload: { jobId: 'job-2' } });
+      tell({ eventType, payload: { jobId: 'job-2' } });
     }
     await world.settle();
     const { items } = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200&after=0')).body;

@@ -33,3 +33,13 @@ export async function mirroredPeople(world: World): Promise<{ provider: string; 
   );
   return { provider, other, client };
 }
+
+/** Mirrors a user of the platform as this provider. */
+export async function mirrorUser(world: World, externalId: string, userId: string): Promise<void> {
+  await world.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
+     VALUES (gen_random_uuid(), 'provider', $1, '', '', $2, 'synced', NULL)`,
+    [externalId, userId],
+  );
+  await sealLinks(world.database.pool, DATA_KEYS);
+}
