@@ -63,6 +63,14 @@ export default {
     },
     {
       ...base,
+      displayName: 'process',
+      testMatch: ['<rootDir>/test/process/**/*.process-spec.ts'],
+      testTimeout: 120_000,
+      globalSetup: '<rootDir>/test/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+    },
+    {
+      ...base,
       displayName: 'world',
       testTimeout: 60_000,
       testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
