@@ -6,17 +6,17 @@ import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { allChecks, machineChecks } from '../src/cli/doctor/checks.js';
-import { faultOf, findingLines } from '../src/cli/doctor/finding.js';
-import { validateEnv } from '../src/config/env.js';
-import { createDatabase, freshDatabase, query, type TestDatabase } from './support/databases.js';
+import { allChecks, machineChecks } from '../../src/cli/doctor/checks.js';
+import { faultOf, findingLines } from '../../src/cli/doctor/finding.js';
+import { validateEnv } from '../../src/config/env.js';
+import { createDatabase, freshDatabase, query, type TestDatabase } from '../support/databases.js';
 
 const role = `doctor_${randomBytes(6).toString('hex')}`;
 const folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-doctor-'));
 const servers: net.Server[] = [];
 let database: TestDatabase;
 let empty: TestDatabase;
-/** Nobody listens there, nor takes it: programs of users can't. */
+/** A port that programs of users cannot take. */
 const closed = '127.0.0.1:2';
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function listening(server: net.Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A program that answers everything alike. */
+/** A server with one answer. */
 const answering = (status: number, body: string, headers: Record<string, string> = {}) =>
   listening(http.createServer((_, response) => response.writeHead(status, headers).end(body)));
 
@@ -60,7 +60,7 @@ function file(name: string, text: string): string {
   return place;
 }
 
-/** What the doctor prints of one check. @param more settings in the place of good ones; undefined: not set */
+/** The doctor's output about one check. @param more replaces good settings; undefined removes one */
 async function told(
   check: string,
   more: Record<string, string | undefined> = {},
@@ -92,13 +92,7 @@ test.each<Row>([
     /PLATFORM_API_KEY is not set[\s\S]*ADMIN_API_KEY is not set/,
   ],
   [
-    'a secret whose file is not there',
-    () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
-    /PLATFORM_API_KEY_FILE/,
-    /mend these settings/,
-  ],
-  [
-    'a data folder that can not be made',
+    'a data folder that cannot be made',
     async () => {
       const inTheWay = path.join(file('a-file', 'x'), 'data');
       return Promise.resolve()
@@ -109,22 +103,16 @@ test.each<Row>([
     /set DATA_DIR/,
   ],
   [
-    'a PostgreSQL that is not there',
-    () => told('Database', { DATABASE_URL: changed(database.url, { host: closed }) }),
-    /✗.*can not be (reached|used) \(ECONNREFUSED\)/,
-    /[Cc]heck DATABASE_URL/,
+    'a secret whose file is not there',
+    () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
+    /PLATFORM_API_KEY_FILE/,
+    /mend these settings/,
   ],
   [
     'a wrong password',
     () => told('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
     /✗.*refuses the user or the password of DATABASE_URL \(28P01\)/,
     /correct it/,
-  ],
-  [
-    'a database that is not there',
-    () => told('Database', { DATABASE_URL: changed(database.url, { pathname: '/nowhere' }) }),
-    /✗.*DATABASE_URL names does not exist \(3D000\)/,
-    /create it or correct the name/,
   ],
   [
     'a database that takes no writes',
@@ -231,13 +219,7 @@ test.each<Row>([
     /✗.*\/v1\/traces takes no spans \(404\)/,
     /Correct OTEL_EXPORTER_OTLP_ENDPOINT/,
   ],
-  [
-    'a collector that is not there',
-    () => told('Traces', { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${closed}` }),
-    /✗.*does not answer \(ECONNREFUSED\)/,
-    /Check OTEL_EXPORTER_OTLP_ENDPOINT/,
-  ],
-])('the doctor names %s, and the mend', async (_, tell, named, mend) => {
+])('the doctor names %s, and the remedy', async (_, tell, named, mend) => {
   const said = await tell();
   expect(said).toMatch(named);
   expect(said).toMatch(mend);
@@ -249,12 +231,12 @@ function ofRole(of: TestDatabase): string {
 }
 
 const redis = process.env.TEST_REDIS_URL;
-(redis ? test : test.skip)('the doctor names a Redis that refuses the password, and the mend', async () => {
+(redis ? test : test.skip)('the doctor names a Redis that rejects the password', async () => {
   const said = await told('Queues', { REDIS_URL: changed(redis ?? '', { username: 'nobody', password: 'wrong' }) });
   expect(said).toMatch(/✗.*Redis refuses the user or the password of REDIS_URL: correct it/);
 });
 
-test('a contract that can not be read is a fault once', async () => {
+test('an unreadable contract is one fault, not two', async () => {
   const said = await told('Addresses', { PLATFORM_CONTRACT: '/nowhere/contract.json' });
   expect(said).toMatch(/^– Addresses +not judged/);
 });
