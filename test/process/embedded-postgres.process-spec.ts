@@ -13,14 +13,14 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { dataOf, killPostmaster, postmasterOf } from '../harness/postmaster.js';
-import { processIdentity } from '../harness/process-identity.js';
-import type { Program } from '../harness/program.js';
-import { READY, serviceOf } from '../harness/service.js';
-import { until } from '../harness/until.js';
-import { ADMIN_KEY } from './support/app.js';
-import { partIs } from './support/health.js';
-import { usePrograms } from './support/programs.js';
+import { dataOf, killPostmaster, postmasterOf } from '../../harness/postmaster.js';
+import { processIdentity } from '../../harness/process-identity.js';
+import type { Program } from '../../harness/program.js';
+import { READY, serviceOf } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { partIs } from '../support/health.js';
+import { usePrograms } from '../support/programs.js';
 
 interface Owner {
   readonly program: Program;
@@ -56,7 +56,7 @@ async function release(owner: Owner): Promise<void> {
   expect(await owner.program.ended()).toBe(0);
 }
 
-/** The refusal of a start, which ends with it. */
+/** Starts an owner that is refused. */
 async function refusal(dataRoot: string, sentence: RegExp): Promise<RegExpExecArray> {
   const program = await run({ file: OWN, args: [dataRoot] });
   const match = await program.printed(sentence);
@@ -75,13 +75,13 @@ async function query(url: string, sql: string): Promise<unknown[][]> {
   }
 }
 
-/** The process that watches over a server; the server is its child. */
+/** The process that supervises a server, its parent. */
 function hostOf(home: string): number {
   const { stdout } = spawnSync('ps', ['-o', 'ppid=', '-p', String(postmasterOf(home))], { encoding: 'utf8' });
   return Number(stdout);
 }
 
-/** What another container leaves in the file and keeps doing to it. */
+/** Marks the cluster as in use by another container. */
 function beatElsewhere(home: string): string {
   const file = path.join(home, 'in-use');
   writeFileSync(file, 'another');
@@ -89,20 +89,20 @@ function beatElsewhere(home: string): string {
   return file;
 }
 
-/** Notices the server's death only at its end, and keeps its memory until then: meanwhile none can start. */
+/** Keeps the shared memory of a killed server until it ends; meanwhile no server can start. */
 const BUSY = `DO $$ BEGIN WHILE (pg_stat_file('go', true)).size IS NULL LOOP END LOOP; END $$`;
 const RUNNING = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
 
 const pidFile = (home: string): string => path.join(dataOf(home), 'postmaster.pid');
 
-/** What the server, and the one before it, said. */
+/** The logs of the server and of the one before it. */
 function logOf(home: string): string {
   const files = ['server.log', 'server.log.1'].map((name) => path.join(home, 'cluster', name));
   return files.map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join('');
 }
 
 describe('the embedded PostgreSQL', () => {
-  /** Of one server, which is stopped at the beginning of each test and holds a table with one row. */
+  /** A cluster that holds a table with one row; its server is stopped before each test. */
   let dataRoot: string;
 
   beforeAll(async () => {
@@ -116,31 +116,20 @@ describe('the embedded PostgreSQL', () => {
     for (const folder of [...homes, ...folders]) rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is durable, on UTC, in UTF-8, on the loopback address alone, and keeps its password and the secrets of its owner', async () => {
+  it('is durable, local, in UTC and UTF-8, keeps its password, and is stopped by its only owner', async () => {
     const owner = await own(dataRoot);
-    const settings = [
-      'fsync',
-      'TimeZone',
-      'server_encoding',
-      'lc_messages',
-      'listen_addresses',
-      'unix_socket_directories',
-    ];
+    const pid = postmasterOf(owner.home);
+    const settings = ['fsync', 'TimeZone', 'server_encoding', 'lc_messages', 'listen_addresses'];
     const sql = `SELECT ${settings.map((name) => `current_setting('${name}')`).join(', ')}`;
-    expect(await query(owner.url, sql)).toEqual([['on', 'UTC', 'UTF8', 'C', '127.0.0.1', '']]);
+    expect(await query(owner.url, sql)).toEqual([['on', 'UTC', 'UTF8', 'C', '127.0.0.1']]);
+    expect(await query(owner.url, 'SHOW unix_socket_directories')).toEqual([['']]);
     expect(statSync(path.join(owner.home, 'cluster', 'password')).mode & 0o777).toBe(0o600);
     const wrong = new URL(owner.url);
     wrong.password = 'guessed';
     await expect(query(wrong.toString(), 'SELECT 1')).rejects.toThrow(/password/);
     if (process.platform === 'linux') {
-      expect(readFileSync(`/proc/${postmasterOf(owner.home)}/environ`, 'utf8')).not.toContain('HOME=');
+      expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('HOME=');
     }
-    await release(owner);
-  });
-
-  it('is refused to a second process, and stopped by its owner', async () => {
-    const owner = await own(dataRoot);
-    const pid = postmasterOf(owner.home);
     expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
     expect(await query(owner.url, KEPT)).toEqual([[42]]);
     await release(owner);
@@ -148,7 +137,7 @@ describe('the embedded PostgreSQL', () => {
     expect([pidFile(owner.home), path.join(owner.home, 'in-use')].filter(existsSync)).toEqual([]);
   });
 
-  it('ends with an owner who is killed, and the next one finds every row', async () => {
+  it('ends with a killed owner, and the next owner finds every row', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
     await query(first.url, 'INSERT INTO kept VALUES (43)');
@@ -157,13 +146,13 @@ describe('the embedded PostgreSQL', () => {
     expect(processIdentity(pid)).toBeNull();
     expect(await query(second.url, 'DELETE FROM kept WHERE answer = 43 RETURNING answer')).toEqual([[43]]);
     await second.program.kill();
-    await until('nothing is left', () => !existsSync(pidFile(second.home)));
+    await until('the server has ended', () => !existsSync(pidFile(second.home)));
   });
 
-  it('is stopped by the next owner when everything but the server was killed', async () => {
+  it('is stopped by the next owner when only the server survived', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
-    // Between the two deaths an owner would start another host.
+    // A running owner would start another host.
     first.program.signal('SIGSTOP');
     process.kill(hostOf(first.home), 'SIGKILL');
     await first.program.kill();
@@ -174,7 +163,7 @@ describe('the embedded PostgreSQL', () => {
     await release(second);
   });
 
-  it('starts again at the same address, with every row, when it is killed while a statement runs on', async () => {
+  it('is restarted at the same address when it is killed during a statement', async () => {
     const owner = await own(dataRoot);
     const statement = query(owner.url, BUSY).catch(() => {});
     await until('the statement runs', async () => (await query(owner.url, RUNNING)).length > 0);
@@ -186,10 +175,10 @@ describe('the embedded PostgreSQL', () => {
     await release(owner);
   });
 
-  it('starts after it was killed together with its owner', async () => {
+  it('starts after it and its owner were killed', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
-    // Between the two deaths an owner would start another server, and a host would end this one.
+    // A running owner would start another server.
     first.program.signal('SIGSTOP');
     process.kill(pid, 'SIGKILL');
     await first.program.kill();
@@ -198,39 +187,40 @@ describe('the embedded PostgreSQL', () => {
     await release(second);
   });
 
-  it.each([
-    ['a process that is no more', () => 2 ** 22 - 3],
-    ['another program', () => process.pid],
-  ])('starts in spite of a postmaster.pid that names %s', async (_, pid) => {
+  it('starts despite a postmaster.pid of an ended process or of another program', async () => {
     const first = await own(dataRoot);
-    const stale = readFileSync(pidFile(first.home), 'utf8').replace(/^\d+/, String(pid()));
+    const stale = readFileSync(pidFile(first.home), 'utf8');
     await release(first);
-    writeFileSync(pidFile(first.home), stale);
-    const second = await own(dataRoot);
-    expect(await query(second.url, KEPT)).toEqual([[42]]);
-    await release(second);
+    for (const pid of [2 ** 22 - 3, process.pid]) {
+      writeFileSync(pidFile(first.home), stale.replace(/^\d+/, String(pid)));
+      const next = await own(dataRoot);
+      expect(await query(next.url, KEPT)).toEqual([[42]]);
+      await release(next);
+    }
   });
 
-  it.each([
-    ['password', 'another', /the password of (\S+) \(28P01\): correct it/],
-    [
-      'data/PG_VERSION',
-      '17\n',
-      /does not start \(database files are incompatible with server\): see (\S+)\/server.log, or set DATA_DIR/,
-    ],
-  ])('says so when %s does not fit', async (name, text, sentence) => {
+  it('names the cause when the password or the version does not fit', async () => {
     const { home } = await own(dataRoot).then((owner) => release(owner).then(() => owner));
-    const file = path.join(home, 'cluster', name);
-    const before = readFileSync(file, 'utf8');
-    writeFileSync(file, text);
-    expect((await refusal(dataRoot, sentence))[1]).toMatch(path.join(home, 'cluster'));
-    writeFileSync(file, before);
+    for (const [name, text, sentence] of [
+      ['password', 'another', /the password of (\S+) \(28P01\): correct it/],
+      [
+        'data/PG_VERSION',
+        '17\n',
+        /does not start \(database files are incompatible with server\): see (\S+)\/server.log, or set DATA_DIR/,
+      ],
+    ] as const) {
+      const file = path.join(home, 'cluster', name);
+      const before = readFileSync(file, 'utf8');
+      writeFileSync(file, text);
+      expect((await refusal(dataRoot, sentence))[1]).toMatch(path.join(home, 'cluster'));
+      writeFileSync(file, before);
+    }
     const again = await own(dataRoot);
     expect(await query(again.url, KEPT)).toEqual([[42]]);
     await release(again);
   });
 
-  it('is made once, and has one owner, when three processes start it at the same time where one had made half of it', async () => {
+  it('has one owner when three processes start at once on a half-made cluster', async () => {
     const fresh = newFolder();
     const draft = path.join(fresh, 'postgres', 'cluster.new', 'data');
     mkdirSync(draft, { recursive: true });
@@ -248,18 +238,18 @@ describe('the embedded PostgreSQL', () => {
     );
   });
 
-  it('is left alone while another container gives signs of life, and has it when there are no more', async () => {
+  it('is not touched while another container renews the mark, and starts afterwards', async () => {
     const owner = await own(dataRoot);
     const pid = postmasterOf(owner.home);
     beatElsewhere(owner.home);
-    await until('an owner who was overtaken has ended its server', () => processIdentity(pid) === null);
+    await until('the former owner has stopped its server', () => processIdentity(pid) === null);
     expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
     clearInterval(beating);
     await until('the server is back', () => query(owner.url, KEPT).catch(() => null));
     await release(owner);
   });
 
-  it('gives the service a role that owns nothing, also where an owner alone has been', async () => {
+  it('gives the service a role that owns nothing', async () => {
     const program = await run({
       file: 'dist/src/main.js',
       env: {
@@ -290,7 +280,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   const asRoot = process.getuid?.() === 0 ? it : it.skip;
-  asRoot('keeps its data elsewhere when root has it under a folder closed to others', async () => {
+  asRoot('keeps its data elsewhere when the folder of root is closed to others', async () => {
     const closed = newFolder();
     chmodSync(closed, 0o700);
     const inside = path.join(closed, 'project', '.data');
