@@ -1,4 +1,4 @@
-import { DATA_KEYS } from '../../harness/world/world.js';
+import { DATA_KEYS } from '../../harness/world/settings.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Random } from '../../src/config/random.js';
