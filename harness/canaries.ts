@@ -10,7 +10,7 @@ export const canary = (name: string): string => `${MARK}${name}x`;
 /** One find: the spelling, and what stands there. */
 type Find = string;
 
-/** A text as base64 has it, whatever stands before it: of each of the three places, what the text alone decides. */
+/** A text as base64 has it, after any text: of each of the three places, what the text alone decides. */
 function inBase64(text: string): string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].map((offset) => {
@@ -19,7 +19,7 @@ function inBase64(text: string): string[] {
   });
 }
 
-/** A text in every spelling in which it may have been kept; what JSON and URLs escape it has nothing of. */
+/** A text in every spelling in which it may have been kept; it holds no character that JSON or a URL escapes. */
 function spellings(text: string): Buffer[] {
   return [text, Buffer.from(text).toString('hex'), ...inBase64(text)].map((spelling) => Buffer.from(spelling));
 }

@@ -76,7 +76,7 @@ describe('docker-compose.yml', () => {
     expect(service(name).environment?.ROLES).toBe(name);
   });
 
-  it.each(['api', 'worker'])('keeps the owner of the tables from the %s, which has a role of its own', (name) => {
+  it.each(['api', 'worker'])('keeps the owner of the tables from the %s, which has another role', (name) => {
     const { environment = {} } = service(name);
     const { environment: ofMigrate = {} } = service('migrate');
     const role = (address: unknown) => new URL(String(address).replace(/\$\{[^}]*\}/g, 'x')).username;

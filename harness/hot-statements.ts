@@ -57,7 +57,7 @@ const SMALL = [
   'feed_events_without_cursor_idx',
 ];
 
-/** The statements that read a growing table, or an index of one, from end to end, with what they read; but for the rare ones. */
+/** The statements that read a growing table, or an index of one, from end to end, with what they read; except the rare ones. */
 export async function fullReadsOf(
   database: Pick<pg.ClientBase, 'query'>,
   plans: readonly LoggedPlan[],
@@ -72,7 +72,7 @@ export async function fullReadsOf(
   return [...found];
 }
 
-/** The executed statements that looked at more rows of sessions than `max`, but for the rare ones. */
+/** The executed statements that looked at more rows of sessions than `max`, except the rare ones. */
 export async function longReadsOf(
   database: Pick<pg.ClientBase, 'query'>,
   plans: readonly LoggedPlan[],

@@ -19,12 +19,12 @@ const MAX_READ = 500;
 /** Of each knowledge; fewer mean that the log was not read. */
 const MIN_PLANS = 1_000;
 
-/** What the planner knows, with how it comes to know it. */
+/** Kinds of statistics, each with a function that produces it. */
 const KNOWLEDGE: Record<string, (admin: pg.Client) => Promise<void>> = {
   'statistics of the first day': async (admin) => {
     for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: false });
   },
-  'nothing of sessions': async (admin) => {
+  'no statistics of sessions': async (admin) => {
     for (const table of OF_SESSIONS) await forgetStatistics(admin, table);
   },
   'everything about a million rows': async (admin) => {
@@ -61,7 +61,7 @@ export const queryPlans: Scenario = {
   },
 };
 
-/** A process of its own for each day: it prepares its statements with what the planner knows now. */
+/** Runs a day in a new process, whose prepared statements use the statistics of now. */
 async function duringDay(world: World, admin: pg.Client, day: string, people: number, sessions: number): Promise<void> {
   const service = await world.startOne({ PORT: '0' });
   const target = { service, simulator: world.simulator, database: admin, adminKey: ADMIN_KEY };

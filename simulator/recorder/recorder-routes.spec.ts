@@ -95,7 +95,7 @@ it('creates the session after an upload, with the usual webhooks', async () => {
   expect((await record('recorder=made-up')).status).toBe(403);
 });
 
-it('finishes an interrupted upload from /unuploaded-sessions, for its provider only', async () => {
+it('only its provider finishes an interrupted upload from /unuploaded-sessions', async () => {
   const page = await open('/unuploaded-sessions', { sessionToken: await token() });
   expect(await page.text()).toContain(provider);
   expect((await record(cookieOf(page))).status).toBe(201);

@@ -9,7 +9,7 @@ const SESSIONS = '/api/v2/therapy-session';
 let simulator: Simulator;
 let provider: string;
 let client: string;
-/** What is to happen later; the tests let it. */
+/** Work that the simulator has planned; the tests run it. */
 let later: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -138,7 +138,7 @@ describe('the run of a session', () => {
     expect(answer.json()).toMatchObject({ processing: { sessionId } });
   });
 
-  it('ends by itself as time passes', async () => {
+  it('ends as time passes', async () => {
     await set({ stepMs: 5 });
     const sessionId = await create();
     for (let work = later.shift(); work; work = later.shift()) work();
@@ -178,7 +178,7 @@ describe('updating a session', () => {
     [text, { input: { text: 'Slept badly.' } }],
     [text, { externalTreatmentPlan: '# Sleep' }],
     [recording, { speakerMapping: { B: TEMPLATE } }],
-  ])('makes all notes of %j anew after %j, and tells it once per template', async (input, body) => {
+  ])('makes all notes of %j again after %j, and tells it once per template', async (input, body) => {
     const sessionId = await finished({ input, noteTemplateIds: [TEMPLATE, OTHER] });
     const [before, count] = [await read(sessionId), told().length];
     expect((await patch(sessionId, body)).json<Session>().state).toBe('Processing');
@@ -189,7 +189,7 @@ describe('updating a session', () => {
     expect(events().slice(count)).toEqual(Array(2).fill('NOTES_COMPLETED true'));
   });
 
-  it('adds a template beside the others, which keep their notes', async () => {
+  it('adds a template; the others keep their notes', async () => {
     const sessionId = await finished({ externalTreatmentPlan: '# Sleep' });
     const before = await read(sessionId);
     await patch(sessionId, { externalTreatmentPlan: '  ', noteTemplateIds: [OTHER] });

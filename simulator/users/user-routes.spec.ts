@@ -5,7 +5,7 @@ import type { ArrivalStats } from '../gate/arrivals.js';
 let simulator: Simulator;
 
 beforeAll(async () => {
-  // On this clock all calls of a test arrive in one window, however long it takes.
+  // On this clock all calls of a test arrive in one window.
   simulator = await buildSimulator({ seed: 1, nowMs: () => 1_800_000_000_000, settings: { stepMs: 0 } });
 });
 afterEach(() => {

@@ -40,7 +40,7 @@ it('the path of the partner domain is kept', () => {
   );
 });
 
-it('whatever a value holds, the recorder reads exactly that', () => {
+it('the recorder reads exactly the values that it was given', () => {
   fc.assert(
     fc.property(anyText, anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (id, token, back) => {
       const url = recorderUrl('https://rec.example', {

@@ -36,7 +36,7 @@ const migrate = (tries: number) =>
     (error: Error) => error.message,
   );
 
-test('a migration that waits for a locked table releases the others and says so once', async () => {
+test('a migration that waits for a locked table releases the others and warns once', async () => {
   const said = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const migrating = migrate(10_000);
   await until('it was given up once', () => said.mock.calls.length > 0);

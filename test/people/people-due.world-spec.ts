@@ -83,31 +83,31 @@ const newcomer = () =>
 
 test.each([
   [
-    'under a paused import',
+    'people under a paused import',
     'state, lane, step, due_at, paused_by_import',
     "'pending', 'bulk', 'checkUser', now() - interval '1 hour', (SELECT id FROM imports)",
     '',
   ],
   [
-    'behind an open circuit',
+    'people behind an open circuit',
     'state, lane, step, due_at',
     "'pending', 'interactive', 'createClient', now() - interval '1 hour'",
     "INSERT INTO circuits (operation, opened_at, probe_at) VALUES ('createClient', now(), now() + interval '1 hour')",
   ],
   [
-    'of an import under way',
+    'people of a running import',
     'state, lane, step, due_at',
     "'pending', 'bulk', NULL, now() + n * interval '1 microsecond'",
     '',
   ],
-  ['all waiting for a provider', 'state, lane, due_at', "'waiting', 'bulk', NULL", ''],
+  ['clients waiting for a provider', 'state, lane, due_at', "'waiting', 'bulk', NULL", ''],
   [
-    'behind an import that is being paused',
+    'people behind an import that is being paused',
     'state, lane, step, due_at',
     "'pending', 'bulk', 'checkUser', now() - interval '1 hour'",
     '',
   ],
-])('with %s, the next person is found at the heads of the index', async (_state, columns, values, more) => {
+])('%s: the next person is found at the heads of the index', async (_state, columns, values, more) => {
   await people(columns, values);
   if (more) await world.sql(more);
   await newcomer();
