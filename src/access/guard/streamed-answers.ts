@@ -22,7 +22,7 @@ export class StreamedAnswers implements OnModuleDestroy {
 
   constructor(private readonly callers: Callers) {
     // While the database is away nothing is sent: that is asked before every piece.
-    this.looking = setInterval(() => void this.look().catch(() => undefined), LOOK_MS).unref();
+    this.looking = setInterval(() => void this.cutEnded().catch(() => undefined), LOOK_MS).unref();
   }
 
   onModuleDestroy(): void {
@@ -36,6 +36,14 @@ export class StreamedAnswers implements OnModuleDestroy {
     await reply.send(Readable.from(this.allowed(pieces, by), { objectMode: false }));
   }
 
+  /** Cuts the answers whose caller's key or session has ended. */
+  async cutEnded(): Promise<void> {
+    const asked = [...this.open];
+    if (asked.length === 0) return;
+    const allowed = await this.callers.stillAllowed(asked.map(([, by]) => by));
+    for (const [answer, by] of asked) if (!allowed.has(by)) answer.destroy();
+  }
+
   /** An answer that breaks off has been answered with 200: the log alone can tell why. */
   private async *allowed(pieces: AsyncIterable<string>, by: Principal): AsyncGenerator<string> {
     try {
@@ -47,12 +55,5 @@ export class StreamedAnswers implements OnModuleDestroy {
       this.log.error({ msg: 'a streamed answer broke off', ...errorTrace(error) });
       throw error;
     }
-  }
-
-  private async look(): Promise<void> {
-    const asked = [...this.open];
-    if (asked.length === 0) return;
-    const allowed = await this.callers.stillAllowed(asked.map(([, by]) => by));
-    for (const [answer, by] of asked) if (!allowed.has(by)) answer.destroy();
   }
 }

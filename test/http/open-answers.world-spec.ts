@@ -1,0 +1,128 @@
+import { StreamedAnswers } from '../../src/access/guard/streamed-answers.js';
+import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { FeedStream } from '../../src/feed/feed-stream.js';
+import { nextCall } from '../world/next-call.js';
+import { useWorld } from '../world/use-world.js';
+
+/** Rows of 8 kB, so that an export does not fit into the buffers between the service and a reader that does not read. */
+const ROWS = 2_000;
+const PADDING = `repeat('x', 8000)`;
+const IMPORT = '00000000-0000-4000-8000-000000000001';
+
+const EXPORTS = {
+  '/v1/audit': 'application/x-ndjson',
+  [`/v1/imports/${IMPORT}/rejected.csv`]: 'text/csv',
+  '/v1/clients/c-1/export': 'application/json',
+};
+
+const world = useWorld();
+
+/** A caller's headers, and what ends its right to be answered. */
+interface Caller {
+  readonly headers: Record<string, string>;
+  end(): Promise<unknown>;
+}
+
+const ask = (method: string, path: string, headers: Record<string, string>) =>
+  fetch(`${world.url}${path}`, { method, headers });
+
+async function withKey(end: (id: string) => Promise<unknown>, expiresAt?: Date): Promise<Caller> {
+  const scopes = ['admin', 'events:read', 'imports', 'notes:read', 'operations', 'people:read', 'sessions:read'];
+  const { body } = await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', {
+    body: { name: 'k', scopes, expiresAt },
+  });
+  return { headers: { authorization: `Bearer ${body.key}` }, end: () => end(body.id) };
+}
+
+async function withSession(end: (headers: Record<string, string>, id: string) => Promise<unknown>): Promise<Caller> {
+  let keyId = '';
+  const { headers: key, end: readKeyId } = await withKey(async (id) => {
+    keyId = id;
+  });
+  await readKeyId();
+  const answer = await ask('POST', '/v1/browser-session', key);
+  const { csrfToken } = (await answer.json()) as { csrfToken: string };
+  const headers = { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  return { headers, end: () => end({ ...headers, 'x-csrf-token': csrfToken }, keyId) };
+}
+
+const revoke = async (id: string) => expect((await world.call('DELETE', `/v1/api-keys/${id}`)).status).toBe(204);
+const inAnHour = () => new Date(world.now().getTime() + 3_600_000);
+
+const ENDS: [string, () => Promise<Caller>][] = [
+  ['its key is revoked', () => withKey(revoke)],
+  ['its key expires', () => withKey(() => world.advance('1 h'), inAnHour())],
+  ['the key of its session is revoked', () => withSession((_, id) => revoke(id))],
+  [
+    'its session is closed',
+    () =>
+      withSession(async (headers) => expect((await ask('DELETE', '/v1/browser-session', headers)).status).toBe(204)),
+  ],
+  ['its session expires', () => withSession(() => world.advance('8 h'))],
+];
+
+const tell = (subject: string) =>
+  world.sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', $1, '{}')`, [subject]);
+
+/** What a stream of events brings until it ends. */
+async function openStream(headers: Record<string, string>) {
+  const { body } = await ask('GET', '/v1/events?after=5000', { ...headers, accept: 'text/event-stream' });
+  const stream = { received: '', ended: Promise.resolve('') };
+  const read = async () => {
+    for await (const chunk of body ?? []) stream.received += Buffer.from(chunk).toString();
+    return 'whole';
+  };
+  stream.ended = read().catch((error: Error) => error.message);
+  return stream;
+}
+
+beforeEach(async () => {
+  const name = { firstName: 'Ada', lastName: 'Osei' };
+  await world.call('PUT', '/v1/providers/p-1', { body: { ...name, email: 'p-1@example.org' } });
+  await world.call('PUT', '/v1/clients/c-1', { body: { ...name, providers: ['p-1'] } });
+  await world.settle();
+  // The events so far get their cursors, so that none follows those below.
+  await world.call('GET', '/v1/events');
+  await world.sql(
+    `INSERT INTO imports (id, kind, mode, dry_run, state, created_by)
+     VALUES ($1, 'clients', 'upsert', true, 'failed', 'admin')`,
+    [IMPORT],
+  );
+  await world.sql(
+    `INSERT INTO import_rows (import_id, row_no, file, line, kind, outcome, code, hint)
+       SELECT '${IMPORT}', n, 1, n, 'client', 'rejected', 'bad-email', ${PADDING} FROM generate_series(1, ${ROWS}) n;
+     INSERT INTO audit_entries (key_id, key_name, action, outcome)
+       SELECT 'admin', 'admin', 'x', ${PADDING} FROM generate_series(1, ${ROWS});
+     INSERT INTO feed_events (type, subject, data, cursor)
+       SELECT 'person.synced', 'clients/c-1', jsonb_build_object('n', ${PADDING}), 3000 + n FROM generate_series(1, ${ROWS}) n`,
+  );
+});
+
+test.each(ENDS)('open answers to a caller are cut when %s', async (_, comeIn) => {
+  const { headers, end } = await comeIn();
+  const readers = [];
+  for (const [path, accept] of Object.entries(EXPORTS)) {
+    const { status, body } = await ask('GET', path, { ...headers, accept });
+    expect([path, status]).toEqual([path, 200]);
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    readers.push(reader);
+  }
+  const waits = nextCall(FeedStream.prototype, 'next');
+  const stream = await openStream(headers);
+  await waits;
+  const waitsAlso = nextCall(FeedStream.prototype, 'next');
+  const waiting = ask('GET', '/v1/events?after=5000', { ...headers, prefer: 'wait=60' });
+  await waitsAlso;
+  await end();
+  await tell('clients/afterwards');
+  expect((await waiting).status).toBe(401);
+  await world.get(StreamedAnswers).cutEnded();
+  expect(await stream.ended).toBe('terminated');
+  expect(stream.received).not.toContain('afterwards');
+  for (const reader of readers) await expect(readAll(reader)).rejects.toThrow('terminated');
+});
+
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  while (!(await reader.read()).done);
+}

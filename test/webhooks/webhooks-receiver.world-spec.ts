@@ -1,0 +1,156 @@
+import { DeliveriesService } from '../../src/webhooks/admin/deliveries.service.js';
+import { Rejections } from '../../src/webhooks/receive/rejections.js';
+import { connectTo, firstAnswer, headOf, wholeAnswer } from '../http/connection.js';
+import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const send = async (init: RequestInit, service: { url: string } = world) => {
+  const response = await deliver(service, init);
+  return { status: response.status, text: await response.text() };
+};
+const rows = () =>
+  world.sql<{ body: Buffer; secret_index: number; repeats: number }>(
+    'SELECT body, secret_index, repeats FROM webhook_deliveries ORDER BY id',
+  );
+const rejected = async () => {
+  await world.get(Rejections).flush();
+  return world.sql<{ cause: string; n: number }>(
+    'SELECT cause, sum(count)::int AS n FROM webhook_rejections GROUP BY cause',
+  );
+};
+
+test('a genuine delivery is in the inbox, encrypted, when it is answered 204', async () => {
+  expect(await send(signed(sessionEvent('very-visible-id')))).toEqual({ status: 204, text: '' });
+  const [row] = await rows();
+  expect(row).toMatchObject({ secret_index: 0 });
+  expect(row?.body.toString('latin1')).not.toContain('very-visible-id');
+});
+
+test('the secret of the rotation that signed is recorded', async () => {
+  const secrets = 'webhook-secret-of-the-tests, the-next-secret';
+  const service = await world.startAnother({ PLATFORM_WEBHOOK_SECRET: secrets });
+  expect((await send(signed(sessionEvent('s'), { secret: 'the-next-secret' }), service)).status).toBe(204);
+  expect(await rows()).toMatchObject([{ secret_index: 1 }]);
+});
+
+test.each(['text/plain', 'application/json; charset="', 'multipart/form-data; boundary=x', ''])(
+  'the Content-Type %p is accepted',
+  async (type) => {
+    const { headers, ...init } = signed(sessionEvent('s'));
+    expect((await send({ ...init, headers: { ...headers, 'content-type': type } })).status).toBe(204);
+  },
+);
+
+test.each(['{ "eventType" :"X",\n"a":1.0 }', '{"a":1,"a":2}', '\ufeff{"eventType":"X"}', 'no json', '', '\xff\xfe'])(
+  'the signature is checked over the raw bytes: %j',
+  async (body) => {
+    expect((await send(signed(Buffer.from(body, 'latin1')))).status).toBe(204);
+  },
+);
+
+test('health is degraded after wrong signatures until a genuine delivery arrives', async () => {
+  const health = () => world.get(DeliveriesService).secretHealth();
+  await send(signed(sessionEvent('before')));
+  // A minute of the ledger counts once it began after the last genuine delivery.
+  await world.advance('2 min');
+  expect(await health()).toMatchObject({ status: 'ok' });
+  for (let at = 0; at < 3; at += 1)
+    await send(signed(sessionEvent('rotated'), { secret: 'known to the platform only' }));
+  expect(await rejected()).toEqual([{ cause: 'wrong-signature', n: 3 }]);
+  expect(await health()).toMatchObject({
+    status: 'degraded',
+    reason: expect.stringContaining('PLATFORM_WEBHOOK_SECRET'),
+    facts: { wrongSignatures: 3 },
+  });
+  await send(signed(sessionEvent('genuine again')));
+  expect(await health()).toMatchObject({ status: 'ok', facts: { wrongSignatures: 0 } });
+});
+
+const { headers: GOOD } = signed('{}');
+const [SIGNATURE = '', TIMESTAMP = ''] = [GOOD['x-service-signature'], GOOD['x-service-timestamp']];
+
+test.each<[cause: string, change: Record<string, string | string[]>]>([
+  ['missing-signature', { 'x-service-signature': '' }],
+  ['missing-timestamp', { 'x-service-timestamp': '' }],
+  ['malformed-signature', { 'x-service-signature': SIGNATURE.toUpperCase() }],
+  ['malformed-signature', { 'x-service-signature': `${SIGNATURE}00` }],
+  ['malformed-timestamp', { 'x-service-timestamp': `${TIMESTAMP}:1` }],
+  ['malformed-timestamp', { 'x-service-timestamp': '-1' }],
+  ['malformed-timestamp', { 'x-service-timestamp': '1e12' }],
+  ['content-encoding', { 'content-encoding': 'gzip' }],
+  ['duplicate-header', { 'x-service-signature': `${SIGNATURE}\r\nx-service-signature: ${SIGNATURE}` }],
+  ['duplicate-header', { 'x-service-timestamp': `${TIMESTAMP}\r\nx-service-timestamp: ${TIMESTAMP}` }],
+])('%s is rejected with 401 and counted before the body arrives (%#)', async (cause, change) => {
+  const headers = { ...GOOD, ...change, 'content-length': '2' } as Record<string, string>;
+  const socket = connectTo(world, headOf('POST', '/webhooks/platform', headers));
+  expect(await firstAnswer(socket)).toMatch(/^HTTP\/1.1 401 [\s\S]*"urn:notebridge:problem:not-genuine"/);
+  socket.destroy();
+  expect(await rejected()).toEqual([{ cause, n: 1 }]);
+});
+
+test.each<Record<string, string>>([
+  { 'x-service-timestamp': '1700000000000' },
+  { 'x-service-signature': '0'.repeat(64) },
+])('a wrong signature is rejected with 401, counted and not kept (%#)', async (change) => {
+  const { headers, ...init } = signed(sessionEvent('s'));
+  expect((await send({ ...init, headers: { ...headers, ...change } })).status).toBe(401);
+  expect([await rejected(), await rows()]).toEqual([[{ cause: 'wrong-signature', n: 1 }], []]);
+});
+
+test('the ledger has one row per cause and minute, however many requests', async () => {
+  const flood = async () => {
+    await Promise.all(Array.from({ length: 100 }, () => send({ method: 'POST', body: 'x' })));
+    await world.get(Rejections).flush();
+  };
+  await flood();
+  await flood();
+  await world.advance('1 min');
+  await flood();
+  const { body } = await world.call<{ items: object[] }>('GET', '/v1/webhook-rejections?limit=200');
+  expect(body.items).toMatchObject([
+    { cause: 'missing-signature', count: 100 },
+    { cause: 'missing-signature', count: 200 },
+  ]);
+});
+
+test('a body over the limit is 413 and counted, and one at the limit is accepted', async () => {
+  const service = await world.startAnother({ WEBHOOK_BODY_LIMIT: '64 KiB' });
+  expect((await send(signed('x'.repeat(64 * 1024)), service)).status).toBe(204);
+  const answer = await send(signed('x'.repeat(64 * 1024 + 1)), service);
+  expect([answer.status, JSON.parse(answer.text).type]).toEqual([413, 'urn:notebridge:problem:body-too-large']);
+  await service.app.get(Rejections).flush();
+  expect(await rejected()).toEqual([{ cause: 'body-too-large', n: 1 }]);
+});
+
+test('an exact repeat is stored once, however it arrives', async () => {
+  const init = signed(sessionEvent('repeated'));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(init)));
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(204));
+  await world.settle();
+  expect(await rows()).toMatchObject([{ repeats: 19 }]);
+});
+
+test('identical bodies with different timestamps are two deliveries', async () => {
+  for (const timestamp of ['1700000000001', '1700000000002']) await send(signed(sessionEvent('same'), { timestamp }));
+  expect(await rows()).toHaveLength(2);
+});
+
+test('with an age window, a retry within it is accepted and older or future ones are rejected', async () => {
+  const service = await world.startAnother({ WEBHOOK_MAX_AGE_SECONDS: '3600' });
+  const statuses: number[] = [];
+  for (const age of [0, 3_600, 3_601, -300, -301]) {
+    const timestamp = String(world.now().getTime() - age * 1_000);
+    statuses.push((await send(signed(sessionEvent('s'), { timestamp }), service)).status);
+  }
+  expect(statuses).toEqual([204, 204, 401, 204, 401]);
+});
+
+test('a delivery whose connection breaks in the middle is not kept', async () => {
+  const socket = connectTo(world, `${headOf('POST', '/webhooks/platform', { ...GOOD, 'content-length': 500 })}half`);
+  socket.end();
+  expect(await wholeAnswer(socket)).not.toContain(' 204 ');
+  expect((await send(signed(sessionEvent('after')))).status).toBe(204);
+  expect(await rows()).toHaveLength(1);
+});
