@@ -223,6 +223,18 @@ test('a delivery without an outcome is retried on its own, then postponed', asyn
   expect(await world.sql('SELECT 1 FROM webhook_claims')).toEqual([]);
 });
 
+test('deliveries in progress are marked for other processes before any of them has an outcome', async () => {
+  for (const name of ['a', 'b', 'c']) await send(signed(sessionEvent(name)));
+  const marks: object[][] = [];
+  handler.script = async () => {
+    marks.push(await world.sql('SELECT alone FROM webhook_claims'));
+    return 'processed';
+  };
+  await settled('processed', 3);
+  expect(marks[0]).toEqual([{ alone: false }, { alone: false }, { alone: false }]);
+  expect(await world.sql('SELECT 1 FROM webhook_claims')).toEqual([]);
+});
+
 test('a body larger than a batch is processed', async () => {
   const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(2_000_000) });
   expect(await send(signed(body))).toBe(204);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { Problem } from '../problem/problem.js';
-import { decodeCursor, pageOf } from './page.js';
+import { decodeCursor, PageQuery, pageOf } from './page.js';
 
 const encodeCursor = (key: readonly (string | number)[]) => String(pageOf([1, 2], 1, () => key).nextCursor);
 
@@ -54,6 +54,10 @@ test.each([[['a\0b', 1]], [['a', 1.5]], [['a', 2 ** 31]]])(
     expect(() => decodeCursor(encodeCursor(key), 'string', 'number')).toThrow(Problem);
   },
 );
+
+test('a page has 50 items by default', () => {
+  expect(new PageQuery().limit).toBe(50);
+});
 
 test('no cursor is the first page', () => {
   expect(decodeCursor(undefined, 'string')).toBeUndefined();

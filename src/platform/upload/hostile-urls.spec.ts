@@ -1,0 +1,102 @@
+import dns, { type LookupAddress } from 'node:dns';
+import net from 'node:net';
+import { Readable } from 'node:stream';
+import { Clock } from '../../config/clock.js';
+import { validateEnv } from '../../config/env.js';
+import { LoopbackPlatform } from '../clients/loopback-platform.spec-support.js';
+import { HOSTILE_ANSWERS, hostileUrls } from './hostile-urls.spec-support.js';
+import { UploadStream } from './upload-stream.js';
+
+const PORT = 65_535;
+const URLS = hostileUrls(PORT);
+
+/** Sends a file. @returns `sent`, or the kind of the failure */
+function send(url: string, env: Record<string, string> = {}): Promise<string | undefined> {
+  const usual = {
+    PLATFORM_BASE_URL: 'https://platform.example.com',
+    PLATFORM_API_KEY: 'key',
+    PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
+    ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
+  };
+  const file = Readable.from([Buffer.from('%PDF-')]);
+  return new UploadStream(validateEnv({ ...usual, ...env }), new Clock())
+    .uploadTo(url, file, { contentLength: 5, headers: { 'content-type': 'application/pdf' } })
+    .then(() => 'sent')
+    .catch((error: { kind?: string }) => error.kind);
+}
+
+/** Every address to which this process begins to connect. */
+function watchConnections(): string[] {
+  const attempts: string[] = [];
+  const connect = net.Socket.prototype.connect;
+  jest.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket, ...args: unknown[]) {
+    this.on('connectionAttempt', (address: string) => attempts.push(address));
+    return Reflect.apply(connect, this, args) as net.Socket;
+  });
+  return attempts;
+}
+
+/** Lets names resolve to these lists of addresses, one after the other. @returns the names that were looked up */
+function resolveAs(answers: Record<string, string[][]>): string[] {
+  const asked: string[] = [];
+  const lookup = (name: string, _options: object, done: (error: null, found: LookupAddress[]) => void) => {
+    const lists = answers[name] ?? [];
+    const times = asked.filter((each) => each === name).length;
+    asked.push(name);
+    const found = lists[Math.min(times, lists.length - 1)] ?? [];
+    done(
+      null,
+      found.map((address) => ({ address, family: net.isIP(address) })),
+    );
+  };
+  jest.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
+  return asked;
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe('a file', () => {
+  it('is sent to none of 500 hostile URLs: nothing is resolved or connected to', async () => {
+    expect(URLS.length).toBeGreaterThanOrEqual(500);
+    const [attempts, asked] = [watchConnections(), resolveAs({})];
+    for (const url of URLS) expect([url, await send(url)]).toEqual([url, 'rejected']);
+    expect([attempts, asked]).toEqual([[], []]);
+  });
+
+  it('is never sent to cloud metadata or multicast, even where private hosts are allowed', async () => {
+    const attempts = watchConnections();
+    const never = URLS.filter((url) =>
+      /^https?:\/\/(169\.254|0xa9fe|224|255\.255|\[fe80|\[ff0|\[::ffff:169)/.test(url),
+    );
+    expect(never.length).toBeGreaterThan(15);
+    for (const url of never)
+      expect([url, await send(url, { PRIVATE_HOSTS_ALLOWED: 'true' })]).toEqual([url, 'rejected']);
+    expect(attempts).toEqual([]);
+  });
+
+  it.each(Object.entries(HOSTILE_ANSWERS))(
+    'is not sent to %s, which resolves to a private host',
+    async (name, lists) => {
+      const [attempts, asked] = [watchConnections(), resolveAs(HOSTILE_ANSWERS)];
+      // An earlier check of the name would have seen its public addresses.
+      for (let look = 1; look < lists.length; look += 1) dns.lookup(name, { all: true }, () => undefined);
+      expect(await send(`https://${name}:${PORT}/a.pdf`)).toBe('rejected');
+      expect([attempts, asked.length]).toEqual([[], lists.length]);
+    },
+  );
+
+  it('goes to the address that was checked: its name is resolved once', async () => {
+    const store = await LoopbackPlatform.start();
+    store.answer = (_request, response) => response.writeHead(200).end();
+    const attempts = watchConnections();
+    const asked = resolveAs({ 'store.example.com': [['127.0.0.1'], ['169.254.169.254']] });
+    const url = `http://store.example.com:${new URL(store.url).port}/a.pdf`;
+    expect(await send(url, { PRIVATE_HOSTS_ALLOWED: 'true' })).toBe('sent');
+    expect([attempts, asked]).toEqual([['127.0.0.1'], ['store.example.com']]);
+    expect(await send(url, { PRIVATE_HOSTS_ALLOWED: 'true' })).toBe('rejected');
+    expect(attempts).toEqual(['127.0.0.1']);
+    await store.stop();
+  });
+});
