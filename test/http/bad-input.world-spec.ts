@@ -61,24 +61,12 @@ async function upload(files: Record<string, string>): Promise<{ status: number; 
 }
 
 describe('a value that the database cannot store', () => {
-  test.each([
-    '/v1/sessions/%00',
-    '/v1/sessions/%00/notes',
-    '/v1/sessions?provider=%00',
-    '/v1/sessions?appointment=%00',
-    '/v1/compliance/jobs/%00',
-    '/v1/audit?subject=%00',
-    '/v1/audit?keyId=%00x',
-  ])('is 400 bad-value in GET %s', async (path) => {
-    expect(await ask('GET', path)).toEqual([400, 'bad-value']);
-  });
-
   test('is 400 in a body', async () => {
     const body = { action: 'link', platformUserId: 'a\0b' };
     expect(await ask('POST', '/v1/clients/c-1/resolve', body)).toEqual([400, 'validation']);
   });
 
-  test('fails no route, wherever it is in the URL', async () => {
+  test('fails no route, anywhere in the URL', async () => {
     const reads = Object.entries((await description()).paths).filter(
       ([path, { get }]) => path.startsWith('/v1/') && get,
     );
@@ -221,22 +209,16 @@ describe('the description of the API', () => {
     });
   });
 
-  test.each<[string, Record<string, string[]>]>([
-    ['/v1/compliance/jobs', { 'multipart/form-data': ['files', 'criteria', 'criteriaGroups'], 'application/json': [] }],
+  test.each([
+    ['/v1/compliance/jobs', 'multipart/form-data: files,criteria,criteriaGroups; application/json: '],
     [
       '/v1/imports',
-      {
-        'text/csv': [],
-        'application/x-ndjson': [],
-        'application/fhir+ndjson': [],
-        'application/fhir+json': [],
-        'multipart/form-data': ['providers', 'clients'],
-      },
+      'text/csv: ; application/x-ndjson: ; application/fhir+ndjson: ; application/fhir+json: ; multipart/form-data: providers,clients',
     ],
-    ['/v1/recordings', { 'audio/*': [], 'video/*': [], 'application/octet-stream': [] }],
+    ['/v1/recordings', 'audio/*: ; video/*: ; application/octet-stream: '],
   ])('names each media type of POST %s, and the parts of a form', async (path, described) => {
-    const content = (await description()).paths[path]?.post?.requestBody?.content ?? {};
-    const parts = Object.entries(content).map(([type, { schema }]) => [type, Object.keys(schema.properties ?? {})]);
-    expect(Object.fromEntries(parts)).toEqual(described);
+    const content = Object.entries((await description()).paths[path]?.post?.requestBody?.content ?? {});
+    const parts = content.map(([type, { schema }]) => `${type}: ${Object.keys(schema.properties ?? {})}`);
+    expect(parts.join('; ')).toBe(described);
   });
 });

@@ -129,7 +129,7 @@ describe('bodies', () => {
     expect(answer.json.errors).toEqual([{ pointer: '', detail: expect.stringMatching(TOO_MANY) }]);
   });
 
-  test('of more than 64 KiB are accepted only where the route says so', async () => {
+  test('of more than 64 KiB are accepted only on some routes', async () => {
     const long = JSON.stringify({ ...person, firstName: 'x'.repeat(70_000), providers: ['p-1'] });
     expect((await put(PROVIDER, long)).type).toBe('body-too-large');
     expect((await put('/v1/clients/c-1', long)).type).not.toBe('body-too-large');
@@ -358,7 +358,7 @@ describe('a silent connection', () => {
 });
 
 describe('the description of the API', () => {
-  test('is readable with assets of its own', async () => {
+  test('is a page whose assets come from the service', async () => {
     const { url } = await world.startAnother({ PUBLIC_URL: 'https://notes.example' });
     const { json } = await send('/openapi.json', {}, url);
     expect(json.paths['/v1/providers'].get).toBeDefined();

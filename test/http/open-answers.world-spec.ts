@@ -26,24 +26,24 @@ interface Caller {
 const ask = (method: string, path: string, headers: Record<string, string>) =>
   fetch(`${world.url}${path}`, { method, headers });
 
-async function withKey(end: (id: string) => Promise<unknown>, expiresAt?: Date): Promise<Caller> {
+async function newKey(expiresAt?: Date): Promise<NewApiKeyResponse & Pick<Caller, 'headers'>> {
   const scopes = ['admin', 'events:read', 'imports', 'notes:read', 'operations', 'people:read', 'sessions:read'];
-  const { body } = await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', {
-    body: { name: 'k', scopes, expiresAt },
-  });
-  return { headers: { authorization: `Bearer ${body.key}` }, end: () => end(body.id) };
+  const body = { name: 'k', scopes, expiresAt };
+  const answer = await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body });
+  return { ...answer.body, headers: { authorization: `Bearer ${answer.body.key}` } };
+}
+
+async function withKey(end: (id: string) => Promise<unknown>, expiresAt?: Date): Promise<Caller> {
+  const { id, headers } = await newKey(expiresAt);
+  return { headers, end: () => end(id) };
 }
 
 async function withSession(end: (headers: Record<string, string>, id: string) => Promise<unknown>): Promise<Caller> {
-  let keyId = '';
-  const { headers: key, end: readKeyId } = await withKey(async (id) => {
-    keyId = id;
-  });
-  await readKeyId();
+  const { id, headers: key } = await newKey();
   const answer = await ask('POST', '/v1/browser-session', key);
   const { csrfToken } = (await answer.json()) as { csrfToken: string };
   const headers = { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  return { headers, end: () => end({ ...headers, 'x-csrf-token': csrfToken }, keyId) };
+  return { headers, end: () => end({ ...headers, 'x-csrf-token': csrfToken }, id) };
 }
 
 const revoke = async (id: string) => expect((await world.call('DELETE', `/v1/api-keys/${id}`)).status).toBe(204);

@@ -47,8 +47,7 @@ test.each<[what: string, path: string, pointer: string, bodyOf: (hostile: string
     '/files/0/url',
     (hostile) => ({ files: [{ id: 'a', url: hostile }] }),
   ],
-  ['a recording', '/v1/sessions', '/input/recording/recordingUrls/0', (hostile) => session([hostile])],
-  ['a second recording', '/v1/sessions', '/input/recording/recordingUrls/1', (hostile) => session([GOOD, hostile])],
+  ['a recording', '/v1/sessions', '/input/recording/recordingUrls/1', (hostile) => session([GOOD, hostile])],
   [
     'a redirect of the recorder',
     '/v1/recorder/launches',

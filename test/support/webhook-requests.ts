@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { until } from '../../harness/until.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from './app.js';
@@ -39,13 +38,3 @@ export function answerTo(url: string, init: RequestInit): Promise<Response> {
 /** Sends a delivery as the platform does. */
 export const deliver = ({ url }: { url: string }, init: RequestInit): Promise<Response> =>
   answerTo(`${url}/webhooks/platform`, init);
-
-/** All that comes on a connection until it closes: one that breaks after its answer has answered. */
-export function wholeAnswer(socket: Socket): Promise<string> {
-  let text = '';
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1');
-  });
-  socket.on('error', () => undefined);
-  return new Promise((resolve) => socket.once('close', () => resolve(text)));
-}

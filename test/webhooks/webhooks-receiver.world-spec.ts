@@ -59,6 +59,7 @@ test('health is degraded after wrong signatures until a genuine delivery arrives
   for (let at = 0; at < 3; at += 1)
     await send(signed(sessionEvent('rotated'), { secret: 'known to the platform only' }));
   expect(await rejected()).toEqual([{ cause: 'wrong-signature', n: 3 }]);
+  expect(await rows()).toHaveLength(1);
   expect(await health()).toMatchObject({
     status: 'degraded',
     reason: expect.stringContaining('PLATFORM_WEBHOOK_SECRET'),
@@ -90,16 +91,7 @@ test.each<[cause: string, change: Record<string, string | string[]>]>([
   expect(await rejected()).toEqual([{ cause, n: 1 }]);
 });
 
-test.each<Record<string, string>>([
-  { 'x-service-timestamp': '1700000000000' },
-  { 'x-service-signature': '0'.repeat(64) },
-])('a wrong signature is rejected with 401, counted and not kept (%#)', async (change) => {
-  const { headers, ...init } = signed(sessionEvent('s'));
-  expect((await send({ ...init, headers: { ...headers, ...change } })).status).toBe(401);
-  expect([await rejected(), await rows()]).toEqual([[{ cause: 'wrong-signature', n: 1 }], []]);
-});
-
-test('the ledger has one row per cause and minute, however many requests', async () => {
+test('the ledger has one row per cause and minute, for any number of requests', async () => {
   const flood = async () => {
     await Promise.all(Array.from({ length: 100 }, () => send({ method: 'POST', body: 'x' })));
     await world.get(Rejections).flush();
@@ -124,7 +116,7 @@ test('a body over the limit is 413 and counted, and one at the limit is accepted
   expect(await rejected()).toEqual([{ cause: 'body-too-large', n: 1 }]);
 });
 
-test('an exact repeat is stored once, however it arrives', async () => {
+test('an exact repeat is stored once', async () => {
   const init = signed(sessionEvent('repeated'));
   const answers = await Promise.all(Array.from({ length: 20 }, () => send(init)));
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(204));
@@ -137,14 +129,11 @@ test('identical bodies with different timestamps are two deliveries', async () =
   expect(await rows()).toHaveLength(2);
 });
 
-test('with an age window, a retry within it is accepted and older or future ones are rejected', async () => {
+test('a delivery older than WEBHOOK_MAX_AGE_SECONDS is rejected', async () => {
   const service = await world.startAnother({ WEBHOOK_MAX_AGE_SECONDS: '3600' });
-  const statuses: number[] = [];
-  for (const age of [0, 3_600, 3_601, -300, -301]) {
-    const timestamp = String(world.now().getTime() - age * 1_000);
-    statuses.push((await send(signed(sessionEvent('s'), { timestamp }), service)).status);
-  }
-  expect(statuses).toEqual([204, 204, 401, 204, 401]);
+  const aged = (seconds: number) =>
+    send(signed(sessionEvent('s'), { timestamp: String(world.now().getTime() - seconds * 1_000) }), service);
+  expect([(await aged(3_600)).status, (await aged(3_601)).status]).toEqual([204, 401]);
 });
 
 test('a delivery whose connection breaks in the middle is not kept', async () => {
