@@ -196,7 +196,8 @@ describe('bodies', () => {
     const answer = wholeAnswer(socket);
     await arriving;
     await world.advance('29 s');
-    expect(socket.closed).toBe(false);
+    await world.call('GET', '/health/live');
+    expect(socket.bytesRead).toBe(0);
     await world.advance('1 s');
     expect(await answer).toMatch(/^HTTP\/1.1 408 [\s\S]*"urn:notebridge:problem:request-timeout"/);
   });
