@@ -53,7 +53,7 @@ test('every table of the schema is part of an export, or is listed with the reas
 });
 
 describe('an export', () => {
-  test('holds everything of its client and nothing of another, and its audit entry names each session', async () => {
+  test('holds its client’s data and no other’s, and its audit entry names each session', async () => {
     await upload('', 'c/1,,Doppelta,Adler,nobody', 'c-3,,Cy,Ng,p-1');
     await world.settle();
     const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
@@ -110,7 +110,7 @@ describe('an export', () => {
     expect(body.events).toContainEqual(expect.objectContaining({ subject: `sessions/${former}` }));
   });
 
-  test('breaks off when its key is revoked', async () => {
+  test('is cut off when its key is revoked', async () => {
     const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
     const lock = new pg.Client({ connectionString: world.database.url });
     await lock.connect();
@@ -125,7 +125,7 @@ describe('an export', () => {
     expect(await entriesOf(id)).toMatchObject([{ outcome: 'ok', subjects: { session: [expect.any(String)] } }]);
   });
 
-  test('shows a session that was moved to its client in the database as unreadable, and audits only its own', async () => {
+  test('shows a session that was moved in the database as unreadable, and does not audit it', async () => {
     const users = 'SELECT array_agg(platform_user_id) FROM people WHERE external_id = $2';
     await world.sql(`UPDATE sessions SET client_user_ids = (${users}) WHERE id = $1`, [anothers, 'c/1']);
     const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
@@ -177,7 +177,7 @@ describe('an accounting', () => {
     expect(found(JSON.stringify(all), [...OURS, ...ANOTHERS])).toEqual([]);
   });
 
-  test('groups repeats into one entry with count, first and last date, which stays in place while paging', async () => {
+  test('groups repeats into one entry with count and dates, which stays in place while paging', async () => {
     const { id, key } = await makeKey('people:read', 'sessions:read');
     for (let times = 0; times < 5; times++) await world.call('GET', `/v1/sessions/${ours}`, { key });
     await world.call('GET', PATH, { key });
@@ -233,7 +233,7 @@ describe('links between clients and users that were changed in the database', ()
     expect(found(JSON.stringify(entries), ['"c/1"', '"c-2"'])).toEqual([]);
   };
 
-  test('hide the sessions of two swapped clients and stop every call about them until they are restored', async () => {
+  test('hide the sessions of swapped clients and stop calls about them until they are restored', async () => {
     const [oursUser, anothersUser] = [userOf('c/1'), userOf('c-2')];
     const before = await unreadable('people.user_link');
     const { id: keyId, key } = await makeKey('people:write', 'sessions:write', 'sessions:read');

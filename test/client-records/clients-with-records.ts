@@ -3,7 +3,7 @@ import type { ImportResponse } from '../../src/imports/report/import-view.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SOAP } from '../world/mirrored-people.js';
 
-/** Clients of p-1 and their sessions, which the platform brings to their end by itself. */
+/** Clients of p-1 and their sessions, which the platform processes automatically. */
 export function useClientsWithRecords(world: World) {
   beforeEach(async () => {
     world.platform.set({ stepMs: 1 });

@@ -28,7 +28,7 @@ const erasures = async () =>
 const userOf = (id: string) => world.platform.usersOf(id)[0]?.userId ?? '';
 const REMOVED = [{ notes: [], removedAt: expect.any(String) }];
 
-test('a deleted client goes with every copy before the platform is called; its sessions keep its external id', async () => {
+test('a deleted client is erased with every copy; its sessions keep only its external id', async () => {
   await world.restart({ ERASE_NOTES_OF_DELETED_CLIENTS: 'erase' });
   const [mail = '', oldMail, planMail, twiceMail] = MAILS;
   await put('c-gone', OLD, LAST, oldMail);
@@ -112,7 +112,7 @@ test('a client deleted while its import runs stays deleted when the import is re
   expect(await rowsOf(id)).toMatchObject([row]);
 });
 
-test('sessions and notes of deleted people stay and are found by their external ids, unless a setting erases', async () => {
+test('sessions and notes of deleted people stay by default, and are found by external id', async () => {
   const first = await put('c-kept', 'Cleo', 'Adler');
   const session = await newSession('c-kept', 'Notes.');
   const named = async () => {

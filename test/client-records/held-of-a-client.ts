@@ -21,38 +21,24 @@ export const EXPORTED: Record<string, string> = {
   ProcessingNotice: 'sessions.notices',
 };
 
-const NOBODYS = 'It says nothing of anybody.';
-const OF_THE_TRAIL = 'The accounting of disclosures shows the trail of a client.';
-const OF_JOBS = 'Nothing says whom a job is about.';
+const because = (reason: string, ...tables: string[]) => Object.fromEntries(tables.map((table) => [table, reason]));
 
-/** Every other table, and why an export of a client does without it. */
+/** Every other table, and why an export of a client does not need it. */
 export const NOT_EXPORTED: Record<string, string> = {
-  VaultKey: NOBODYS,
-  DependentRequeue: 'It is about a provider.',
-  CallBudget: NOBODYS,
-  Circuit: NOBODYS,
-  PlatformAddress: NOBODYS,
-  ImportReference: 'It names keyed fingerprints and providers, and what it says of clients goes when the plan is made.',
-  ProviderKey: 'It is about providers.',
-  ApiKey: NOBODYS,
-  BrowserSession: NOBODYS,
-  FailedAttempt: 'It is about whoever sent a key.',
-  AuditEntry: OF_THE_TRAIL,
-  AuditSubject: OF_THE_TRAIL,
-  AuditUnsealed: NOBODYS,
-  AuditSeal: NOBODYS,
-  IdempotencyRecord: 'It repeats an answer for a day, and is found by a keyed fingerprint of its request alone.',
-  ComplianceJob: OF_JOBS,
-  ComplianceAlias: OF_JOBS,
-  SmartEditJob: OF_JOBS,
-  WebhookClaim: NOBODYS,
-  WebhookRepeat: 'It waits for a moment to be counted in its delivery.',
-  WebhookRejection: NOBODYS,
-  HandedOutUrl: 'It is a keyed fingerprint.',
-  Worker: NOBODYS,
+  ...because('It holds no data of people.', 'VaultKey', 'CallBudget', 'Circuit', 'PlatformAddress', 'ApiKey'),
+  ...because('It holds no data of people.', 'BrowserSession', 'AuditUnsealed', 'AuditSeal', 'WebhookClaim', 'Worker'),
+  ...because('It holds no data of people.', 'WebhookRejection'),
+  ...because('The accounting of disclosures shows the audit trail of a client.', 'AuditEntry', 'AuditSubject'),
+  ...because('A job does not say which client it is about.', 'ComplianceJob', 'ComplianceAlias', 'SmartEditJob'),
+  ...because('It is about providers.', 'DependentRequeue', 'ProviderKey'),
+  ...because('It is about the sender of a key.', 'FailedAttempt'),
+  ...because('It holds fingerprints, and those of clients are deleted once the plan is made.', 'ImportReference'),
+  ...because('It repeats an answer for a day, and is found only by a fingerprint.', 'IdempotencyRecord'),
+  ...because('It is counted in its delivery within a moment.', 'WebhookRepeat'),
+  ...because('It is a keyed fingerprint.', 'HandedOutUrl'),
 };
 
-/** What stands at a place of an export, of every item where there are several. */
+/** The values at a place of an export, of every item of a list. */
 export function heldAt(value: unknown, [name, ...rest]: string[]): unknown[] {
   if (Array.isArray(value)) return value.flatMap((item) => heldAt(item, name === undefined ? [] : [name, ...rest]));
   if (value === null || value === undefined) return [];

@@ -34,12 +34,6 @@ describe('a submission', () => {
     expect((await world.call('GET', '/v1/compliance/jobs/unknown')).status).toBe(404);
   });
 
-  test('of several PDFs names each after its part, with the requested criteria', async () => {
-    const { body } = await post([file('visit-1'), file('visit-2'), ['criteria', 'plan'], ['criteria', 'attendees']]);
-    expect(body.files).toEqual(['visit-1', 'visit-2']);
-    expect(platformJob(body.jobId).criteria).toEqual(['plan', 'attendees']);
-  });
-
   test('may name files that the caller uploaded itself', async () => {
     const { uploadUrl: target, url, method, headers } = await uploadUrl();
     expect((await fetch(target, { method, headers, body: PDF })).status).toBe(200);
@@ -91,7 +85,7 @@ describe('a submission', () => {
     expect(onPlatform()).toHaveLength(1);
   });
 
-  test('is not sent if the store breaks off', async () => {
+  test('is not sent if the store cuts off the upload', async () => {
     world.platform.set({ breakUploadsAfterBytes: 5 });
     const { status, body } = await post();
     expect([status, body.type]).toEqual([502, 'urn:notebridge:problem:upload-failed']);
@@ -209,7 +203,7 @@ describe('the result', () => {
     expect(await events('elsewhere-1')).toHaveLength(1);
   });
 
-  test('that the platform does not know yet is asked for again; the job can be resolved meanwhile', async () => {
+  test('that the platform does not know yet is asked for again, unless the job is resolved first', async () => {
     const [{ body: late }, { body: lost }] = [await post(), await post()];
     world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: null });
     for (const { id, jobId } of [late, lost]) {
@@ -221,21 +215,9 @@ describe('the result', () => {
     await later('7 h');
     expect(await show(late.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: late.jobId } });
   });
-
-  test('of other jobs still comes while the platform answers 403 for one', async () => {
-    listen(false);
-    const { body: refused } = await post();
-    const match = { jobId: refused.jobId ?? '' };
-    world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null, match });
-    const { body: usual } = await post();
-    await finish(usual.jobId);
-    for (let round = 0; round < 5; round += 1) await later('1 h');
-    expect((await show(usual.id)).state).toBe('Completed');
-    expect((await show(refused.id)).state).toBe('Submitted');
-  });
 });
 
-test('without states in the contract, each new answer is announced until the webhook names the end', async () => {
+test('without states in the contract, each new answer is announced until a webhook names the end', async () => {
   await world.restart({ PLATFORM_CONTRACT: await contractFile([LOOK_UP]) });
   listen(false);
   const { body } = await post();
@@ -267,7 +249,7 @@ test('the list of jobs has the newest first, in pages, without results, and filt
 });
 
 describe('a submission without an answer', () => {
-  test('stays Unknown and is never sent again by itself, also under its Idempotency-Key', async () => {
+  test('stays Unknown and is never sent again, also under its Idempotency-Key', async () => {
     const [job] = await unknownJob('lost-1');
     expect(job.error?.code).toBe('submission-unknown');
     await later('1 h');
@@ -315,7 +297,7 @@ describe('a submission without an answer', () => {
     expect((await resolve(job.id, { action: 'create' })).body.state).toBe('Unknown');
   });
 
-  test('abandon: ends the job for good', async () => {
+  test('abandon: ends the job permanently', async () => {
     const [job] = await unknownJob();
     const abandoned = await resolve(job.id, { action: 'abandon' });
     expect(abandoned.body).toMatchObject({ state: 'Abandoned', jobId: null, error: { code: 'abandoned' } });
@@ -337,14 +319,13 @@ describe('a submission without an answer', () => {
     expect(world.platform.arrivals(SUBMIT)).toBe(0);
   });
 
-  test.each([
-    ['an unknown action', { action: 'retry' }],
-    ['link without a jobId', { action: 'link' }],
-    ['link with a jobId that is not text', { action: 'link', jobId: 7 }],
-  ])('is not resolved by %s', async (_rule, body) => {
-    const [job] = await unknownJob();
-    expect((await resolve(job.id, body)).status).toBe(400);
-  });
+  test.each([{ action: 'retry' }, { action: 'link' }, { action: 'link', jobId: 7 }])(
+    'is not resolved by %j',
+    async (body) => {
+      const [job] = await unknownJob();
+      expect((await resolve(job.id, body)).status).toBe(400);
+    },
+  );
 
   test('is not linked to a job of another submission, and a submitted job is not resolved', async () => {
     const { body } = await post();

@@ -20,7 +20,7 @@ export type Part = [name: string, content: string, fileName?: string];
 
 export const file = (name = 'files', content = PDF): Part => [name, content, 'Jane Roe.pdf'];
 
-/** Compliance jobs, which the platform ends when a test says so. */
+/** Compliance jobs, which the platform ends only when a test ends them. */
 export function submittedJobs(world: World) {
   const onPlatform = () => [...world.platform.simulator.state.complianceJobs.values()];
   const platformJob = (jobId: string | null): ComplianceJob => {

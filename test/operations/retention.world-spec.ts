@@ -53,7 +53,7 @@ describe('retention after 100 days', () => {
     expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });
 
-  test('drops handled deliveries, notices, handed-out URLs, rejections and expired idempotency records', async () => {
+  test('drops handled deliveries, notices, upload URLs, rejections and idempotency records', async () => {
     const record = `INSERT INTO idempotency_records (id, scope_hash, lease_token, lease_until, expires_at)
       VALUES (gen_random_uuid(), $1, gen_random_uuid(), now(), now() + interval '1 day')`;
     const url = 'INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())';
@@ -141,7 +141,7 @@ describe('retention after 100 days', () => {
     expect(await drop()).toMatchObject({ plans: 0, importRows: 1 });
   });
 
-  test('drops stored platform answers with the notes or the transcripts, whichever go first', async () => {
+  test('drops stored platform answers with the notes or the transcripts, by the shorter setting', async () => {
     const answer = 'INSERT INTO processing_sessions (processing_id, answer, updated_at) VALUES ($1, $2, now())';
     await sql(answer, ['old', 'x']);
     await sql(answer, ['none', null]);
@@ -154,7 +154,7 @@ describe('retention after 100 days', () => {
     expect(kept).toEqual([{ processing_id: 'young' }]);
   });
 
-  test('drops requests and results of ended compliance jobs if a setting says so, and keeps their ends', async () => {
+  test('drops requests and results of ended compliance jobs if set, and keeps their ends', async () => {
     await sql(`INSERT INTO compliance_jobs (id, job_id, state, request, result, fault, due_at, updated_at)
       SELECT gen_random_uuid(), name, state, 'x', result::bytea, fault, due_at::timestamptz, now()
       FROM (VALUES ('done', 'Completed', 'x', NULL, NULL), ('failed', 'Failed', 'x', NULL, NULL),

@@ -43,7 +43,7 @@ describe('a recording', () => {
     expect(uploads()).toEqual([]);
   });
 
-  test('can be sent again after the store breaks off (502)', async () => {
+  test('can be sent again after the store cuts it off (502)', async () => {
     world.platform.set({ breakUploadsAfterBytes: 1_000 });
     const broken = await send(Buffer.alloc(30 * MB));
     expect([broken.status, broken.body.type]).toEqual([502, 'urn:notebridge:problem:upload-failed']);
@@ -58,7 +58,7 @@ describe('a recording', () => {
     expect([status, body.type]).toEqual([502, 'urn:notebridge:problem:upload-refused']);
   });
 
-  test('never arrives whole if its sender breaks off, and can be sent again', async () => {
+  test('never arrives whole if its sender disconnects, and can be sent again', async () => {
     const sending = begin(2 * MB);
     sending.on('error', () => undefined);
     await writeBytes(sending, MB);
@@ -72,33 +72,39 @@ describe('a recording', () => {
     expect((await send('sound')).status).toBe(201);
   });
 
-  test('waits at its sender while the store does not read', async () => {
-    const length = 96 * MB;
-    const store = createServer().listen(0, '127.0.0.1');
-    await once(store, 'listening');
-    const asked = once(store, 'request');
-    const { state } = world.platform.simulator;
-    const platformUrl = state.publicUrl;
-    state.publicUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
-    const sending = begin(length);
-    const answer = answerTo(sending);
-    let written = 0;
-    const writing = writeBytes(sending, length, (bytes) => {
-      written = bytes;
+  describe('at a store that does not read', () => {
+    const store = createServer();
+    beforeAll(() => once(store.listen(0, '127.0.0.1'), 'listening'));
+    afterAll(() => {
+      store.closeAllConnections();
+      store.close();
     });
-    const [incoming, response] = await asked;
-    // A service that reads on has all of it long before.
-    await Promise.race([writing, delay(1_000)]);
-    expect(written).toBeLessThan(32 * MB);
 
-    let received = 0;
-    for await (const chunk of incoming) received += chunk.length;
-    response.end();
-    await writing;
-    sending.end();
-    expect([(await answer).status, received]).toEqual([201, length]);
-    store.close();
-    state.publicUrl = platformUrl;
+    test('waits at its sender', async () => {
+      const length = 96 * MB;
+      const asked = once(store, 'request');
+      const { state } = world.platform.simulator;
+      const platformUrl = state.publicUrl;
+      state.publicUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
+      const sending = begin(length);
+      const answer = answerTo(sending);
+      let written = 0;
+      const writing = writeBytes(sending, length, (bytes) => {
+        written = bytes;
+      });
+      const [incoming, response] = await asked;
+      state.publicUrl = platformUrl;
+      // A service that reads on has all of it long before.
+      await Promise.race([writing, delay(1_000)]);
+      expect(written).toBeLessThan(32 * MB);
+
+      let received = 0;
+      for await (const chunk of incoming) received += chunk.length;
+      response.end();
+      await writing;
+      sending.end();
+      expect([(await answer).status, received]).toEqual([201, length]);
+    });
   });
 
   test('is sent once per Idempotency-Key; another body with the same key is rejected', async () => {
@@ -138,7 +144,7 @@ describe('an upload URL', () => {
 
   test.each([
     ['no Content-Type', null, 'none'],
-    ['a Content-Type of its own', 'audio/x-signed', 'audio/x-signed'],
+    ['another Content-Type', 'audio/x-signed', 'audio/x-signed'],
   ])('%s in the contract wins, streamed or uploaded directly', async (_rule, contentType, uploadContentType) => {
     const upload = { method: 'PUT', headers: { 'content-type': contentType } };
     await world.restart({ PLATFORM_CONTRACT: await contractFile([], { recordingUploadUrl: { upload } }) });
