@@ -76,7 +76,7 @@ export default {
       testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
       testEnvironment: '<rootDir>/test/world/environment.cjs',
       transform: {
-        '/(src|simulator|harness)/.+\\.ts$': '<rootDir>/test/world/shared-modules.cjs',
+        '/(src|simulator|harness)/(?!.+spec-support).+\\.ts$': '<rootDir>/test/world/shared-modules.cjs',
         ...base.transform,
       },
       moduleNameMapper: { ...base.moduleNameMapper, '^(pg|@nestjs/common)$': '<rootDir>/test/world/packages/$1.cjs' },

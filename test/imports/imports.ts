@@ -103,7 +103,8 @@ export function importsIn(world: World) {
 
     /** Sends files as one import, and marks everyone as mirrored without a call. */
     async mirrored(query: string, files: readonly ImportFile[]): Promise<ImportResponse> {
-      const { id } = await prepared(query, files);
+      const id = await start(query, files);
+      await world.work.imports();
       await world.sql(
         `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, origin = 'created',
            platform_user_id = 'u-' || external_id`,
