@@ -287,43 +287,34 @@ describe('an import that meets a fault', () => {
   );
 });
 
-describe('the next import', () => {
-  /** The import that is begun by a worker that asks while the first of two is being changed. */
-  async function begunWhile(change: string): Promise<'first' | 'second' | undefined> {
-    const [first, second] = [randomUUID(), randomUUID()];
-    for (const id of [first, second]) {
-      await world.sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
-         VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', clock_timestamp(), true)`,
-        [id],
-      );
-      await world.advance('1 s');
-    }
-    const { pool } = world.database;
-    const steerer = await pool.connect();
-    await steerer.query('BEGIN');
-    await steerer.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [first]);
-    let isAnswered = false;
-    const next = world.get(Database).transaction((tx) => world.get(ImportsRepository).beginNext(tx));
-    void next.finally(() => {
-      isAnswered = true;
-    });
-    const pid = await backendPid(steerer);
-    await until('it waits or answers', async () => isAnswered || (await pidsBlockedBy(pool, pid)).length > 0);
-    await steerer.query(`UPDATE imports SET ${change} WHERE id = $1`, [first]);
-    await steerer.query('COMMIT');
-    steerer.release();
-    const id = (await next)?.id;
-    return id === first ? 'first' : id === second ? 'second' : undefined;
+test.each([
+  ['never overtakes one before it that is steered', 'overrides = overrides', 0],
+  ['goes on in the place of one that is cancelled', `state = 'cancelled'`, 1],
+])('the next import %s at that moment', async (_, change, begun) => {
+  const { pool } = world.database;
+  const ids = [randomUUID(), randomUUID()];
+  for (const id of ids) {
+    await world.advance('1 s');
+    await world.sql(
+      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
+       VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', clock_timestamp(), true)`,
+      [id],
+    );
   }
-
-  test('is never overtaken by a later one while it is steered', async () => {
-    expect(await begunWhile('overrides = overrides')).toBe('first');
+  const steerer = await pool.connect();
+  await steerer.query('BEGIN');
+  await steerer.query('SELECT 1 FROM imports WHERE id = $1 FOR UPDATE', [ids[0]]);
+  let isAnswered = false;
+  const next = world.get(Database).transaction((tx) => world.get(ImportsRepository).beginNext(tx));
+  void next.finally(() => {
+    isAnswered = true;
   });
-
-  test('leaves its turn to a later one once it is cancelled', async () => {
-    expect(await begunWhile(`state = 'cancelled'`)).toBe('second');
-  });
+  const pid = await backendPid(steerer);
+  await until('it waits or answers', async () => isAnswered || (await pidsBlockedBy(pool, pid)).length > 0);
+  await steerer.query(`UPDATE imports SET ${change} WHERE id = $1`, [ids[0]]);
+  await steerer.query('COMMIT');
+  steerer.release();
+  expect((await next)?.id).toBe(ids[begun]);
 });
 
 describe('the work of an import', () => {

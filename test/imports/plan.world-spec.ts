@@ -1,4 +1,5 @@
 import { sumOfOutcomes } from '../../harness/service.js';
+import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv, surprises } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
@@ -327,10 +328,15 @@ describe('a retry', () => {
     await world.call('DELETE', '/v1/providers/p-2', { wait: 60 });
     expect((await ended(plan.id, 'apply')).counts).toMatchObject({ created: 1, skipped: 1 });
     expect((await ended(plan.id, 'retry')).counts).toMatchObject({ created: 1, rejected: 1 });
+    // Of what was read, only the rejected row is kept.
+    const withCells = () => world.sql('SELECT DISTINCT import_id AS id FROM import_raw_rows');
+    expect(await withCells()).toEqual([{ id: plan.id }]);
+    expect([...((await world.get(StagingRepository).blockOf(plan.id, 2))?.keys() ?? [])]).toEqual([2]);
     const [header, line = ''] = await rejected(plan.id);
     expect(line).toMatch(/^c-2,,Cleo,c-2,p-2,3,unknown-provider,/);
     const corrected = { ...file, content: [header, line.replace('p-2', 'p-1')].join('\r\n') };
     expect((await imported('kind=clients', [corrected])).counts).toMatchObject({ total: 1, created: 1 });
+    expect(await withCells()).toEqual([{ id: plan.id }]);
   });
 
   test('rejects no provider, no client without a list, and no row for its duplicate', async () => {

@@ -312,20 +312,6 @@ describe('a large import that is steered', () => {
     expect(await turn()).toBeUndefined();
   });
 
-  test('goes on where a worker died that paused its people', async () => {
-    await running(2_500);
-    await imports.pause(ID);
-    await holder.query('BEGIN');
-    await holder.query(`SELECT 1 FROM people WHERE external_id = 'p-2000' FOR UPDATE`); // of the second batch
-    const failed = expect(runner.steerAll()).rejects.toThrow();
-    await world.sql('SELECT pg_terminate_backend($1)', [await until('it waits', waiter)]);
-    await failed;
-    await holder.query('ROLLBACK');
-    expect(await paused()).toBe(1_000);
-    expect((await rowsOfEach(() => runner.steerAll())).length).toBe(2);
-    expect(await paused()).toBe(2_500);
-  });
-
   test('pauses nobody once it is finished, though its last call ended during the pause', async () => {
     await running(2);
     await imports.pause(ID);

@@ -6,7 +6,6 @@ import { until } from '../../harness/until.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { RowOutcome } from '../../src/imports/model/import.js';
 import { type ReadRow, rawRow } from '../../src/imports/parse/row/import-row.js';
 import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
@@ -336,55 +335,6 @@ describe('stored rows', () => {
     ...({ type: 'row', ok: false, span: 1, code: 'bad-json', hint: 'x' } as const),
     ...{ line, raw },
   });
-
-  /** A row, and whether its cells are kept while the import may be retried, and at its end. */
-  const CASES: [kind: string | null, outcome: RowOutcome, planned: string, code: string | null, kept: string][] = [
-    ['client', 'rejected', 'rejected', 'bad-email', 'always'],
-    [null, 'rejected', 'rejected', 'bad-row', 'always'],
-    ['client', 'pending', 'create-or-link', null, 'until the end'],
-    ['client', 'failed', 'create-or-link', 'rejected-by-platform', 'until the end'],
-    ['client', 'needsReview', 'needs-review', 'email-taken', 'until the end'],
-    ['client', 'skipped', 'provider-change', 'changed-since-plan', 'until the end'],
-    ['client', 'skipped', 'create-or-link', 'cancelled', 'never'],
-    ['client', 'created', 'create-or-link', null, 'never'],
-    ['client', 'linked', 'create-or-link', null, 'never'],
-    ['client', 'updated', 'attribute-change', 'not-pushable', 'never'],
-    ['client', 'unchanged', 'unchanged', null, 'never'],
-    // No retry rejects a provider.
-    ['provider', 'pending', 'create-or-link', null, 'never'],
-    ['provider', 'skipped', 'create-or-link', 'changed-since-plan', 'never'],
-  ];
-
-  test.each([
-    [2, true],
-    [CASES.length, false],
-  ])(
-    'keep only the cells that the file of rejected rows may show (blocks of %d, retry: %s)',
-    async (block, mayBeRetried) => {
-      const staging = world.get(StagingRepository);
-      const id = await newImport();
-      const rowNos = CASES.map((_, at) => at + 1);
-      await world.get(Database).transaction(async (tx) => {
-        for (let first = 0; first < rowNos.length; first += block) {
-          const some = rowNos.slice(first, first + block);
-          const staged = some.map((rowNo) => staging.staged(rowNo, 1, rejectedRow(rowNo, `row ${rowNo}`), null, []));
-          await staging.storeRows(tx, id, staging.batch(id, staged, new ProviderCells(world.get(Vault))));
-        }
-        await tx.query(
-          `UPDATE import_rows SET kind = c.kind, external_id = 'x-' || n, outcome = c.outcome, planned = c.planned, code = c.code
-         FROM unnest($2::person_kind[], $3::row_outcome[], $4::text[], $5::text[])
-           WITH ORDINALITY AS c(kind, outcome, planned, code, n)
-         WHERE import_id = $1 AND row_no = n`,
-          [id, ...[0, 1, 2, 3].map((column) => CASES.map((one) => one[column]))],
-        );
-        await staging.discardRaw(tx, id, { mayBeRetried });
-      });
-      const cells = await Promise.all(
-        rowNos.map(async (rowNo) => (await staging.blockOf(id, rowNo))?.get(rowNo)?.raw === `row ${rowNo}`),
-      );
-      expect(cells).toEqual(CASES.map(([, , , , kept]) => kept === 'always' || (mayBeRetried && kept !== 'never')));
-    },
-  );
 
   test(`are what was read, whatever the characters (SEED=${SEED})`, async () => {
     const [staging, seal, database] = [world.get(StagingRepository), world.get(ProfileSeal), world.get(Database)];
