@@ -1,14 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import type { Service } from '../../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
 import { Database } from '../../src/database/database.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
 import { backendPid, freshDatabase, pidsBlockedBy, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
-import { useMirrors } from '../support/service.js';
+import { type Mirror, useMirrors } from '../support/service.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+
+/** The moment that signed deliveries name, so that a retry is the same delivery. */
+const NOW = '1800000000000';
 
 async function throughProxy(database: TestDatabase): Promise<{ proxy: TcpProxy; url: string }> {
   const url = new URL(database.url);
@@ -92,15 +98,82 @@ describe('a statement over many rows', () => {
   });
 });
 
-describe('a service whose PostgreSQL falls silent on every open connection', () => {
+describe('a service', () => {
   const newMirror = useMirrors();
+  let mirror: Mirror;
+  let service: Service;
+  let proxy: TcpProxy;
 
-  test('goes on over new ones: deliveries, reads and imports, and an upload frees its place', async () => {
+  beforeAll(async () => {
     const database = await freshDatabase();
-    const { proxy, url } = await throughProxy(database);
-    const mirror = await newMirror({ database, env: { DATABASE_URL: url } });
-    const service = await mirror.start();
-    const send = (name: string) => deliver(service, signed(sessionEvent(name), { secret: WEBHOOK_SECRET }));
+    const through = await throughProxy(database);
+    proxy = through.proxy;
+    mirror = await newMirror({ database, env: { DATABASE_URL: through.url } });
+    service = await mirror.start();
+  });
+  afterAll(() => proxy.close());
+
+  const send = (name: string) => deliver(service, signed(sessionEvent(name), { secret: WEBHOOK_SECRET }));
+
+  test('stays ready for webhooks while every connection of the API waits for a lock', async () => {
+    const holder = await mirror.database.sql.connect();
+    await holder.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
+    const waiting = Array.from({ length: 24 }, () => service.call('GET', '/v1/providers'));
+    const blocked = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`;
+    await until('they wait', async () => (await mirror.sql(blocked)).length >= 16);
+    await until('it is ready for webhooks', async () => {
+      const { status, body } = await service.call<HealthReport>('GET', '/health/ready');
+      return status === 200 && body.status === 'degraded' && body.checks.inbox?.status === 'ok';
+    });
+    expect((await send('waiting')).status).toBe(204);
+    await holder.query('ROLLBACK');
+    holder.release();
+    await Promise.all(waiting);
+  });
+
+  test.each(['cut', 'stall'] as const)(
+    'answers every delivery with 503 after a %s, and takes its retry',
+    async (how) => {
+      const once = async (name: string) => {
+        const answer = await fetch(`${service.url}/webhooks/platform`, signed(sessionEvent(name), { timestamp: NOW }));
+        const { type } = (await answer.json()) as { type: string };
+        return [answer.status, answer.headers.get('retry-after'), type];
+      };
+      const names = Array.from({ length: 50 }, (_, at) => `${how}-${at}`);
+      await proxy[how]();
+      const answers = await Promise.all(names.map(once));
+      expect(new Set(answers.map(String))).toEqual(new Set(['503,1,urn:notebridge:problem:not-kept']));
+      const forged = await fetch(`${service.url}/webhooks/platform`, { method: 'POST', body: 'x' });
+      expect(forged.status).toBe(401);
+      const report = await fetch(`${service.url}/health/ready`);
+      expect([report.status, await report.json()]).toMatchObject([503, { checks: { inbox: { status: 'down' } } }]);
+      expect(await kept(names)).toEqual([]);
+      await proxy.restore();
+      const retries = names.map((name) => deliver(service, signed(sessionEvent(name), { timestamp: NOW })));
+      expect(new Set((await Promise.all(retries)).map(({ status }) => status))).toEqual(new Set([204]));
+      expect(await kept(names)).toHaveLength(names.length);
+      await partIs(service, 'inbox', 'ok');
+    },
+  );
+
+  const kept = (names: string[]) => {
+    const signatures = names.map((name) => signWebhook(WEBHOOK_SECRET, NOW, Buffer.from(sessionEvent(name))));
+    const text = "SELECT FROM webhook_deliveries WHERE encode(signature, 'hex') = ANY ($1)";
+    return mirror.sql(text, [signatures]);
+  };
+
+  test('answers a delivery with 503 while another transaction locks the inbox', async () => {
+    const holder = await mirror.database.sql.connect();
+    await holder.query('BEGIN; LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
+    const answer = await fetch(`${service.url}/webhooks/platform`, signed(sessionEvent('locked')));
+    await partIs(service, 'inbox', 'down');
+    await holder.query('ROLLBACK');
+    holder.release();
+    expect(answer.status).toBe(503);
+    await partIs(service, 'inbox', 'ok');
+  });
+
+  test('continues over new connections after every open one falls silent, uploads included', async () => {
     const isShown = async (name: string) => (await service.call('GET', `/v1/sessions/${name}`)).status === 200;
     const upload = (prefix: string) =>
       service.startImport('kind=providers', [providersCsv(many(50, prefix).map((id) => providerLine(id)))]);
@@ -117,6 +190,5 @@ describe('a service whose PostgreSQL falls silent on every open connection', () 
     await partIs(service, 'database', 'ok');
     expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
     expect(await service.kill('SIGTERM')).toBe(0);
-    await proxy.close();
   });
 });
