@@ -1,25 +1,20 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Service } from '../harness/service.js';
-import { READY, serviceOf } from '../harness/service.js';
-import { until } from '../harness/until.js';
-import type { SimulatedSession } from '../simulator/sessions/session.js';
-import { createSession } from '../simulator/sessions/session-routes.js';
-import { takeStep } from '../simulator/sessions/session-run.js';
-import { ADMIN_KEY, testSettings, WEBHOOK_SECRET } from './support/app.js';
-import { describeOnBothBackends } from './support/backends.js';
-import { type CollectedSpan, type Collector, useCollectors } from './support/collector.js';
-import { freshDatabase } from './support/databases.js';
-import { canary, Searcher } from './support/privacy/canaries.js';
-import { usePrograms } from './support/programs.js';
-import { type Mirror, useMirrors } from './support/service.js';
-import { answerTo, deliver, sessionEvent, signed } from './support/webhook-requests.js';
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
+import { type CollectedSpan, type Collector, useCollectors } from '../support/collector.js';
+import { canary, Searcher } from '../support/privacy/canaries.js';
+import { type Mirror, useMirrors } from '../support/service.js';
+import { answerTo, deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
 const newMirror = useMirrors();
 const newCollector = useCollectors();
-const startProgram = usePrograms();
 
-/** Spans are delivered soon; otherwise each test would wait five seconds for the first. */
+/** Otherwise spans are exported every five seconds. */
 const SOON = { OTEL_BSP_SCHEDULE_DELAY: '100' };
 
 const PROVIDER = canary('ProviderId');
@@ -29,7 +24,7 @@ const CLIENT = canary('ClientId');
 const EHR = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
 const EHR_HEADER = `00-${EHR.traceId}-${EHR.spanId}-01`;
 
-/** The spans above one, its own first, as names. They end after it, and so may come with a later export. */
+/** The names of a span and of its ancestors, which may arrive with a later export. */
 async function pathOf(collector: Collector, { name, parentSpanId }: CollectedSpan): Promise<string[]> {
   if (!parentSpanId || parentSpanId === EHR.spanId) return [name];
   const parent = await collector.seen(`what is above ${name}`, ({ spanId }) => spanId === parentSpanId);
@@ -53,7 +48,7 @@ const synced = (service: Service, where: string) =>
 
 const provider = { email: `${canary('Provider')}@ehr.example`, firstName: canary('First'), lastName: canary('Last') };
 
-describeOnBothBackends('traces of an api and a worker', (backend) => {
+describe('traces', () => {
   let mirror: Mirror;
   let collector: Collector;
   let api: Service;
@@ -61,8 +56,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
   beforeAll(async () => {
     collector = await newCollector();
     mirror = await newMirror({
-      backend,
-      // No webhook is late for the platform, however slow the machine is.
+      // The platform waits for a webhook even on a slow machine.
       platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 },
       env: {
         ...SOON,
@@ -72,32 +66,34 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
         OTEL_SERVICE_NAME: 'notebridge-under-test',
       },
     });
-    api = await mirror.start({ ROLES: 'api' });
-    await mirror.start({ ROLES: 'worker' });
+    api = await mirror.start();
     const { state } = mirror.simulator;
     state.settings = { ...state.settings, webhookUrl: `${api.url}/webhooks/platform` };
   });
 
-  it('one leads from a change by the EHR, in its own trace, to each call of the platform', async () => {
+  it('lead from a change by the EHR to each call of the platform, in its trace', async () => {
     await put(api, `/v1/providers/${PROVIDER}`, provider, { traceparent: EHR_HEADER });
     await synced(api, `/v1/providers/${PROVIDER}`);
-    // One that a slow machine's database had no time for is one more.
+    // A busy database causes one more.
     const request = await collector.seen(
       'the request',
       ({ name, failed }) => name === 'PUT /v1/providers/:externalId' && !failed,
     );
-    const create = await collector.seen('the call', ({ name }) => name === 'createProvider');
+    // A grant that a busy machine left unused has a span without a status.
+    const create = await collector.seen(
+      'the call',
+      ({ name, attributes }) => name === 'createProvider' && attributes['http.response.status_code'] === 201,
+    );
     expect(request).toMatchObject({ ...EHR, spanId: request.spanId, parentSpanId: EHR.spanId, kind: 2 });
     expect(request.attributes).toMatchObject({ 'http.request.method': 'PUT', 'http.response.status_code': 202 });
     expect(create).toMatchObject({ traceId: EHR.traceId, kind: 3, service: 'notebridge-under-test' });
-    expect(create.attributes['http.response.status_code']).toBe(201);
     const work = await collector.seen('the work', ({ spanId }) => spanId === create.parentSpanId);
     expect(await pathOf(collector, create)).toEqual(['createProvider', 'process people', request.name]);
     expect(work.attributes).toMatchObject({
       'notebridge.operation': 'createProvider',
       'notebridge.outcome': 'created',
       'notebridge.state': 'synced',
-      // A turn whose grant a busy machine could not use in its second is one more.
+      // A grant that a busy machine left unused is one more attempt.
       'notebridge.attempt': expect.any(Number),
       'notebridge.waited_ms': expect.any(Number),
     });
@@ -107,7 +103,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     expect(await mirror.sql('SELECT FROM people WHERE traceparent IS NOT NULL')).toEqual([]);
   });
 
-  it('one leads from a webhook over the inbox to the fetch and to the stored note', async () => {
+  it('lead from a webhook over the inbox to the fetch and the stored note', async () => {
     await put(api, `/v1/clients/${CLIENT}`, {
       firstName: canary('Given'),
       lastName: canary('Family'),
@@ -146,9 +142,9 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     });
   });
 
-  it('what many events led to names them all: the newest as its trace, the others as links', async () => {
+  it('continue the newest of several events and link the others', async () => {
     const sessionId = '7f0e7c3c-2b57-4c6f-9f6b-000000000001';
-    // It waits after a fault: all three events are there before the next fetch.
+    // The next fetch waits after a fault until all three events are there.
     await mirror.sql(`INSERT INTO sessions (id, session_id, state, due_at, fault, failures)
       VALUES (gen_random_uuid(), '${sessionId}', 'Processing', clock_timestamp() + interval '1 hour', 'internal', 1)`);
     const types = ['SESSION_CREATED', 'SESSION_PROCESSING_STARTED', 'SESSION_PROCESSING_COMPLETED'];
@@ -179,7 +175,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
       );
   }
 
-  it('what nobody is known by leaves none', async () => {
+  it('are not started by requests without a key', async () => {
     const traceId = 'f'.repeat(32);
     const traceparent = `00-${traceId}-${'e'.repeat(16)}-01`;
     await fetch(`${api.url}/v1/clients/nobody`, { headers: { traceparent } });
@@ -192,7 +188,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
   });
 
-  it('a caller who hangs up first is seen, and is no failure', async () => {
+  it('show a caller that hangs up, and no failure', async () => {
     const hangUp = new AbortController();
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, accept: 'text/event-stream' };
     const stream = await fetch(`${api.url}/v1/overview`, { headers, signal: hangUp.signal });
@@ -203,7 +199,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     expect(span.attributes).toMatchObject({ 'notebridge.cut': true, 'http.response.status_code': 200 });
   });
 
-  it('no span holds anything of a person: no name, email, external id or note', async () => {
+  it('contain no name, email, external id or note', async () => {
     const [user] = mirror.usersOf(PROVIDER);
     const notes = mirror.simulator.state.sessions.list().map(({ sessionId }) => sessionId);
     const secrets = { platformUser: user?.userId ?? '-', platformSession: notes[0] ?? '-', key: ADMIN_KEY };
@@ -212,7 +208,7 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
     expect(new Searcher(secrets).finds(text)).toEqual([]);
   });
 
-  it('its page names every span and every attribute', () => {
+  it('are described in docs/operations/tracing.md, span by span', () => {
     const page = readFileSync('docs/operations/tracing.md', 'utf8');
     const named = new Set([...page.matchAll(/`([^`]+)`/g)].map(([, word]) => word));
     const isOfRoute = (name: string) => /^[A-Z]+ \//.test(name);
@@ -237,52 +233,27 @@ describeOnBothBackends('traces of an api and a worker', (backend) => {
   }
 });
 
-describe('a collector', () => {
-  const TOLD = /traces are not taken by OTEL_EXPORTER_OTLP_ENDPOINT/;
-
-  it.each([
-    ['refuses', 400 as const],
-    ['answers nothing', 'hang' as const],
-    ['is not there', undefined],
-  ])('that %s harms nothing, and is told of once at most', async (_what, manner) => {
-    const collector = manner === undefined ? undefined : await newCollector(manner);
-    const endpoint = collector?.url ?? 'http://127.0.0.1:1';
-    const more = { ...SOON, OTEL_EXPORTER_OTLP_TIMEOUT: '500', OTEL_BSP_EXPORT_TIMEOUT: '500' };
-    const mirror = await newMirror({ env: { ...more, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });
-    const service = await mirror.start();
-    await put(service, '/v1/providers/p-1', { ...provider, email: 'ada@ehr.example' });
-    await synced(service, '/v1/providers/p-1');
-    await collector?.asked(1);
-    await service.printed(TOLD);
-    await service.call('GET', '/v1/capabilities');
-    await collector?.asked(2);
-    expect(await service.kill('SIGTERM')).toBe(0);
-    expect(service.output().split(TOLD)).toHaveLength(2);
-    expect(service.output()).not.toMatch(/^\s+at /m);
+test('a collector that hangs delays nothing, is reported once, and the SDK is loaded', async () => {
+  const collector = await newCollector('hang');
+  const mirror = await newMirror({
+    env: {
+      ...SOON,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+      OTEL_BSP_EXPORT_TIMEOUT: '500',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      NODE_OPTIONS: `--require ${path.resolve('test/support/print-packages.cjs')}`,
+    },
   });
-});
-
-describe('the SDK', () => {
-  const preload = path.resolve('test/support/print-packages.cjs');
-
-  it.each([
-    ['is not loaded without an endpoint', undefined, false],
-    ['is loaded with one', 'http://127.0.0.1:1', true],
-  ])('%s', async (_what, endpoint, isLoaded) => {
-    const database = await freshDatabase();
-    const env = { ...testSettings(database.url), PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
-    const program = await startProgram({
-      file: 'dist/src/main.js',
-      nodeArgs: ['--require', preload],
-      env,
-      ready: READY,
-    });
-    await serviceOf(program, ADMIN_KEY).call('GET', '/v1/capabilities');
-    expect(await program.kill('SIGTERM')).toBe(0);
-    const [, loaded = ''] = /Packages: (.*)\./.exec(program.output()) ?? [];
-    expect(loaded.split(' ')).toContain('@opentelemetry/api');
-    expect(loaded.includes('@opentelemetry/sdk')).toBe(isLoaded);
-    expect(loaded.includes('@opentelemetry/exporter')).toBe(isLoaded);
-    await database.drop();
-  });
+  const service = await mirror.start();
+  await put(service, '/v1/providers/p-1', { ...provider, email: 'ada@ehr.example' });
+  await synced(service, '/v1/providers/p-1');
+  const reported = /traces are not taken by OTEL_EXPORTER_OTLP_ENDPOINT/;
+  await collector.asked(1);
+  await service.printed(reported);
+  await service.call('GET', '/v1/capabilities');
+  await collector.asked(2);
+  expect(await service.kill('SIGTERM')).toBe(0);
+  expect(service.output().split(reported)).toHaveLength(2);
+  expect(service.output()).not.toMatch(/^\s+at /m);
+  expect(service.output()).toMatch(/Packages: .*@opentelemetry\/sdk/);
 });

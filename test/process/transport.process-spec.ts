@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createServer, rootCertificates } from 'node:tls';
 import pg from 'pg';
-import { freePort } from '../harness/free-port.js';
-import { askRedis, findRedisServer, type RedisServer, startRedis } from '../harness/redis-server.js';
-import { READY, serviceOf } from '../harness/service.js';
-import { until } from '../harness/until.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
-import { TLS } from '../src/platform/clients/loopback-platform.spec-support.js';
-import { ADMIN_KEY, testSettings } from './support/app.js';
-import { partIs } from './support/health.js';
-import { usePrograms } from './support/programs.js';
+import { freePort } from '../../harness/free-port.js';
+import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
+import { READY, serviceOf } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.js';
+import { TLS } from '../../src/platform/clients/loopback-platform.spec-support.js';
+import { ADMIN_KEY, testSettings } from '../support/app.js';
+import { partIs } from '../support/health.js';
+import { usePrograms } from '../support/programs.js';
 
 const run = usePrograms();
 
-it('the service does not start where anything could be read on the way, and says all of it at once', async () => {
+it('a start with unencrypted connections fails and names every setting', async () => {
   const program = await run({
     file: 'dist/src/main.js',
     env: {
@@ -44,7 +44,7 @@ it('the service does not start where anything could be read on the way, and says
   expect(program.output()).not.toContain('hunter2');
 });
 
-it('a platform without a certificate that somebody vouches for gets nothing, whatever Node is told', async () => {
+it('a platform without a trusted certificate gets nothing, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
   const program = await run({
     file: 'test/support/untrusted-platform.mjs',
     args: [JSON.stringify([TLS.key, TLS.cert])],
@@ -156,14 +156,14 @@ describe('stores behind TLS', () => {
     ...{ DATABASE_OWNER_URL: overTls(postgres.url, ca), PORT: '0', ...more },
   });
 
-  /** What a start says that ends by itself. */
+  /** The output of a start that fails. */
   async function refusal(more: Record<string, string>): Promise<string> {
     const program = await run({ file: 'dist/src/main.js', env: settings(more) });
     expect([await program.ended(), program.output()]).toEqual([1, expect.any(String)]);
     return program.output();
   }
 
-  it('are spoken to over nothing else', async () => {
+  it('are used only over TLS', async () => {
     const more = { REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: ca };
     const env = settings(redis ? more : {});
     const service = serviceOf(await run({ file: 'dist/src/main.js', env, ready: READY }), ADMIN_KEY);
@@ -176,7 +176,7 @@ describe('stores behind TLS', () => {
     expect(await service.kill('SIGTERM')).toBe(0);
   });
 
-  it('are refused where somebody else may stand in their place, in one sentence that names the setting', async () => {
+  it('are rejected without a trusted certificate, in one sentence that names the setting', async () => {
     const untrusted = await refusal({ DATABASE_OWNER_URL: overTls(postgres.url, stranger) });
     expect(untrusted).toMatch(/^PostgreSQL .* nobody trusted vouches .* &sslrootcert=.* in DATABASE_OWNER_URL\.\n$/);
     const plain = overTls(process.env.TEST_PG_URL ?? '', ca);
