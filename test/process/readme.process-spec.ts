@@ -2,12 +2,15 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Service } from '../harness/service.js';
-import { until } from '../harness/until.js';
-import { ADMIN_KEY, WEBHOOK_SECRET } from './support/app.js';
-import { type Mirror, useMirrors } from './support/service.js';
+import { Command } from 'commander';
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import type { Api } from '../../src/cli/api/api.js';
+import { addCommands } from '../../src/cli/commands/commands.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
+import { type Mirror, useMirrors } from '../support/service.js';
 
-const ROOT = path.resolve(__dirname, '..');
+const ROOT = path.resolve(__dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 const security = read('docs/security.md');
 
@@ -15,7 +18,7 @@ const security = read('docs/security.md');
 const shellBlocks = (page: string): string[] =>
   [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block = '']) => block);
 
-/** The pages for who uses notebridge, in the order in which they are read; what one makes the next may name. */
+/** The pages for users, in reading order: a page may name what an earlier one has created. */
 const pages = [
   'README.md',
   'docs/operations/deployment.md',
@@ -68,7 +71,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-readme-'));
   mirror = await newMirror({
-    // The pages wait a minute for a note at most.
+    // The pages wait at most a minute for a note.
     platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 100 },
     env: { PLATFORM_PARTNER_DOMAIN: 'recorder.example' },
   });
@@ -86,7 +89,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Where npx finds a command of this clone. */
 const COMMANDS = path.join(ROOT, 'node_modules/.bin');
 
-/** Runs a line as it stands, against the service of this suite. */
+/** Runs a line as it is, against the service of this suite. */
 function run(command: string): Promise<{ code: number | null; output: string }> {
   const { PATH, HOME } = process.env;
   const env = {
@@ -115,8 +118,8 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
   });
 }
 
-test('every command of the pages is of a kind that is tested here', () => {
-  // The move from the embedded database is tried by test/move-over.e2e-spec.ts, without these programs.
+test('every command of the pages is of a tested kind', () => {
+  // The move from the embedded database is tested by embedded-data.process-spec.ts, without these programs.
   const others = commands.filter(
     (command) => !isRun(command) && !isNpm(command) && !/\bpg_(dump|restore) /.test(command),
   );
@@ -131,16 +134,16 @@ test('npx runs the command of this clone', async () => {
   expect(direct.output).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-/** The same without npx itself, which takes longer than what it runs. */
+/** Without npx, which takes longer than the command. */
 const withoutNpx = (command: string): string => command.replaceAll(/^npx /gm, '');
 
 test.each(commands.filter(isRun))('%s', async (command) => {
-  // Again while a slow machine's database is late for it, as a reader would.
-  const { code, output } = await until('the command is answered for good', async () => {
+  // A reader would try again when the database is busy, too.
+  const { code, output } = await until('the database is not busy', async () => {
     const ran = await run(withoutNpx(command));
     return /problem:(database|audit)-unavailable/.test(ran.output) ? undefined : ran;
   });
-  // The sample holds rows that need somebody, which ends these with 2.
+  // Rows of the sample need a decision, so these end with 2.
   const waits = /^npx notebridge (import|status)\b(?!s)/.test(command);
   expect([waits ? 2 : 0, code, output]).toEqual([code, code, output]);
 });
@@ -154,34 +157,42 @@ test.each(commands.filter(isNpm))('%s: the script and its settings exist', (comm
   for (const setting of settings) expect(known).toContain(setting);
 });
 
-test.each(spoken)('%s, as the text names it: the command and its options exist', async (command) => {
-  const words = command.split(' ').slice(2);
-  const options = words
-    .filter((word) => word.startsWith('--') && word !== '--help')
-    .map((word) => word.split('=')[0] ?? '');
-  const names = words
-    .slice(0, ['keys', 'client', 'audit'].includes(words[0] ?? '') ? 2 : 1)
-    .filter((word) => !word.startsWith('--'));
-  let { code, output } = await run(`notebridge ${names.join(' ')} --help`);
-  // A group that is named alone lists.
-  if (names.length === 1 && /^ {2}list /m.test(output)) {
-    ({ code, output } = await run(`notebridge ${names.join(' ')} list --help`));
+test('every command in the text exists, with its options', async () => {
+  const program = new Command('notebridge').version('');
+  addCommands(program, {} as Api);
+  program.command('doctor', 'a separate program');
+  program.command('completion').argument('<shell>');
+  for (const text of spoken) {
+    const words = text.split(' ').slice(2);
+    const path: Command[] = [program];
+    for (const word of words) {
+      const next = path.at(-1)?.commands.find((each) => each.name() === word);
+      if (!next) break;
+      path.push(next);
+    }
+    const [command = program] = path.slice(-1);
+    if (command === program) expect([text, words[0]]).toEqual([text, expect.stringMatching(/^--/)]);
+    const isProgram = Boolean(Reflect.get(command, '_executableHandler'));
+    const names = path.slice(1).map((each) => each.name());
+    const help = isProgram
+      ? (await run(`notebridge ${names.join(' ')} --help`)).output
+      : [command, ...command.commands].map((each) => each.helpInformation()).join('');
+    const options = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0] ?? '');
+    for (const option of options) expect([text, help]).toEqual([text, expect.stringContaining(option)]);
   }
-  expect(code).toBe(0);
-  for (const option of options) expect(output).toContain(option);
 });
 
-test('docs/first-day.md leads to a note, line by line', async () => {
+test('the commands of docs/first-day.md lead to a note', async () => {
   const { code, output } = await run(`set -e\n${firstDay.join('')}`);
   expect([code, output]).toEqual([0, expect.stringMatching(/# Session notes[\s\S]*Keeps the plan for the week/)]);
 });
 
-test('what docs/first-day.md waits for, it waits for a bounded time', () => {
+test('docs/first-day.md waits for a bounded time', () => {
   expect(firstDay.join('')).not.toMatch(/\b(?:until|while)\b/);
   expect(firstDay.join('')).toMatch(/^for \w+ in \$\(seq \d+\); do$/m);
 });
 
-test('docs/connect-the-platform.md asks for every operation of which the specification shows too little', () => {
+test('docs/connect-the-platform.md names every operation that the contract leaves open', () => {
   const page = read('docs/connect-the-platform.md');
   const operations = read('docs/reference/contract.md').split('\n### ').slice(1);
   const open = operations.filter((text) => text.includes('\n- to be set: ')).map((text) => text.split('\n')[0] ?? '');
@@ -196,14 +207,14 @@ test('the FHIR of docs/imports.md is a provider and a client', async () => {
   expect((await service.importEnded(id)).counts).toMatchObject({ total: 2, created: 2 });
 });
 
-/** What a heading is linked by, as GitHub makes it. */
+/** The anchor of a heading on GitHub. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
 
-test.each(documents)('%s links only what there is', (page) => {
+test.each(documents)('the links of %s lead somewhere', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)];
   for (const [link, file = '', anchor] of links) {
     const target = path.join(ROOT, file === '' ? page : path.join(path.dirname(page), file));
@@ -214,7 +225,7 @@ test.each(documents)('%s links only what there is', (page) => {
   }
 });
 
-test('every safeguard in docs/security.md names tests that there are', () => {
+test('every safeguard in docs/security.md names existing tests', () => {
   const safeguards =
     security
       .split('\n## ')
