@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Scenario } from '../scenario.js';
-import { DeliveryWork } from '../workload/delivery-work.js';
 import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 4;
-const PER_SECOND = 20;
 
 /** PostgreSQL dies, is restarted, hangs, and disappears behind connections that tell nobody. */
 export const postgresFaults: Scenario = {
@@ -14,7 +12,6 @@ export const postgresFaults: Scenario = {
   minutes: 4,
   wanted: {
     platform: { latencyMs: [0, 100], stepMs: 300 },
-    without: ['getProcessingSession'],
     // The platform answers every call: none is to be given up because the machine was busy.
     env: { PLATFORM_TIMEOUT_SECONDS: '60' },
   },
@@ -22,9 +19,7 @@ export const postgresFaults: Scenario = {
     const rounds = world.sized(ROUNDS);
     await world.crew.staff('api,worker', 'worker');
     const faults = Array.from({ length: rounds }, () => faultsOf(world)).flat();
-    const deliveries = new DeliveryWork(world, PER_SECOND);
     await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
-    await deliveries.ended();
     // No process was killed: whatever the platform answered is held until it can be stored.
     await world.reach('every answer of the platform is kept', async () => {
       return (await world.count('platform_calls WHERE answered_at IS NULL')) === 0;
