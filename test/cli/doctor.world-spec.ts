@@ -103,7 +103,7 @@ test.each<Row>([
     /set DATA_DIR/,
   ],
   [
-    'a secret whose file is not there',
+    'a secret whose file is missing',
     () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
     /PLATFORM_API_KEY_FILE/,
     /mend these settings/,
@@ -153,13 +153,13 @@ test.each<Row>([
   ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
   ['nobody who can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY once more/],
   [
-    'a Redis that is not there',
+    'a Redis that is down',
     () => told('Queues', { REDIS_URL: `redis://${closed}` }),
     /✗.*can not be reached where REDIS_URL says/,
     /Check REDIS_URL/,
   ],
   [
-    'a contract that is not there',
+    'a missing contract',
     () => told('Contract', { PLATFORM_CONTRACT: '/nowhere/contract.json' }),
     /✗.*can't be read \(ENOENT\)/,
     /name a readable JSON file/,
@@ -176,7 +176,7 @@ test.each<Row>([
     /✗.*capabilities are on/,
     /user-mirroring is off, set .*apiKey\.header/,
   ],
-  ['a platform that is not there', () => told('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
+  ['a platform that is down', () => told('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
   [
     'a clock that is wrong',
     async () => {

@@ -88,7 +88,7 @@ test('liveness fails only while a new connection works and those of the process 
   isStuck = true;
   expect(await isAliveAfter(0)).toBe(true);
   expect(await isAliveAfter(61_000)).toBe(false);
-  database.url = 'postgresql://127.0.0.1:1/none'; // the database itself is away
+  database.url = 'postgresql://127.0.0.1:1/none'; // the database itself is unavailable
   expect(await isAliveAfter(0)).toBe(true);
   Object.assign(database, { url });
   expect(await isAliveAfter(0)).toBe(false);

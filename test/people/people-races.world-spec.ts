@@ -53,7 +53,7 @@ test('a create is neither sent nor reviewed when its permit commits without an a
   expect(world.platform.usersOf('c-1')).toHaveLength(1);
 });
 
-test('an answer that arrives after the lease was lost changes nothing of the person', async () => {
+test('an answer that arrives after the lease was lost does not change the person', async () => {
   await mirroredPeople(world);
   const known = () =>
     world.sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, failures, lease_owner, lease_no
@@ -89,7 +89,7 @@ test('an answer that arrives after the lease was lost changes nothing of the per
   expect(await known()).toEqual(before);
 });
 
-test('a hundred clients of the same providers can be put at once without a deadlock', async () => {
+test('a hundred clients of the same providers can be put concurrently without a deadlock', async () => {
   const names = ['p-1', 'p-2', 'p-3'];
   for (const name of names) await provider(name);
   const deadlocks = async () =>

@@ -153,7 +153,7 @@ describe('refresh', () => {
       providerUserId: mirror.usersOf('p1')[0]?.userId ?? '',
       clientUserIds: [mirror.usersOf('c1')[0]?.userId ?? ''],
       noteTemplateIds: [SOAP],
-      input: { kind: 'text', text: 'They spoke of the week.' },
+      input: { kind: 'text', text: 'They discussed the week.' },
       date: '2026-03-01T09:00:00.000Z',
     });
     while (session.nextStep) takeStep(state, session);
@@ -166,7 +166,7 @@ describe('refresh', () => {
     return session;
   }
 
-  /** Has the platform write the notes anew, without an event. */
+  /** Has the platform rewrite the notes without an event. */
   function regenerateSilently(session: SimulatedSession): void {
     const { state } = mirror.simulator;
     state.settings = { ...state.settings, webhookDropRate: 1 };
@@ -190,7 +190,7 @@ describe('refresh', () => {
     for (const session of [one, other]) regenerateSilently(session);
   });
 
-  it('--session reports only that session, whatever else waits or fails', async () => {
+  it('--session reports only that session, even if others wait or fail', async () => {
     const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour',
       fault = 'unreachable', failures = 1 WHERE session_id = $1`;
     await mirror.sql(want, [other.sessionId]);
@@ -260,7 +260,7 @@ describe('the output', () => {
     expect(outputs[1]).toContain('createClient');
   });
 
-  it('is limited in a list and says that there is more; it is complete as JSON', async () => {
+  it('is limited in a list, which says so, and complete as JSON', async () => {
     const [code, limited] = await run('people', '--limit', '1');
     expect([code, limited]).toEqual([0, expect.stringMatching(/^There are more than these 1: --limit all/m)]);
     expect(limited).toMatch(/^provider +p1 /m);
@@ -309,7 +309,7 @@ describe('an operator', () => {
   });
 
   it('finds a session request without an answer and resolves it', async () => {
-    const input = { text: { text: 'Spoke of the quarry.' } };
+    const input = { text: { text: 'Discussed the quarry.' } };
     const body = { provider: 'p1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-17' };
     mirror.trouble({ operation: 'createSession', kind: 'refuse' });
     await service.call('POST', '/v1/sessions', { body });

@@ -6,7 +6,7 @@ import { usePrograms } from '../support/programs.js';
 
 const startProgram = usePrograms();
 
-/** A folder of its own, because a demo may run in this clone. */
+/** A separate folder, because a demo may run in this clone. */
 const folder = path.join(process.env.TEST_FOLDER ?? '', 'demo');
 beforeAll(() => mkdirSync(folder, { recursive: true }));
 

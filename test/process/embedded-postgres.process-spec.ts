@@ -89,7 +89,7 @@ function beatElsewhere(home: string): string {
   return file;
 }
 
-/** Keeps the shared memory of a killed server until it ends; meanwhile no server can start. */
+/** Keeps the shared memory of a killed server until it ends; until then no server can start. */
 const BUSY = `DO $$ BEGIN WHILE (pg_stat_file('go', true)).size IS NULL LOOP END LOOP; END $$`;
 const RUNNING = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
 
@@ -220,7 +220,7 @@ describe('the embedded PostgreSQL', () => {
     await release(again);
   });
 
-  it('has one owner when three processes start at once on a half-made cluster', async () => {
+  it('has one owner when three processes start concurrently on a half-made cluster', async () => {
     const fresh = newFolder();
     const draft = path.join(fresh, 'postgres', 'cluster.new', 'data');
     mkdirSync(draft, { recursive: true });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Service } from '../../harness/service.js';
@@ -110,6 +111,8 @@ describe('an API process and its workers', () => {
     const after = await deliver(api, signed(sessionEvent('after')));
     expect([after.status, after.headers.get('connection')]).toEqual([204, 'close']);
     await api.kill();
+    // The log of a start is about the service, not about its framework.
+    expect(api.output()).not.toMatch(/"context":"(InstanceLoader|RouterExplorer|RoutesResolver|Nest\w+)"/);
   });
 });
 
@@ -117,7 +120,9 @@ describe('an API process and its workers', () => {
 const LONG_MS = 5_000;
 
 test('a stop completes what has begun, a call and a delivery, and begins nothing else', async () => {
-  const mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  const preload = path.resolve('test/support/print-packages.cjs');
+  const env = { PLATFORM_TIMEOUT_SECONDS: '60', NODE_OPTIONS: `--require ${preload}` };
+  const mirror = await newMirror({ env });
   const service = await mirror.start();
   // This person waits for an hour and becomes due while the service stops.
   mirror.trouble({ operation: 'checkUser', kind: 'rate-limit', retryAfterSeconds: 3_600 });
@@ -167,6 +172,8 @@ test('a stop completes what has begun, a call and a delivery, and begins nothing
     { external_id: 'now', state: 'synced' },
   ]);
   expect(await mirror.sql('SELECT FROM webhook_deliveries')).toHaveLength(1);
+  // Without a collector the SDK of OpenTelemetry costs nothing.
+  expect(service.output()).toMatch(/Packages: (?!.*@opentelemetry\/(sdk|exporter)).*@opentelemetry\/api/);
 });
 
 test('a worker that continues after its lease ended stores only the end of its call', async () => {
@@ -186,7 +193,7 @@ test('a worker that continues after its lease ended stores only the end of its c
   mirror.release();
   stale.signal('SIGCONT');
   await until('the end of its call is stored', async () => (await mirror.sql(open)).length === 0);
-  // A stop waits for whatever the answer leads to.
+  // A stop waits for all work that the answer starts.
   expect(await stale.kill('SIGTERM')).toBe(0);
   expect(await person()).toEqual(before);
   const made = mirror.simulator.state.arrivals.list().map(({ operation }) => operation);

@@ -79,7 +79,7 @@ describeOnBothBackends('a queue', (backend) => {
     await notifier.onModuleDestroy();
   });
 
-  test('delays a notification once for one moment, and by a duration whatever the clock says', async () => {
+  test('delays a notification once for one moment, and by a duration regardless of the clock', async () => {
     const fixed = new Date();
     const moment = new Date(fixed.getTime() + 3_600_000);
     const waiting = await queue.getWaitingCount();
@@ -95,7 +95,7 @@ describeOnBothBackends('a queue', (backend) => {
     expect(await queue.getWaitingCount()).toBe(waiting);
   });
 
-  test('keeps a code of a failed activation, and nothing of its error or result', async () => {
+  test('keeps a code of a failed activation, but no part of its error or result', async () => {
     let logged = '';
     const note = (...words: unknown[]) => {
       logged += JSON.stringify(words);
@@ -146,14 +146,14 @@ async function contentOf({ redisUrl, queuePrefix }: QueueBackend, databaseUrl: s
 }
 
 const LIMIT = { calls: 12, windowSeconds: 4 };
-/** Milliseconds by which two clocks of one machine may differ when both are rounded. */
+/** The largest difference between two rounded clocks of one machine. */
 const ROUNDED_MS = 5;
 
 describeOnBothBackends('a service', ({ name, queuePrefix }) => {
   const newMirror = useMirrors();
   let mirror: Mirror;
   let service: Service;
-  /** A server of its own, which the tests stop. */
+  /** A separate server, which the tests stop. */
   let redis: RedisServer | undefined;
   let folder: string;
 
@@ -204,7 +204,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await isSynced('lost');
   });
 
-  test('continues the work of a killed process, at once when its lease ends', async () => {
+  test('continues the work of a killed process when its lease ends', async () => {
     mirror.hold({ operation: 'checkUser' });
     const before = mirror.arrivals('checkUser');
     await put('killed');
@@ -217,7 +217,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
        FROM people p JOIN workers w ON w.id = lease_owner WHERE external_id = 'killed'`,
     );
     expect(lease?.seconds).toBeLessThanOrEqual(10);
-    await redis?.stop('SIGKILL'); // Redis is still away when the next process starts
+    await redis?.stop('SIGKILL'); // Redis is still down when the next process starts
     service = await mirror.start();
     await isSynced('killed');
     expect(mirror.usersOf('killed')).toHaveLength(1);
@@ -225,7 +225,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
   });
 
   if (name === 'PostgreSQL') return;
-  test('works without Redis, reports it once, and stops with 0 while Redis is away', async () => {
+  test('works without Redis, reports it once, and stops with 0 while Redis is down', async () => {
     const { reason } = await partIs(service, 'queue', 'degraded');
     expect(reason).toContain('REDIS_URL');
     await put('away');

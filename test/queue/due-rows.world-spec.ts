@@ -107,7 +107,7 @@ test('a row stays leased while its process beats, and is free when the process i
   await claimed(other);
 });
 
-test('a row is free at once when its process stops in order', async () => {
+test('a row is free immediately when its process stops in order', async () => {
   await newErrands(0);
   const [owner, other] = [await newPeer(), await newPeer()];
   await claimed(owner);
@@ -163,7 +163,7 @@ test('a process without a heartbeat for five seconds claims nothing until the ne
   await claimed(peer);
 });
 
-test('a process that is dead to the database claims nothing, whatever it thinks', async () => {
+test('a process that is dead to the database claims nothing, even if it thinks otherwise', async () => {
   await newErrands(0);
   const peer = await newPeer();
   await world.advance(LIFE);

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { DATA_KEYS } from '../../harness/world/settings.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
@@ -35,7 +36,7 @@ async function sessionWithNotes(): Promise<{ session: SessionResponse; notes: No
     providerUserId: userOf('p-1'),
     clientUserIds: [userOf('c-1')],
     noteTemplateIds: [SOAP],
-    input: { kind: 'text', text: 'They spoke of the week.' },
+    input: { kind: 'text', text: 'They discussed the week.' },
     date: '2026-03-01T09:00:00.000Z',
   });
   while (made.nextStep) takeStep(state, made);
@@ -127,7 +128,7 @@ describe('encrypted values that were changed or moved in the database', () => {
       .filter((line) => line.startsWith('notebridge_unreadable_values_total{'))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
-  test('a session that was moved to another client shows nothing of it', async () => {
+  test('a session that was moved to another client hides its content', async () => {
     await mirrored();
     const { session, notes } = await sessionWithNotes();
     const before = await unreadableValues();
@@ -174,6 +175,7 @@ describe('encrypted values that were changed or moved in the database', () => {
     const bent = Buffer.from(row?.profile ?? []);
     bent.writeUInt8(bent.readUInt8(40) ^ 1, 40);
     await world.sql('UPDATE people SET profile = $2 WHERE id = $1', [row?.id, bent]);
+    const logged = jest.spyOn(Logger.prototype, 'error');
     expect((await get('/v1/clients/c-2')).body).toMatchObject({
       ...{ externalId: 'c-2', email: null, firstName: null, sync: { state: 'synced' } },
       unreadable: ['email', 'firstName', 'lastName'],
@@ -181,9 +183,12 @@ describe('encrypted values that were changed or moved in the database', () => {
     const { body } = await world.call<{ items: object[] }>('GET', '/v1/clients?limit=5');
     expect(body.items).toContainEqual(expect.objectContaining({ externalId: 'c-2', firstName: null }));
     expect(body.items).toContainEqual(expect.objectContaining({ externalId: 'c-1', firstName: 'c-1' }));
+    const place = { table: 'people', column: 'profile', row: row?.id };
+    expect(logged).toHaveBeenCalledWith(expect.objectContaining(place));
+    expect(JSON.stringify(logged.mock.calls)).not.toMatch(/Osei|example\.org/);
     await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
     try {
-      expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([{ table: 'people', column: 'profile', row: row?.id }]);
+      expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([place]);
     } finally {
       await rotateTo(`${DATA_KEYS},${K2}`);
     }
