@@ -1,0 +1,171 @@
+import { SCOPES, type Scope } from '../../src/access/identity/scope.js';
+import { useAccess } from './use-access.js';
+
+/** Every operation of the API by the scopes it needs: methods and path. */
+const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' | 'nothing', string> = {
+  'people:read': `
+    GET /v1/providers
+    GET /v1/providers/{externalId}
+    GET /v1/clients
+    GET /v1/clients/{externalId}
+    GET /v1/people/stuck
+    GET /v1/people/unknown-to-ehr
+    POST /v1/people/search
+    POST /v1/people/trace
+  `,
+  'people:write': `
+    PUT DELETE /v1/providers/{externalId}
+    POST /v1/providers/{externalId}/resolve
+    PUT DELETE /v1/clients/{externalId}
+    PUT /v1/clients/{externalId}/providers
+    POST /v1/clients/{externalId}/resolve
+  `,
+  imports: `
+    POST GET /v1/imports
+    GET /v1/imports/{id}
+    GET /v1/imports/{id}/rows
+    GET /v1/imports/{id}/rejected.csv
+    GET /v1/imports/{id}/events
+    POST /v1/imports/{id}/apply
+    POST /v1/imports/{id}/pause
+    POST /v1/imports/{id}/resume
+    POST /v1/imports/{id}/cancel
+    POST /v1/imports/{id}/retry
+  `,
+  'sessions:read': `
+    GET /v1/sessions
+    GET /v1/sessions/{id}
+    GET /v1/sessions/{id}/timeline
+    GET /v1/sessions/{id}/request
+    GET /v1/sessions/refreshes
+    GET /v1/smart-edit/jobs/{jobId}
+  `,
+  'sessions:write': `
+    POST /v1/sessions
+    PATCH /v1/sessions/{id}
+    PUT /v1/sessions/{id}/note-templates
+    POST /v1/sessions/{id}/resolve
+    POST /v1/sessions/refreshes
+    POST /v1/recordings
+    POST /v1/recordings/upload-url
+  `,
+  'notes:read': `
+    GET /v1/sessions/{id}/notes
+    GET /v1/sessions/{id}/notes/{documentId}/revisions
+    GET /v1/sessions/{id}/transcript
+    GET /v1/sessions/{id}/insights
+    GET /v1/sessions/{id}/recording-url
+    GET /v1/processing-sessions/{processingId}
+    GET /v1/processing-notices/{deliveryId}
+  `,
+  recorder: `
+    POST /v1/recorder/launches
+    POST /v1/recorder/recoveries
+  `,
+  compliance: `
+    POST GET /v1/compliance/jobs
+    GET /v1/compliance/jobs/{id}
+    POST /v1/compliance/jobs/{id}/resolve
+    POST /v1/compliance/upload-url
+  `,
+  'events:read': `
+    GET /v1/events
+  `,
+  webhooks: `
+    GET /v1/webhook-deliveries
+    GET /v1/webhook-deliveries/{id}
+    POST /v1/webhook-deliveries/{id}/replay
+    POST /v1/webhook-deliveries/{id}/dismiss
+    POST /v1/webhook-deliveries/replay
+    GET /v1/webhook-rejections
+  `,
+  operations: `
+    GET /metrics
+    GET /v1/overview
+  `,
+  admin: `
+    POST GET /v1/api-keys
+    POST /v1/api-keys/{id}/rotate
+    DELETE /v1/api-keys/{id}
+    GET /v1/audit
+    GET /v1/clients/{externalId}/disclosures
+  `,
+  'people:read sessions:read notes:read': `
+    GET /v1/clients/{externalId}/export
+  `,
+  'any key': `
+    GET /v1/capabilities
+    GET POST DELETE /v1/browser-session
+  `,
+  nothing: `
+    GET /health/live
+    GET /health/ready
+  `,
+};
+
+const { ask, makeKey } = useAccess();
+
+interface Operation {
+  description?: string;
+  security?: unknown[];
+  'x-scopes'?: Scope[];
+}
+
+/** How access is decided for an operation. A later failure of the request does not matter. */
+async function accessTo(operation: string, key: string | null): Promise<'granted' | 'no key' | 'lacks scope'> {
+  const isRead = operation.startsWith('GET');
+  const { status, problem } = await ask(operation.replace(/\{\w+\}/g, 'x'), { key, ...(!isRead && { body: {} }) });
+  if (status >= 500) expect([operation, problem]).toEqual([operation, 'not-configured']);
+  if (problem === 'forbidden-scope') return 'lacks scope';
+  return problem === 'unauthenticated' ? 'no key' : 'granted';
+}
+
+test('every operation admits exactly the keys that the table names, and OpenAPI says so', async () => {
+  const { paths } = (await ask<{ paths: Record<string, Record<string, Operation>> }>('GET /openapi.json')).body;
+  const described = new Map<string, Operation>(
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): [string, Operation] => [
+        `${method.toUpperCase()} ${path}`,
+        operation,
+      ]),
+    ),
+  );
+  const rows = Object.entries(TABLE).flatMap(([need, text]) =>
+    text
+      .trim()
+      .split(/\n\s*/)
+      .flatMap((line) => {
+        const words = line.split(' ');
+        return words.slice(0, -1).map((method) => ({ need, operation: `${method} ${words.at(-1)}` }));
+      }),
+  );
+  expect(rows.map(({ operation }) => operation).sort()).toEqual([...described.keys()].sort());
+
+  const keys = new Map<string, string>();
+  const keyOf = async (scopes: readonly Scope[]) => {
+    const name = scopes.join();
+    const key = keys.get(name) ?? (await makeKey(scopes)).key;
+    keys.set(name, key);
+    return key;
+  };
+  const wrong: string[] = [];
+  for (const { need, operation } of rows) {
+    const isPublic = need === 'nothing';
+    const scopes = isPublic || need === 'any key' ? [] : (need.split(' ') as Scope[]);
+    const judge = async (key: string | null, expected: string, name: string) => {
+      const access = await accessTo(operation, key);
+      if (access !== expected) wrong.push(`${operation}: ${access} ${name}`);
+    };
+    await judge(null, isPublic ? 'granted' : 'no key', 'without a key');
+    await judge(await keyOf(scopes.length > 0 ? scopes : ['imports']), 'granted', `with ${scopes.join()}`);
+    for (const scope of scopes) {
+      const others = SCOPES.filter((other) => other !== scope);
+      await judge(await keyOf(others), 'lacks scope', `without ${scope}`);
+    }
+    const { description, security, 'x-scopes': told } = described.get(operation) ?? {};
+    expect([operation, told]).toEqual([operation, isPublic ? undefined : scopes]);
+    for (const scope of scopes) expect(description).toContain(`\`${scope}\``);
+    if (isPublic) expect(security).toEqual([]);
+  }
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
+import type { ApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { Database } from '../../src/database/database.js';
+import type { Page } from '../../src/http/request/page.js';
+import { PeopleService } from '../../src/people/api/people.service.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { useAccess } from './use-access.js';
+
+const { world, ask, makeKey } = useAccess();
+
+type NewKey = ApiKeyResponse & { key: string };
+
+const read = (key: string, on?: { url: string }) => ask('GET /v1/providers', { key, on });
+const shown = async (id: string) =>
+  (await ask<Page<ApiKeyResponse>>('GET /v1/api-keys?limit=200')).body.items.find((key) => key.id === id);
+const rotate = (id: string, body: object = {}, key?: string) =>
+  ask<NewKey & { rotatedTo: string }>(`POST /v1/api-keys/${id}/rotate`, { body, key });
+const auditOf = async (action: string, subject: string) =>
+  (await ask<AuditPageResponse>(`GET /v1/audit?action=${encodeURIComponent(action)}&subject=${subject}`)).body.items;
+
+describe('a request', () => {
+  it.each([
+    ['without a key', {}, ''],
+    ['with another kind of authorization', { authorization: 'Basic eDp5' }, ''],
+    ['with a malformed key', { authorization: 'Bearer wrong' }, ', error="invalid_token"'],
+    ['with an unknown key', { authorization: `Bearer nb_${'A'.repeat(43)}` }, ', error="invalid_token"'],
+    ['with more than the administrator’s key', { authorization: `Bearer ${ADMIN_KEY}x` }, ', error="invalid_token"'],
+  ])('%s is rejected', async (_name, headers, challenge) => {
+    const answer = await ask('GET /v1/capabilities', { key: null, headers });
+    expect([answer.status, answer.problem]).toEqual([401, 'unauthenticated']);
+    expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="notebridge"${challenge}`);
+  });
+
+  it('without the scope it needs is rejected and told its name', async () => {
+    const { key } = await makeKey(['people:read']);
+    const answer = await ask('PUT /v1/providers/p-1', { key, body: {} });
+    expect([answer.status, answer.problem, answer.body.scope]).toEqual([403, 'forbidden-scope', 'people:write']);
+    expect(answer.headers.get('www-authenticate')).toContain('insufficient_scope');
+  });
+
+  it('with a key gets 503 and Retry-After while the database is unavailable', async () => {
+    const { key } = await makeKey(['people:read']);
+    const disconnected = Object.assign(new Error('terminating connection'), { code: '57P01' });
+    jest.spyOn(world.get(Database).pool, 'query').mockImplementation(() => Promise.reject(disconnected));
+    const answer = await read(key);
+    expect([answer.status, answer.problem]).toEqual([503, 'database-unavailable']);
+    expect(answer.headers.get('retry-after')).toBe('5');
+  });
+});
+
+describe('the key of the administrator', () => {
+  it('is rejected when ADMIN_API_KEY is off', async () => {
+    const { key } = await makeKey(['people:read']);
+    await world.restart({ ADMIN_API_KEY: 'off' });
+    const statuses = [(await read(ADMIN_KEY)).status, (await read('off')).status, (await read(key)).status];
+    expect(statuses).toEqual([401, 401, 200]);
+  });
+});
+
+describe('an API key', () => {
+  it('is shown once and stored as a hash', async () => {
+    const { id, key, prefix } = await makeKey(['people:read']);
+    expect(await shown(id)).toMatchObject({
+      name: 'a key',
+      prefix,
+      revokedAt: null,
+      lastUsedAt: null,
+      rotatedTo: null,
+    });
+    const stored = JSON.stringify([await shown(id), await world.sql(`SELECT *, encode(hash, 'escape') FROM api_keys`)]);
+    expect(stored).not.toContain(key);
+    expect(stored).toContain(prefix);
+  });
+
+  it('shows when it was last used', async () => {
+    const { id, key } = await makeKey(['people:read']);
+    const queries = jest.spyOn(world.get(Database).pool, 'query');
+    expect((await read(key)).status).toBe(200);
+    await Promise.all(queries.mock.results.map(({ value }) => value)); // the use is stored beside the request
+    expect((await shown(id))?.lastUsedAt).not.toBeNull();
+  });
+
+  it('is rejected by every process once it is revoked, which is audited', async () => {
+    const other = await world.startAnother();
+    const { id, key } = await makeKey(['people:read']);
+    expect((await read(key, other)).status).toBe(200);
+    for (let times = 0; times < 2; times += 1) expect((await ask(`DELETE /v1/api-keys/${id}`)).status).toBe(204);
+    expect([(await read(key)).status, (await read(key, other)).status]).toEqual([401, 401]);
+    const entry = { keyId: 'admin', subjects: { 'api-key': [id] }, outcome: 'ok' };
+    expect(await auditOf('DELETE /v1/api-keys/:id', id)).toMatchObject([entry, entry]);
+    expect((await ask(`DELETE /v1/api-keys/${randomUUID()}`)).problem).toBe('unknown-api-key');
+  });
+
+  it('is rejected once it expires', async () => {
+    const { key } = await makeKey(['people:read'], {
+      expiresAt: new Date(world.now().getTime() + 60_000).toISOString(),
+    });
+    expect((await read(key)).status).toBe(200);
+    await world.advance('1 min');
+    expect((await read(key)).status).toBe(401);
+  });
+
+  it.each([
+    [{ scopes: ['imports'], expiresAt: '2020-01-31' }, '/expiresAt'],
+    [{ scopes: ['everything'] }, '/scopes'],
+  ])('cannot be made from %j', async (body, pointer) => {
+    const answer = await ask('POST /v1/api-keys', { body: { name: 'a key', ...body } });
+    expect([answer.status, answer.problem, answer.body.pointer]).toEqual([400, 'validation', pointer]);
+  });
+
+  it('works beside its successor until the overlap ends', async () => {
+    const { id, key } = await makeKey(['people:read']);
+    const { status, body: successor } = await rotate(id);
+    expect([status, successor]).toMatchObject([201, { name: 'a key', scopes: ['people:read'], expiresAt: null }]);
+    const statuses = async () => [(await read(key)).status, (await read(successor.key)).status];
+    expect(await statuses()).toEqual([200, 200]);
+    const again = await rotate(id);
+    expect([again.status, again.problem, again.body.rotatedTo]).toEqual([409, 'already-rotated', successor.id]);
+    await world.advance('1 d');
+    expect(await statuses()).toEqual([401, 200]);
+    expect((await rotate(id)).problem).toBe('api-key-ended');
+    expect((await rotate(randomUUID())).problem).toBe('unknown-api-key');
+    expect((await rotate(successor.id, { overlapSeconds: 31 * 86_400 })).body.pointer).toBe('/overlapSeconds');
+    expect((await rotate(successor.id, { overlapSeconds: 0 })).status).toBe(201);
+    expect(await statuses()).toEqual([401, 401]);
+    expect(await auditOf('POST /v1/api-keys/:id/rotate', successor.id)).toHaveLength(2);
+  });
+
+  it('has a successor that lives as long as it was to live', async () => {
+    const inDays = (days: number) => new Date(world.now().getTime() + days * 86_400_000);
+    const { id } = await makeKey(['people:read'], { expiresAt: inDays(30).toISOString() });
+    await world.advance('20 d');
+    const { expiresAt } = (await rotate(id)).body;
+    expect(Math.abs(Number(new Date(expiresAt ?? 0)) - inDays(30).getTime())).toBeLessThan(60_000);
+  });
+
+  it('makes and rotates no key with scopes that it lacks, but revokes any', async () => {
+    const { key } = await makeKey(['admin', 'people:read']);
+    const { id } = await makeKey(['people:read', 'notes:read']);
+    const make = (...scopes: string[]) => ask('POST /v1/api-keys', { key, body: { name: 'a key', scopes } });
+    const refusals = [await make('people:read', 'notes:read', 'imports'), await rotate(id, {}, key)];
+    expect(refusals.map(({ status, problem, body }) => [status, problem, body.scopes])).toEqual([
+      [403, 'scope-escalation', ['notes:read', 'imports']],
+      [403, 'scope-escalation', ['notes:read']],
+    ]);
+    expect((await make('people:read', 'admin')).status).toBe(201);
+    expect((await ask(`DELETE /v1/api-keys/${id}`, { key })).status).toBe(204);
+  });
+
+  it.each([
+    ['is revoked', (id: string) => ask(`DELETE /v1/api-keys/${id}`)],
+    ['expires', () => world.advance('1 min')],
+  ])('that %s during a read that waits gets 401 in place of the answer', async (_, end) => {
+    const expiresAt = new Date(world.now().getTime() + 60_000).toISOString();
+    const { id, key } = await makeKey(['people:read'], { expiresAt });
+    let answer = () => {};
+    const isWaiting = new Promise<void>((resolve) => {
+      jest.spyOn(world.get(PeopleService), 'show').mockImplementationOnce(async () => {
+        resolve();
+        await new Promise<void>((go) => {
+          answer = go;
+        });
+        return { firstName: 'Ada' } as never;
+      });
+    });
+    const reading = ask('GET /v1/providers/p-1', { key, headers: { prefer: 'wait=60' } });
+    await isWaiting;
+    await end(id);
+    answer();
+    expect(await reading).toMatchObject({ status: 401, problem: 'unauthenticated' });
+  });
+
+  it('is listed page by page, oldest first', async () => {
+    const made = [];
+    for (let count = 0; count < 3; count += 1) {
+      made.push((await makeKey(['imports'])).id);
+      await world.advance('1 s');
+    }
+    const first = (await ask<Page<ApiKeyResponse>>('GET /v1/api-keys?limit=2')).body;
+    const second = (await ask<Page<ApiKeyResponse>>(`GET /v1/api-keys?limit=2&cursor=${first.nextCursor}`)).body;
+    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
+    expect(second.nextCursor).toBeNull();
+  });
+});

@@ -1,0 +1,64 @@
+import type { Scope } from '../../src/access/identity/scope.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { useWorld } from '../world/use-world.js';
+
+interface Asked {
+  /** The administrator's by default; null for none. */
+  key?: string | null;
+  /** Sent as JSON unless it is a string, a form or bytes. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Another process of the service. */
+  on?: { url: string };
+}
+
+/** The world of the suites about callers, and requests as any caller may send them. */
+export function useAccess() {
+  const settings = { PLATFORM_PARTNER_DOMAIN: 'https://recorder.example.org', TRUSTED_PROXIES: '127.0.0.1' };
+  const world = useWorld({ settings });
+
+  /** Sends a request such as `GET /v1/clients`. Of a stream it reads only the start. */
+  async function ask<Body = object>(line: string, { key = ADMIN_KEY, body, headers, on = world }: Asked = {}) {
+    const [method = '', path = ''] = line.split(' ');
+    const isJson = body !== undefined && typeof body === 'object' && !(body instanceof FormData);
+    const response = await fetch(on.url + path, {
+      method,
+      headers: {
+        ...(key !== null && { authorization: `Bearer ${key}` }),
+        ...(isJson && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: (isJson ? JSON.stringify(body) : body) as string | FormData | undefined,
+    });
+    const type = response.headers.get('content-type') ?? '';
+    const text = type.startsWith('text/event-stream') ? await startOf(response) : await response.text();
+    const json = type.includes('json') && !type.includes('ndjson') ? JSON.parse(text) : {};
+    const problem: string | undefined = json.type?.split('urn:notebridge:problem:')[1];
+    return { status: response.status, headers: response.headers, text, body: json as Body & Problem, problem };
+  }
+
+  return {
+    world,
+    ask,
+    async makeKey(scopes: readonly Scope[], more: { expiresAt?: string } = {}) {
+      const { status, body } = await ask<{ id: string; key: string; prefix: string }>('POST /v1/api-keys', {
+        body: { name: 'a key', scopes, ...more },
+      });
+      expect(status).toBe(201);
+      return body;
+    },
+  };
+}
+
+interface Problem {
+  pointer?: string;
+  scope?: string;
+  scopes?: string[];
+}
+
+async function startOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new TextDecoder().decode(value);
+}
