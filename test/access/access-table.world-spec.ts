@@ -120,7 +120,7 @@ async function accessTo(operation: string, key: string | null): Promise<'granted
   return problem === 'unauthenticated' ? 'no key' : 'granted';
 }
 
-test('every operation admits exactly the keys that the table names, and OpenAPI says so', async () => {
+test('every operation admits exactly the keys that the table and OpenAPI name', async () => {
   const { paths } = (await ask<{ paths: Record<string, Record<string, Operation>> }>('GET /openapi.json')).body;
   const described = new Map<string, Operation>(
     Object.entries(paths).flatMap(([path, methods]) =>

@@ -77,7 +77,7 @@ describe('an API key', () => {
     const { id, key } = await makeKey(['people:read']);
     const queries = jest.spyOn(world.get(Database).pool, 'query');
     expect((await read(key)).status).toBe(200);
-    await Promise.all(queries.mock.results.map(({ value }) => value)); // the use is stored beside the request
+    await Promise.all(queries.mock.results.map(({ value }) => value)); // the request does not wait for this write
     expect((await shown(id))?.lastUsedAt).not.toBeNull();
   });
 
@@ -109,7 +109,7 @@ describe('an API key', () => {
     expect([answer.status, answer.problem, answer.body.pointer]).toEqual([400, 'validation', pointer]);
   });
 
-  it('works beside its successor until the overlap ends', async () => {
+  it('works alongside its successor until the overlap ends', async () => {
     const { id, key } = await makeKey(['people:read']);
     const { status, body: successor } = await rotate(id);
     expect([status, successor]).toMatchObject([201, { name: 'a key', scopes: ['people:read'], expiresAt: null }]);
@@ -127,7 +127,7 @@ describe('an API key', () => {
     expect(await auditOf('POST /v1/api-keys/:id/rotate', successor.id)).toHaveLength(2);
   });
 
-  it('has a successor that lives as long as it was to live', async () => {
+  it('has a successor with the same lifetime', async () => {
     const inDays = (days: number) => new Date(world.now().getTime() + days * 86_400_000);
     const { id } = await makeKey(['people:read'], { expiresAt: inDays(30).toISOString() });
     await world.advance('20 d');
@@ -151,7 +151,7 @@ describe('an API key', () => {
   it.each([
     ['is revoked', (id: string) => ask(`DELETE /v1/api-keys/${id}`)],
     ['expires', () => world.advance('1 min')],
-  ])('that %s during a read that waits gets 401 in place of the answer', async (_, end) => {
+  ])('that %s during a read that waits gets 401 instead of the answer', async (_, end) => {
     const expiresAt = new Date(world.now().getTime() + 60_000).toISOString();
     const { id, key } = await makeKey(['people:read'], { expiresAt });
     let answer = () => {};

@@ -65,7 +65,7 @@ describe('failed authentication', () => {
     const visit = (cookie: string) => ask('GET /v1/browser-session', { key: null, headers: from(SOURCE, { cookie }) });
     const wrong = () => visit(`__Host-notebridge_session=${randomBytes(32).toString('base64url')}`);
     const first = await wrong();
-    // A late answer must not remove the cookie of a session that was opened meanwhile.
+    // A late answer must not remove the cookie of a session that was opened since then.
     expect([first.status, first.headers.get('set-cookie')]).toEqual([401, null]);
     await Promise.all(Array.from({ length: 50 }, wrong));
     expect((await wrong()).status).toBe(429);
@@ -77,7 +77,7 @@ describe('failed authentication', () => {
     ]);
   });
 
-  it('locks wrong keys with the same prefix out wherever they come from, but not the valid key', async () => {
+  it('locks wrong keys with the same prefix out for all sources, but not the valid key', async () => {
     const { key, prefix } = await makeKey(['imports']);
     const guess = () => prefix + wrongKey().slice(prefix.length);
     const source = (index: number) => `2001:db8:${index.toString(16)}::1`;

@@ -33,7 +33,7 @@ const summary = ({ event, call, request, notes }: TimelineEntryResponse): string
 
 const summaries = async (id: string) => (await timeline(id)).items.map(summary);
 
-const INPUT = 'They spoke of the lighthouse and of sleeping badly.';
+const INPUT = 'They talked about the lighthouse and of sleeping badly.';
 
 /** Requests a session. @param wait 0: it is not sent yet */
 async function request(wait = 60): Promise<SessionResponse> {
@@ -110,7 +110,7 @@ describe('the timeline of a session', () => {
     expect(entries.slice(-2)).toEqual(['createSession unknown-outcome', 'Requested']);
   });
 
-  it('has a lost attempt once, and its late answer in its place', async () => {
+  it('has a lost attempt once, which its late answer replaces', async () => {
     world.platform.set({ webhookDropRate: 1 });
     const { id } = await request(0);
     const { app, work } = await world.startAnother();
@@ -142,7 +142,7 @@ describe('the timeline of a session', () => {
     expect(await creates()).toMatchObject([{ outcome: 'answered' }]);
   });
 
-  it('has an event that could not be processed, and a failed look-up', async () => {
+  it('has an event that could not be processed, and a failed lookup', async () => {
     const session = newSession();
     await world.settle();
     const { id } = await show(session.sessionId);
@@ -156,11 +156,11 @@ describe('the timeline of a session', () => {
     await refresh(session);
     await world.settle();
     expect(await summaries(id)).toContain('getSession not-found 404');
-    // The next look-up has another cause.
+    // The next lookup has another cause.
     expect(await world.sql('SELECT traceparents FROM sessions')).toEqual([{ traceparents: [] }]);
   });
 
-  it('has a look-up that ended after its session became another', async () => {
+  it('has a lookup that ended after its session became another', async () => {
     const { id } = await request();
     const former = randomUUID();
     const end = world.get(SessionCalls).begin(former, 'getProcessingSession');

@@ -53,7 +53,7 @@ describe('an update', () => {
     expect((await notesOf(session.id)).documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
   });
 
-  it('finds its session when another row absorbed it meanwhile', async () => {
+  it('finds its session after another row absorbed it', async () => {
     const { id } = await done();
     jest.spyOn(world.get(WantedRefreshes), 'beginUpdate').mockResolvedValueOnce(undefined);
     const { status, body } = await update(id, { noteTemplateIds: [DAP] });

@@ -252,7 +252,7 @@ describe('notes that change', () => {
     expect([await shown(), sessions.fetches()]).toEqual([before, fetches + 1]);
   });
 
-  it('are stored beside a document that cannot be read', async () => {
+  it('are stored despite a document that cannot be read', async () => {
     const session = newSession();
     toEnd(session);
     await read(session, 1);

@@ -23,7 +23,7 @@ describe('two processes with one inbox', () => {
     expect((await deliver(world, signed(sessionEvent(session, eventType)))).status).toBe(204);
   const inbox = () => world.sql('SELECT subject, state, attempts FROM webhook_deliveries ORDER BY id');
 
-  it('work on the events of one session one at a time, and on other sessions meanwhile', async () => {
+  it('work on the events of one session one at a time, and on other sessions concurrently', async () => {
     let [inProgress, mostInProgress] = [0, 0];
     let release = () => {};
     const held = new Promise<void>((resolve) => {

@@ -48,7 +48,7 @@ describe('a session that the platform does not know', () => {
     expect((await shownAs(session.sessionId, 'Done')).goneAt).toBeNull();
   });
 
-  it('is looked up as soon as an event names it, however long its wait is', async () => {
+  it('is looked up as soon as an event names it, even during a long wait', async () => {
     const session = done();
     await read(session, 1);
     world.platform.simulator.state.sessions.remove(session);
@@ -73,7 +73,7 @@ describe('a session that the platform does not know', () => {
   });
 });
 
-describe('the places of look-ups', () => {
+describe('the places of lookups', () => {
   /** Has the events so far handled, and nothing fetched. */
   async function handleEvents(): Promise<void> {
     await world.platform.webhooksSent();
