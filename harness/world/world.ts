@@ -4,6 +4,7 @@ import { DEFAULT_API_KEY } from '../../simulator/app.js';
 import type { Settings } from '../../simulator/settings.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
+import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
@@ -14,6 +15,9 @@ import { type ServiceParts, startService, type Variables, type WorldService } fr
 const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 export const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** Compiled once per process of tests, because it depends on the code alone. */
+let description: Promise<ApiDescription> | undefined;
 
 /** Milliseconds between two beats of the service's heart. */
 const BEAT_MS = 2_000;
@@ -112,11 +116,23 @@ export class World {
     return this.clock.now();
   }
 
-  /** Sends one request to the service. */
+  /**
+   * Sends one request to the service.
+   *
+   * @throws {Error} if the API's description does not cover the answer
+   */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
     const answering = request<Body>(`${this.url}${path}`, method, { key: ADMIN_KEY, ...options });
-    return options.wait ? this.workWhile(answering) : answering;
+    const answer = await (options.wait ? this.workWhile(answering) : answering);
+    (await this.description()).check(method, path, answer);
+    return answer;
+  }
+
+  /** The description of the service's API that every answer is checked against. */
+  description(): Promise<ApiDescription> {
+    description ??= ApiDescription.of(this.service.app);
+    return description;
   }
 
   /** The rows of one statement. */
