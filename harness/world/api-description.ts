@@ -13,11 +13,15 @@ const LINES = 'application/x-ndjson';
 /** Pages for browsers, and the platform's own route: the API's description does not cover them. */
 const OUTSIDE = /^\/($|console(\/|$)|queues(\/|$)|docs(\/|$)|openapi\.json$|webhooks\/platform$)/;
 
-/** Problems of a path or method that the description does not know. */
-const UNKNOWN_ROUTE: Record<number, string> = {
-  404: 'urn:notebridge:problem:not-found',
-  405: 'urn:notebridge:problem:method-not-allowed',
-};
+/** Problems of a request that leads to no operation. */
+const UNKNOWN_ROUTE = [
+  'bad-request',
+  'bad-url',
+  'headers-too-large',
+  'method-not-allowed',
+  'not-found',
+  'url-too-long',
+];
 
 type Schema = Record<string, unknown>;
 
@@ -30,42 +34,58 @@ interface Response {
   readonly content?: Content;
 }
 
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly segments: readonly string[];
+interface DescribedOperation {
+  readonly parameters?: readonly { readonly name?: string }[];
   readonly responses: Readonly<Record<string, Response>>;
 }
 
+interface Operation extends DescribedOperation {
+  readonly method: string;
+  readonly path: string;
+  readonly segments: readonly string[];
+}
+
+/** The headers of an answer that tell which header of the request was honoured. */
+const HONOURED: Record<string, string> = {
+  'preference-applied': 'Prefer',
+  'idempotent-replayed': 'Idempotency-Key',
+};
+
+type Checked = Pick<Answer<unknown>, 'status' | 'headers' | 'text'>;
+
 /** The API's OpenAPI description, compiled so that each answer of the service can be checked against it. */
 export class ApiDescription {
+  private static read: Promise<ApiDescription> | undefined;
+
   private readonly ajv = new Ajv2019({ strict: false, logger: false });
   private readonly operations: Operation[];
   private readonly validators = new Map<Schema, ValidateFunction>();
 
-  constructor(private readonly document: OpenAPIObject) {
+  constructor(readonly document: OpenAPIObject) {
     addFormats.default(this.ajv);
     const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
     const $defs = Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, opened(schema)]));
     this.ajv.addSchema({ $id: 'api', $defs });
     this.operations = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(item as Record<string, Pick<Operation, 'responses'>>).map(([method, { responses }]) => ({
+      Object.entries(item as Record<string, DescribedOperation>).map(([method, operation]) => ({
+        ...operation,
         method: method.toUpperCase(),
         path,
         segments: path.split('/'),
-        responses,
       })),
     );
   }
 
-  /** The description of a service, as `/openapi.json` gives it. */
-  static async of(app: NestFastifyApplication): Promise<ApiDescription> {
-    await SwaggerModule.loadPluginMetadata(openApiMetadata);
-    return new ApiDescription(JSON.parse(JSON.stringify(openApiDocument(app))));
+  /** The description of a service, as `/openapi.json` gives it: read once per process, because settings do not change it. */
+  static of(app: NestFastifyApplication): Promise<ApiDescription> {
+    ApiDescription.read ??= SwaggerModule.loadPluginMetadata(openApiMetadata).then(
+      () => new ApiDescription(JSON.parse(JSON.stringify(openApiDocument(app)))),
+    );
+    return ApiDescription.read;
   }
 
   /** @throws {Error} if the description does not cover the answer */
-  check(method: string, path: string, answer: Pick<Answer<unknown>, 'status' | 'headers' | 'text'>): void {
+  check(method: string, path: string, answer: Checked): void {
     const [pathname = ''] = path.split('?', 1);
     if (OUTSIDE.test(pathname)) return;
     const operation = this.find(method === 'HEAD' ? 'GET' : method, pathname);
@@ -89,10 +109,14 @@ export class ApiDescription {
   }
 
   private faultOf(
-    { responses }: Operation,
+    { parameters, responses }: Operation,
     method: string,
-    { status, headers, text }: Pick<Answer<unknown>, 'status' | 'headers' | 'text'>,
+    { status, headers, text }: Checked,
   ): string | undefined {
+    for (const [told, name] of Object.entries(HONOURED)) {
+      const isDescribed = parameters?.some((parameter) => parameter.name === name);
+      if (headers.has(told) && !isDescribed) return `the header ${name} was honoured and is not described.`;
+    }
     const described = responses[status] ?? (status >= 400 ? responses.default : undefined);
     if (!described) return 'this status is not described.';
     if (method === 'HEAD') return undefined;
@@ -143,9 +167,11 @@ function inWords(errors: readonly ErrorObject[], value: unknown): string {
   return `${instancePath === '' ? 'the body' : instancePath} ${error.message}.`;
 }
 
-function faultOfUnknownRoute({ status, headers, text }: Pick<Answer<unknown>, 'status' | 'headers' | 'text'>) {
+const isType = (problem: Schema, type: string) => problem.type === `urn:notebridge:problem:${type}`;
+
+function faultOfUnknownRoute({ headers, text }: Checked) {
   const isProblem = mediaTypeOf(headers.get('content-type') ?? undefined) === PROBLEM;
-  const isUnknown = isProblem && JSON.parse(text).type === UNKNOWN_ROUTE[status];
+  const isUnknown = isProblem && UNKNOWN_ROUTE.some((type) => isType(JSON.parse(text), type));
   return isUnknown ? undefined : 'the operation is not described.';
 }
 

@@ -16,9 +16,6 @@ const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 export const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
 
-/** Compiled once per process of tests, because it depends on the code alone. */
-let description: Promise<ApiDescription> | undefined;
-
 /** Milliseconds between two beats of the service's heart. */
 const BEAT_MS = 2_000;
 
@@ -107,32 +104,26 @@ export class World {
     return this.service.url;
   }
 
+  get app(): WorldService['app'] {
+    return this.service.app;
+  }
+
   /** A part of the service. */
   get<T>(part: Type<T>): T {
-    return this.service.app.get(part, { strict: false });
+    return this.app.get(part, { strict: false });
   }
 
   now(): Date {
     return this.clock.now();
   }
 
-  /**
-   * Sends one request to the service.
-   *
-   * @throws {Error} if the API's description does not cover the answer
-   */
+  /** Sends one request to the service. @throws {Error} if the API's description does not cover the answer */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
     const answering = request<Body>(`${this.url}${path}`, method, { key: ADMIN_KEY, ...options });
     const answer = await (options.wait ? this.workWhile(answering) : answering);
-    (await this.description()).check(method, path, answer);
+    (await ApiDescription.of(this.app)).check(method, path, answer);
     return answer;
-  }
-
-  /** The description of the service's API that every answer is checked against. */
-  description(): Promise<ApiDescription> {
-    description ??= ApiDescription.of(this.service.app);
-    return description;
   }
 
   /** The rows of one statement. */

@@ -60,10 +60,10 @@ const FIELD_FAULT = {
   required: ['pointer', 'detail'],
 };
 
-/** Members that problems of some types have beside the usual ones. */
+/** Members that only problems of some types have. */
 const EXTENSIONS = {
   clients: count,
-  code: { ...text, description: 'Why a file can not be read' },
+  code: { ...text, description: 'Why a file cannot be read' },
   count,
   errors: { type: 'array', items: FIELD_FAULT, description: 'All fields at fault' },
   file: text,
@@ -148,7 +148,7 @@ function withProblems(own: object | undefined, problems: Described, name: string
   return { ...own, content: { ...(own.content as object), ...problems.content } };
 }
 
-/** The types of each status, and a name that is the same wherever they are the same. */
+/** The types of each status, and a name that stands for exactly these types. */
 function byStatus(groups: readonly ProblemTypes[]): [status: string, { name: string; types: string[] }][] {
   const statuses = new Set(groups.flatMap((group) => Object.keys(group).filter((key) => key !== 'name')));
   return [...statuses].sort().map((status) => {

@@ -67,7 +67,7 @@ export class StuckPersonPageResponse extends PageResponse {
   items!: StuckPersonResponse[];
 }
 
-/** A user of the platform whom the EHR does not know. */
+/** A user of the platform that the EHR does not know. */
 export class UnknownPlatformUserResponse {
   platformUserId!: string;
   role!: string;

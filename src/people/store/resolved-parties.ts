@@ -12,7 +12,7 @@ export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'sta
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
 
 /** A provider, and the client that it treats if the request names one. */
-/** Why people who are named can not be resolved. */
+/** The problems of a request that names a provider or a client. */
 export const PARTY_PROBLEMS: ProblemTypes = {
   name: 'parties',
   409: ['client-not-mirrored', 'provider-not-mirrored'],
