@@ -1,6 +1,6 @@
 // The order of the folders and the boundaries between them. Formatting and general lint are Biome's; nothing here needs types,
 // so that the whole run stays under a few seconds.
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
 /**
@@ -132,6 +132,40 @@ function rulesWithin(folders, parent = []) {
   ]);
 }
 
+/**
+ * The suites, and what only they use, that still wait for real processes. The list only shrinks: a suite leaves it when
+ * it moves to the test world (test/AREA/*.world-spec.ts) or to the process layer (test/process).
+ */
+const unported = JSON.parse(readFileSync(new URL('./test/unported.json', import.meta.url), 'utf8'));
+const ported = unported.filter((file) => !existsSync(new URL(file, import.meta.url)));
+if (ported.length > 0) throw new Error(`test/unported.json lists files that are gone: ${ported.join(', ')}.`);
+
+const sqlLike = (pattern, message) =>
+  ['Literal[value', 'TemplateElement[value.raw'].map((node) => ({ selector: `${node}=${pattern}]`, message }));
+
+/** What only the process layer may do: wait for real processes, and move rows in time instead of the clock. */
+const realTime = [
+  {
+    selector: 'ImportDeclaration[source.value=/(node:child_process|until.js|program.js)$/]',
+    message: 'Only test/process waits for real processes: use the test world (test/world/use-world.ts).',
+  },
+  ...sqlLike('/UPDATE.*SET[^;]*_at *=[^;]*interval/is', 'Time moves by world.advance, not by SQL.'),
+];
+
+/** Of the product, whose tests move the time that its SQL sees. */
+const productSyntax = [
+  { selector: 'ImportExpression', message: 'Imports are static in src/.' },
+  ...sqlLike(
+    "/CURRENT_TIMESTAMP|transaction_timestamp|statement_timestamp|'now'/i",
+    'SQL takes the time from now() or clock_timestamp(), which tests can move.',
+  ),
+  {
+    selector:
+      ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of)$/]',
+    message: 'Within a transaction, Prisma speaks through prisma.in(tx): prisma.x takes another connection.',
+  },
+];
+
 export default [
   { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', 'src/generated/', 'prisma/'] },
   {
@@ -158,15 +192,7 @@ export default [
         'error',
         { object: 'process', property: 'env', message: 'The environment is read in src/config only.' },
       ],
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'ImportExpression', message: 'Imports are static in src/.' },
-        {
-          selector:
-            ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of)$/]',
-          message: 'Within a transaction, Prisma speaks through prisma.in(tx): prisma.x takes another connection.',
-        },
-      ],
+      'no-restricted-syntax': ['error', ...productSyntax],
     },
   },
   // The SDK is loaded by those alone who have traces delivered.
@@ -186,6 +212,16 @@ export default [
     files: ['src/**/*.ts', 'simulator/**/*.ts', 'demo/**/*.ts', 'harness/**/*.ts', 'faults/**/*.ts'],
     ignores: ['**/*.spec.ts'],
     rules: { 'max-lines': ['error', { max: 300 }] },
+  },
+  {
+    files: ['src/**/*.spec.ts'],
+    ignores: unported,
+    rules: { 'no-restricted-syntax': ['error', ...productSyntax, ...realTime] },
+  },
+  {
+    files: ['test/**/*.ts', '{bench,demo,faults,harness,simulator}/**/*.spec.ts'],
+    ignores: ['test/process/**', ...unported],
+    rules: { 'no-restricted-syntax': ['error', ...realTime] },
   },
   {
     files: ['**/index.ts', '**/{utils,helpers,common}/**/*.ts', '**/{utils,helper,helpers,common}.ts'],

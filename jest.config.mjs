@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** What all chance in the suites comes from; every worker inherits it. */
+/** Seeds all randomness in the suites. Every worker inherits it. */
 process.env.SEED ??= '20261121';
 
 const json = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
@@ -39,30 +39,40 @@ const base = {
 };
 
 export default {
-  // Ends a hang, and judges nothing: a slow machine is far below it.
-  testTimeout: 900_000,
   testSequencer: '<rootDir>/scripts/slowest-first.mjs',
-  reporters: ['default', '<rootDir>/scripts/replay-reporter.mjs'],
-  // Suites wait as much as they work; each of them has services and connections of its own, so not too many at once.
+  reporters: ['default', '<rootDir>/scripts/progress-reporter.mjs', '<rootDir>/scripts/replay-reporter.mjs'],
+  // Suites wait for PostgreSQL and for processes about as long as they compute.
   maxWorkers: Math.min(2 * availableParallelism(), 6),
   projects: [
     {
       ...base,
       displayName: 'unit',
+      testTimeout: 60_000,
       testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'].map(
         (folder) => `<rootDir>/${folder}/**/*.spec.ts`,
       ),
     },
     {
       ...base,
-      displayName: 'e2e',
+      displayName: 'unported',
+      // These suites wait for real processes on a machine that may be busy.
+      testTimeout: 900_000,
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       globalSetup: '<rootDir>/test/global-setup.mjs',
       globalTeardown: '<rootDir>/test/global-teardown.mjs',
     },
     {
       ...base,
+      displayName: 'process',
+      testMatch: ['<rootDir>/test/process/**/*.process-spec.ts'],
+      testTimeout: 120_000,
+      globalSetup: '<rootDir>/test/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+    },
+    {
+      ...base,
       displayName: 'world',
+      testTimeout: 60_000,
       testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
       testEnvironment: '<rootDir>/test/world/environment.cjs',
       transform: {

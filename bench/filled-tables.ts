@@ -3,7 +3,7 @@ import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../harness/auto-explain.js';
 import { fullReadsOf, GROWING } from '../harness/hot-statements.js';
 import { Programs } from '../harness/program.js';
-import { multiply } from '../harness/query-plans.js';
+import { fillTo } from '../harness/query-plans.js';
 import { READY, type Service, serviceOf } from '../harness/service.js';
 import { readAsOperator, runWorkload, type Target } from '../harness/workload.js';
 import { buildSimulator, DEFAULT_API_KEY } from '../simulator/app.js';
@@ -38,7 +38,7 @@ export async function benchFilledTables(): Promise<BenchRow[]> {
       await database.query('SELECT pg_reload_conf()');
       await during((target) => runWorkload(target, 'a', FIRST, FIRST));
       await database.query('ANALYZE');
-      for (const table of GROWING) await fill(database, table);
+      for (const table of GROWING) await fillTo(ROWS, database, table);
       await explainEverything(database);
       const from = await logSize(home);
       await during(async (target) => {
@@ -77,11 +77,4 @@ async function start(programs: Programs, databaseUrl: string, platformUrl: strin
     USER_MANAGEMENT_CALLS_PER_MINUTE: '6000',
   };
   return serviceOf(await programs.start({ file: 'dist/src/main.js', env, ready: READY }), ADMIN_KEY);
-}
-
-async function fill(database: pg.Client, table: string): Promise<void> {
-  const { rows } = await database.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`);
-  const there = rows[0]?.count ?? 0;
-  if (there === 0) throw new Error(`The first day left nothing in ${table}, which could not be filled.`);
-  await multiply(Math.ceil(ROWS / there) - 1, database, table);
 }

@@ -10,6 +10,8 @@ import { importKills } from './scenarios/import-kills.js';
 import { lostAnswers } from './scenarios/lost-answers.js';
 import { platformFaults } from './scenarios/platform-faults.js';
 import { postgresFaults } from './scenarios/postgres-faults.js';
+import { privacy } from './scenarios/privacy.js';
+import { queryPlans } from './scenarios/query-plans.js';
 import { receiverKills } from './scenarios/receiver-kills.js';
 import { redisFaults } from './scenarios/redis-faults.js';
 import { rollingRestart } from './scenarios/rolling-restart.js';
@@ -28,6 +30,8 @@ const SCENARIOS: readonly Scenario[] = [
   rotation,
   hostileRequests,
   rollingRestart,
+  queryPlans,
+  privacy,
 ];
 
 async function main(words: string[]): Promise<void> {

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../src/config/property-runs.spec-support.js';
 import { readOptions, replayCommand } from './options.js';
 import { planRuns } from './plan.js';
 import type { Scenario } from './scenario.js';
 
-const seed = Number(process.env.SEED);
+const { seed } = propertyRuns();
 const NAMES = ['one', 'two', 'three'];
 const scenarios = NAMES.map(
   (name, at): Scenario => ({ name, says: name, minutes: at + 1, needsRedis: name === 'three', run: async () => {} }),
@@ -59,7 +60,7 @@ describe('the plan of a fault run', () => {
         expect(small > 0 && small <= 1).toBe(true);
         if (few <= many) expect(small).toBeLessThanOrEqual(large);
       }),
-      { seed },
+      propertyRuns(),
     );
   });
 
@@ -72,7 +73,7 @@ describe('the plan of a fault run', () => {
           expect(planRuns(scenarios, readOptions(words, NAMES, 0), hasRedis)).toEqual([run]);
         }
       }),
-      { seed },
+      propertyRuns(),
     );
   });
 });

@@ -34,8 +34,6 @@ export interface Setting {
   readonly share: number;
   /** A redis-server, when the queues are to run on Redis. */
   readonly redisServer?: string;
-  /** An empty database that somebody else keeps; otherwise the run has a PostgreSQL of its own. */
-  readonly databaseUrl?: string;
   readonly log: (line: string) => void;
   /** Is given what ends the run and everything that it started, for whoever is interrupted. */
   readonly onOpen?: (close: () => Promise<void>) => void;
@@ -63,9 +61,10 @@ export class World {
 
   private constructor(
     readonly setting: Setting,
-    private readonly folder: string,
+    /** Holds the files of PostgreSQL and Redis. */
+    readonly folder: string,
     readonly simulator: Simulator,
-    readonly postgres: EmbeddedPostgres | undefined,
+    readonly postgres: EmbeddedPostgres,
     /** Without a proxy, for whoever looks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,
@@ -92,9 +91,8 @@ export class World {
       seed: setting.seed,
       settings: { callsPerWindow: calls, webhookSecret: WEBHOOK_SECRET, webhookRetryBaseMs: 100, ...platform },
     });
-    const own = setting.databaseUrl === undefined;
-    const postgres = own ? await startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') }) : undefined;
-    const database = new URL(setting.databaseUrl ?? postgres?.url ?? '');
+    const postgres = await startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') });
+    const database = new URL(postgres.url);
     const sqlPool = new pg.Pool({ connectionString: database.toString(), max: 4 });
     sqlPool.on('error', () => undefined);
     const databaseProxy = await startTcpProxy(Number(database.port));
@@ -197,11 +195,9 @@ export class World {
 
   /** Ends the run's own PostgreSQL, as soon as the one that was ended before is back; its holder starts it again. */
   async endPostgres(signal: NodeJS.Signals): Promise<void> {
-    const { postgres } = this;
-    if (!postgres) return;
     await this.reach('PostgreSQL runs', () => {
       try {
-        killPostmaster(postgres.home, signal);
+        killPostmaster(this.postgres.home, signal);
         return true;
       } catch {
         return false;
@@ -230,7 +226,7 @@ export class World {
     await this.databaseProxy.close();
     await this.redisProxy?.close();
     await this.redis?.stop('SIGKILL');
-    await this.postgres?.release();
+    await this.postgres.release();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -15,13 +15,15 @@ export const OBSERVER = 'observer';
 /** The share of plans that must be parsed: the later the log is read, the more are mixed; most statements are logged often. */
 const LEAST_PARSED = 0.8;
 
-/** Has the server log the plan of each statement of the sessions that begin from now on. @param admin a superuser's */
-export async function explainEverything(admin: pg.Client): Promise<void> {
+/** Has the server log the plan of each statement of the sessions that begin from now on. @param admin a superuser's @param analyse with the rows that each node read */
+export async function explainEverything(admin: pg.Client, analyse = false): Promise<void> {
   await admin.query(`LOAD 'auto_explain'`);
   for (const setting of [
     `auto_explain.log_min_duration = 0`,
     `auto_explain.log_format = 'json'`,
     `auto_explain.log_nested_statements = on`,
+    `auto_explain.log_analyze = ${analyse ? 'on' : 'off'}`,
+    `auto_explain.log_timing = off`,
     `log_line_prefix = '[%a] '`,
     `session_preload_libraries = 'auto_explain'`,
   ]) {

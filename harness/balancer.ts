@@ -7,28 +7,28 @@ import {
   type ServerResponse,
 } from 'node:http';
 
-/** What a caller of a balancer could notice, or would have without another member. */
+/** A failure that a caller noticed, or would have noticed without another member. */
 export interface Failure {
-  /** Of the member; undefined: none took the request. */
+  /** Port of the member; undefined if none accepted the request. */
   readonly port?: number;
   readonly method: string;
-  /** Without its query. */
+  /** Without the query. */
   readonly path: string;
   /**
-   * A status of 500 and above; `refused`: a member that was ready took no connection; `cut`: the connection ended
-   * before the whole answer had come.
+   * A status of 500 or above; `refused` if a ready member accepted no connection; `cut` if the connection ended before
+   * the whole answer arrived.
    */
   readonly what: number | 'refused' | 'cut';
   /** Milliseconds of `performance.now()`. */
   readonly at: number;
 }
 
-/** A load balancer before several processes at fixed ports of loopback. */
+/** A load balancer in front of several processes at fixed loopback ports. */
 export interface Balancer {
   readonly port: number;
   readonly url: string;
   readonly failures: readonly Failure[];
-  /** Whether a member's last health check was answered 200. */
+  /** Whether a member's last health check returned 200. */
   isReady(port: number): boolean;
   close(): Promise<void>;
 }
@@ -36,12 +36,12 @@ export interface Balancer {
 /** Milliseconds between two health checks of one member. */
 const CHECK_EVERY_MS = 200;
 
-/** Headers that concern one connection alone (RFC 9110 §7.6.1); Node frames the body anew. */
+/** Connection-specific headers (RFC 9110 §7.6.1). Node frames the body again. */
 const OF_A_CONNECTION = new Set(['connection', 'keep-alive', 'transfer-encoding']);
 
 /**
- * Passes requests on to the members that are ready, in turn, over connections that are kept; when none is ready, to
- * all. Another member is asked only where the connection was refused: what was sent may have been handled.
+ * Forwards requests to the ready members in turn, over kept connections; to all members if none is ready. It tries another
+ * member only after a refused connection, because a request that was sent may have been handled.
  *
  * @param members ports on 127.0.0.1
  */
@@ -110,7 +110,7 @@ export async function startBalancer(members: () => readonly number[]): Promise<B
     });
   };
 
-  // A connection that it ended for being idle could have a request on its way, which would look like one that was cut.
+  // Otherwise a request could be in flight on a connection that the member closes as idle, and would count as cut.
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (incoming, outgoing) =>
     pass(incoming, outgoing, []),
   );

@@ -1,5 +1,5 @@
 // Loaded before a program (node --require) to set its wall clock wrong by CLOCK_SKEW_MS, as on a host without NTP.
-// The monotonic clock and timers go on as they are.
+// The monotonic clock and timers are unchanged.
 
 const skewMs = Number(process.env.CLOCK_SKEW_MS ?? 0);
 const RealDate = Date;

@@ -1,21 +1,21 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** Stands before PostgreSQL (without TLS) and loses the confirmation of one commit, as a crash at that moment does. */
+/** A proxy in front of PostgreSQL (without TLS) that loses the answer to one commit, as a crash at that moment does. */
 export interface CommitProxy {
   port: number;
   /**
-   * Lets the next commit after a statement that holds all these words be done, and cuts the connection instead of
-   * confirming it.
+   * Lets the server execute the next commit after a statement that contains all these words, and cuts the connection
+   * instead of answering.
    */
   loseCommitAfter(...words: string[]): void;
-  /** Does a statement that holds all these words and commits by itself, and cuts the connection instead of answering. */
+  /** Lets the server execute a self-committing statement that contains all these words, and cuts the connection. */
   loseAnswerTo(...words: string[]): void;
-  /** How many were lost. */
+  /** The number of lost answers. */
   lost(): number;
   close(): Promise<void>;
 }
 
-/** Milliseconds that the server has to do the commit that nobody will hear of. */
+/** How long the server has to execute the commit whose answer is lost. */
 const DONE_MS = 200;
 
 /** @param target port on 127.0.0.1 */

@@ -3,20 +3,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to outgoing connections and to whoever asks for any, and below those of the embedded
- * PostgreSQL: nobody else takes one in the time between the look and its use, or while a server that had it is away.
+ * Below the ephemeral ports and those of the embedded PostgreSQL, so that no other process takes one between the check and
+ * its use, or while its server restarts.
  */
 const FIRST = 10_000;
 const AFTER_LAST = 20_000;
 
-/** A port of 127.0.0.1 that nobody listens on just now. */
+/** A port of 127.0.0.1 without a listener. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, AFTER_LAST);
     const probe = createServer().listen(port, '127.0.0.1');
     const isFree = await once(probe, 'listening').then(
       () => true,
-      () => false, // somebody listens there
+      () => false, // it has a listener
     );
     if (!isFree) continue;
     probe.close();

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { LoggedPlan } from './auto-explain.js';
-import { fullReadsIn } from './query-plans.js';
+import { fullReadsIn, indexedTables, rowsReadIn } from './query-plans.js';
 
 /** What grows with the years; the other tables hold settings, or what is under way. */
 export const GROWING = [
@@ -28,11 +28,17 @@ export const GROWING = [
   'feed_events',
 ];
 
+/** Those that hold sessions. */
+export const OF_SESSIONS = GROWING.filter((table) => /session|document_revisions/.test(table));
+
 /** Count everybody: once for the plan of an import, and now and then for the metrics, not at each scrape. */
 const RARE = [
   'SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind',
   'count(*)::int AS people, count(*) FILTER',
 ];
+
+/** All disclosures of one client, which are joined before they are sorted. */
+const ACCOUNTING = 'WITH disclosed AS';
 
 /** Hold what is still to be done alone. */
 const SMALL = [
@@ -44,6 +50,11 @@ const SMALL = [
   'webhook_deliveries_due_at_idx',
   'sessions_due_idx',
   'session_requests_lease_safe_at_idx', // of the attempts that are under way
+  'session_requests_open_idx',
+  'session_requests_open_key',
+  'sessions_refused_idx',
+  'sessions_pending_events_idx',
+  'feed_events_without_cursor_idx',
 ];
 
 /** The statements that read a growing table, or an index of one, from end to end, with what they read; but for the rare ones. */
@@ -51,11 +62,29 @@ export async function fullReadsOf(
   database: Pick<pg.ClientBase, 'query'>,
   plans: readonly LoggedPlan[],
 ): Promise<[statement: string, reads: string[]][]> {
+  const tables = await indexedTables(database);
   const found = new Map<string, string[]>();
   for (const { text, plan } of plans) {
     if (RARE.some((rare) => text.replace(/\s+/g, ' ').includes(rare))) continue;
-    const reads = await fullReadsIn(database, plan, { large: GROWING, small: SMALL });
+    const reads = fullReadsIn(tables, plan, { large: GROWING, small: SMALL });
     if (reads.length > 0) found.set(text.replace(/\s+/g, ' '), reads);
+  }
+  return [...found];
+}
+
+/** The executed statements that looked at more rows of sessions than `max`, but for the rare ones. */
+export async function longReadsOf(
+  database: Pick<pg.ClientBase, 'query'>,
+  plans: readonly LoggedPlan[],
+  max: number,
+): Promise<[statement: string, rows: number][]> {
+  const tables = await indexedTables(database);
+  const found = new Map<string, number>();
+  for (const { text, plan } of plans) {
+    const statement = text.replace(/\s+/g, ' ');
+    if ([...RARE, ACCOUNTING].some((rare) => statement.includes(rare))) continue;
+    const rows = rowsReadIn(tables, plan, OF_SESSIONS);
+    if (rows > Math.max(max, found.get(statement) ?? 0)) found.set(statement, rows);
   }
   return [...found];
 }

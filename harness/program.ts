@@ -2,40 +2,40 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { until } from './until.js';
 
-/** A process of its own. */
+/** A running process. */
 export interface Program {
   readonly pid: number;
-  /** Everything it printed so far, on both streams. */
+  /** Everything printed so far, on both streams. */
   output(): string;
-  /** What `pattern` matches in the output, as soon as it does; fails when the program ends first. */
+  /** Resolves to the first match of `pattern` in the output; rejects if the program ends first. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves when it has ended, to its exit code (null: a signal killed it). */
+  /** Sends a signal and resolves to the exit code; null if the signal killed the process. */
   kill(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Sends a signal and waits for nothing, such as SIGSTOP and SIGCONT. */
+  /** Sends a signal without waiting, such as SIGSTOP or SIGCONT. */
   signal(signal: NodeJS.Signals): void;
-  /** The exit code, when it ends by itself. */
+  /** Resolves to the exit code when the process ends. */
   ended(): Promise<number | null>;
   send(line: string): void;
 }
 
-/** What is to be started. */
+/** How to start a program. */
 export interface ProgramOptions {
   /** Relative to the project, such as `dist/src/main.js`. */
   readonly file: string;
   readonly args?: readonly string[];
-  /** For Node itself, before the file. */
+  /** Options of Node, before the file. */
   readonly nodeArgs?: readonly string[];
-  /** Its whole environment, but for PATH, HOME and TMPDIR. */
+  /** Its whole environment, except for PATH, HOME and TMPDIR. */
   readonly env?: Record<string, string | undefined>;
-  /** What it prints when it is ready; without it the program counts as ready at once. */
+  /** What the program prints when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
-  /** Where it runs, if not in the project's folder. */
+  /** Working directory. Defaults to the project's folder. */
   readonly cwd?: string;
-  /** Who runs it, if not whoever runs this; only root can choose. */
+  /** Defaults to the current user; only root can choose another one. */
   readonly user?: SystemUser;
 }
 
-/** A user of the system, by the numbers of himself and of his group. */
+/** A user of the operating system. */
 export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
@@ -43,11 +43,11 @@ export interface SystemUser {
 
 const LAST_LINES = 40;
 
-/** Starts programs, and ends whatever of them still runs. */
+/** Starts programs and kills those that still run. */
 export class Programs {
   private readonly children = new Set<ChildProcess>();
 
-  /** @throws Error with the last it printed, when it ends before it is ready */
+  /** @throws Error with the latest output if the program ends before it is ready */
   async start({ file, args = [], nodeArgs = [], env, ready, cwd, user }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
     const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
@@ -78,8 +78,8 @@ function follow(child: ChildProcess, file: string): Program {
       text += chunk;
     });
   }
-  child.stdin?.on('error', () => {}); // it ended before it read
-  // What it printed last may be read after it has ended.
+  child.stdin?.on('error', () => {}); // the program ended before it read its input
+  // The latest output may arrive after the exit.
   let isClosed = false;
   const closed = new Promise<number | null>((resolve) =>
     child.once('close', (code) => {
@@ -99,7 +99,7 @@ function follow(child: ChildProcess, file: string): Program {
         });
       } catch (error) {
         const tail = text.split('\n').slice(-LAST_LINES).join('\n');
-        throw new Error(`${(error as Error).message}. The last it printed:\n${tail}`);
+        throw new Error(`${(error as Error).message}. Latest output:\n${tail}`);
       }
     },
     kill(signal = 'SIGKILL') {

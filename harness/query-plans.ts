@@ -53,7 +53,7 @@ export async function planOf(
       ...values,
     ]);
     const whole: PlanNode = rows[0]['QUERY PLAN'][0].Plan;
-    const reads = await readsIn(client, whole, large);
+    const reads = readsIn(await indexedTables(client), whole, large);
     return {
       fullReads: reads.filter((node) => isFullRead(node, [...small])).map(nameOf),
       rowsRead: reads.reduce((sum, node) => sum + rowsOf(node), 0),
@@ -65,23 +65,17 @@ export async function planOf(
 }
 
 /** The nodes of a plan that read a large table, or an index of one, from one end to the other. */
-export async function fullReadsIn(
-  client: Pick<pg.ClientBase, 'query'>,
-  plan: PlanNode,
-  { large, small = [] }: PlanOptions,
-): Promise<string[]> {
-  const reads = await readsIn(client, plan, large);
-  return reads.filter((node) => isFullRead(node, [...small])).map(nameOf);
-}
+export const fullReadsIn = (tables: TableOfIndex, plan: PlanNode, { large, small = [] }: PlanOptions): string[] =>
+  readsIn(tables, plan, large)
+    .filter((node) => isFullRead(node, [...small]))
+    .map(nameOf);
 
-async function readsIn(
-  client: Pick<pg.ClientBase, 'query'>,
-  plan: PlanNode,
-  large: readonly string[],
-): Promise<PlanNode[]> {
-  const tables = await indexedTables(client);
-  return flat(plan).filter((node) => large.includes(tableOf(node, tables)));
-}
+/** The rows of large tables that an executed plan looked at. */
+export const rowsReadIn = (tables: TableOfIndex, plan: PlanNode, large: readonly string[]): number =>
+  readsIn(tables, plan, large).reduce((sum, node) => sum + rowsOf(node), 0);
+
+const readsIn = (tables: TableOfIndex, plan: PlanNode, large: readonly string[]): PlanNode[] =>
+  flat(plan).filter((node) => large.includes(tableOf(node, tables)));
 
 /** Keeps a table as it is just after its rows came: never analysed, as the planner knows least of it. */
 export async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
@@ -107,6 +101,12 @@ export async function asIfThereWere(
      WHERE oid = $1::regclass OR $3 AND oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = $1::regclass)`,
     [table, rows, analysed],
   );
+}
+
+/** Removes all that the planner knows of a table. */
+export async function forgetStatistics(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+  await client.query('DELETE FROM pg_statistic WHERE starelid = $1::regclass', [table]);
+  await client.query('UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = $1::regclass', [table]);
 }
 
 /**
@@ -161,10 +161,22 @@ const ANEW: Record<string, (column: string) => string> = {
   bytea: (column) => `${column} || int4send(copy)`,
 };
 
+/**
+ * Fills a table with copies of its rows, up to this many.
+ *
+ * @throws {Error} when the table is empty
+ */
+export async function fillTo(rows: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+  const { rows: found } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`);
+  const count = found[0]?.count ?? 0;
+  if (count === 0) throw new Error(`The first day left nothing in ${table}, which could not be filled.`);
+  if (count < rows) await multiply(Math.ceil(rows / count) - 1, client, table);
+}
+
 const flat = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
 /** A scan of an index alone names no table. */
-const tableOf = (node: PlanNode, tables: ReadonlyMap<string, string>): string =>
+const tableOf = (node: PlanNode, tables: TableOfIndex): string =>
   node['Relation Name'] ?? tables.get(node['Index Name'] ?? '') ?? '';
 
 function isFullRead(node: PlanNode, small: string[]): boolean {
@@ -184,7 +196,10 @@ function rowsOf(node: PlanNode): number {
   return Math.round(each * (node['Actual Loops'] ?? 0));
 }
 
-async function indexedTables(client: Pick<pg.ClientBase, 'query'>): Promise<ReadonlyMap<string, string>> {
+/** The table of each index, by the index's name. */
+export type TableOfIndex = ReadonlyMap<string, string>;
+
+export async function indexedTables(client: Pick<pg.ClientBase, 'query'>): Promise<TableOfIndex> {
   const { rows } = await client.query<{ name: string; table: string }>(
     `SELECT indexrelid::regclass::text AS name, indrelid::regclass::text AS table FROM pg_index`,
   );

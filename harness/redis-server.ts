@@ -8,7 +8,7 @@ import { until } from './until.js';
 
 const HOST = '127.0.0.1';
 
-/** A Redis that keeps nothing on disk. */
+/** A Redis without persistence. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
@@ -16,7 +16,7 @@ export interface RedisServer {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** The redis-server on the PATH, or undefined. */
+/** The redis-server on the PATH; undefined without one. */
 export function findRedisServer(): string | undefined {
   return (process.env.PATH ?? '')
     .split(path.delimiter)
@@ -32,11 +32,11 @@ export function findRedisServer(): string | undefined {
 }
 
 /**
- * A Redis, ready to be used.
+ * Starts Redis and waits until it answers.
  *
- * @param program as `findRedisServer` finds it
- * @param port 0: a free one
- * @param more settings beside the usual ones
+ * @param program path of redis-server
+ * @param port 0 for a free one
+ * @param more additional settings
  */
 export async function startRedis(
   program: string,
@@ -58,7 +58,7 @@ export async function startRedis(
   const child = spawn(program, args, { cwd: folder, stdio: 'ignore' });
   const ended = once(child, 'exit');
   await until('Redis answers', async () => {
-    if (child.exitCode !== null) throw new Error(`redis-server ended at once (exit code ${child.exitCode})`);
+    if (child.exitCode !== null) throw new Error(`redis-server ended immediately (exit code ${child.exitCode})`);
     return (await askRedis(chosen, 'PING')) === '+PONG';
   });
   return {
@@ -72,7 +72,7 @@ export async function startRedis(
   };
 }
 
-/** The first line that Redis answers to a command; empty when it does not answer. */
+/** The first line of Redis's answer to a command; empty without an answer. */
 export function askRedis(port: number, command: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = net.connect(port, HOST, () => socket.write(`${command}\r\n`));

@@ -4,7 +4,7 @@ import type { PersonResponse } from '../src/people/api/person-view.js';
 import type { Program } from './program.js';
 import { until } from './until.js';
 
-/** What the service answered; `body` is its JSON. */
+/** The service's answer; `body` is its JSON. */
 export interface Answer<Body> {
   readonly status: number;
   readonly headers: Headers;
@@ -13,14 +13,14 @@ export interface Answer<Body> {
 
 export interface CallOptions {
   readonly body?: unknown;
-  /** Seconds that the call may wait (Prefer: wait). */
+  /** Seconds of `Prefer: wait`. */
   readonly wait?: number;
-  /** Otherwise the administrator's. */
+  /** Defaults to the administrator's key. */
   readonly key?: string;
   readonly idempotencyKey?: string;
 }
 
-/** A file of an import. */
+/** A file to import. */
 export interface ImportFile {
   readonly name: string;
   readonly type: string;
@@ -31,24 +31,24 @@ export interface ImportFile {
 export interface Service extends Program {
   readonly url: string;
   call<Body = PersonResponse>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** Uploads files as one import; the query without its question mark. */
+  /** Uploads files as one import. @param query without its question mark */
   startImport(query: string, files: ImportFile[]): Promise<ImportResponse>;
-  /** Waits until an import has ended. */
+  /** Resolves when an import has ended. */
   importEnded(id: string): Promise<ImportResponse>;
 }
 
-/** What a process of the service prints when it is ready; the group is its address. */
+/** The line that a process prints when it is ready; the group is its URL. */
 export const READY = /"address":"([^"]+)"|"ready":true/;
 
-/** Milliseconds after which a request that the database had no time for is sent again, as a caller should. */
+/** How long to wait before repeating a request that the database had no time for, as callers should. */
 const AGAIN_MS = 500;
 
 const isDatabaseBusy = (status: number, text: string) =>
   status === 503 && /problem:(database|audit)-unavailable/.test(text);
 
 /**
- * @param adminKey of ADMIN_API_KEY
- * @param url where requests go, such as a load balancer before it; its own address unless told
+ * @param adminKey value of ADMIN_API_KEY
+ * @param url where requests go, such as a load balancer. Defaults to the process's own address
  */
 export function serviceOf(
   program: Program,
@@ -73,7 +73,7 @@ export function serviceOf(
         throw new Error(`${method} ${path}: ${error.cause ?? error.message}\n${program.output().slice(-4_000)}`);
       });
       const text = await response.text();
-      // Never expected: the log says why.
+      // A 500 is never expected; the log says why.
       if (response.status === 500) throw new Error(`${method} ${path}: ${text}\n${program.output().slice(-4_000)}`);
       if (isDatabaseBusy(response.status, text)) {
         await delay(AGAIN_MS);
@@ -97,7 +97,7 @@ export function serviceOf(
         await delay(AGAIN_MS);
         return service.startImport(query, files);
       }
-      if (response.status !== 202) throw new Error(`the import was answered ${response.status}: ${text}`);
+      if (response.status !== 202) throw new Error(`POST /v1/imports returned ${response.status}: ${text}`);
       return JSON.parse(text) as ImportResponse;
     },
     async importEnded(id) {
@@ -110,7 +110,7 @@ export function serviceOf(
   return service;
 }
 
-/** Adds up an import's outcomes; `deleted` stands outside the sum. */
+/** The sum of an import's outcomes; `deleted` is not part of it. */
 export function sumOfOutcomes({ counts }: Pick<ImportResponse, 'counts'>): number {
   const { total: _, deleted: __, ...outcomes } = counts;
   return Object.values(outcomes).reduce((sum, rows) => sum + rows, 0);

@@ -1,18 +1,18 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from './free-port.js';
 
-/** Stands between a client and a server, so that a test can take the server away from the client. */
+/** A proxy that can make a server unavailable to its clients. */
 export interface TcpProxy {
   port: number;
-  /** The server is gone: connections end, new ones are refused. */
+  /** Ends all connections and refuses new ones. */
   cut(): Promise<void>;
-  /** The server hangs: connections stay and carry nothing, new ones are taken and carry nothing. */
+  /** Makes the server hang: old and new connections stay open but carry no data. */
   stall(): void;
-  /** The server goes on after a stall: what was sent meanwhile arrives. */
+  /** Ends a stall. Data sent during it arrives. */
   resume(): void;
-  /** As after a failover: the connections of now stay and carry nothing for good, new ones reach the server. */
+  /** As after a failover: current connections stay open but never carry data again; new ones reach the server. */
   silence(): void;
-  /** The server is back at the same address, after `cut` or `stall`; old connections end. */
+  /** Makes the server available again after `cut` or `stall`. Old connections end. */
   restore(): Promise<void>;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     }
     await closed;
   };
-  // It is listened on again after a cut: one that nobody takes meanwhile.
+  // Outside the ephemeral ports, because it must still be free after a cut.
   const port = await freePort();
   await serve(port);
   return {

@@ -3,35 +3,35 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SeededRandom } from '../simulator/seeded-random.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 
-/** The sender's patience with one answer, in milliseconds (spec, Limits). */
+/** Timeout for one answer (specification, Limits). */
 const ANSWER_MS = 5_000;
 
-/** Requests under way at once; more would only measure how late this process itself is. */
+/** Maximum requests in flight; more would only measure the delay of this process. */
 const UNDER_WAY = 64;
 
 /** Delays before the 5 retries (spec, Limits: exponential backoff; its base is not shown). */
 const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 
-/** What became of one delivery. */
+/** The outcome of one delivery. */
 export interface Sent {
   body: string;
-  /** Of every try, in hex: a retry may carry a fresh timestamp. */
+  /** In hex, one per attempt, because a retry may carry a new timestamp. */
   signatures: string[];
   acknowledged: boolean;
   tries: number;
-  /** Milliseconds of the slowest answer; a refused or broken connection counts until it was known. */
+  /** Milliseconds of the slowest answer, refused and broken connections included. */
   slowest: number;
 }
 
-/** Sends as the platform does: signed, 5 seconds for an answer, 5 retries with growing delays. */
+/** Sends webhooks as the platform does: signed, 5 seconds for an answer, 5 retries with growing delays. */
 export class WebhookSender {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly queue: (() => void)[] = [];
   private underWay = 0;
 
   /**
-   * @param secret that signs whatever is sent from now on
-   * @param ports of the receivers, behind what would be a load balancer
+   * @param secret signs the deliveries
+   * @param ports of the receivers, chosen as by a load balancer
    */
   constructor(
     private readonly secret: () => string,
@@ -72,7 +72,7 @@ export class WebhookSender {
     return { status, ms };
   }
 
-  /** A load balancer passes over receivers that refuse the connection. */
+  /** A load balancer skips receivers that refuse the connection. */
   private async post(body: string, timestamp: string, signature: string): Promise<number> {
     const first = this.random.below(this.ports.length);
     for (const offset of this.ports.keys()) {

@@ -13,7 +13,7 @@ import { until } from './until.js';
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
-/** What a workload runs against. */
+/** The service and simulator under a workload. */
 export interface Target {
   readonly service: Service;
   readonly simulator: Simulator;
@@ -22,9 +22,9 @@ export interface Target {
 }
 
 /**
- * What everybody who uses the service asks of it in a day, until nothing of that is left to do.
+ * A day of typical use, until all its work is done.
  *
- * @param day a prefix of its external ids
+ * @param day prefix of its external ids
  */
 export async function runWorkload(target: Target, day: string, people: number, sessions: number): Promise<void> {
   const { service, simulator, database } = target;
@@ -118,9 +118,12 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
-  for (const part of ['', '/timeline', '/notes', '/transcript', '/insights']) {
+  for (const part of ['', '/request', '/timeline', '/notes', '/transcript', '/insights']) {
     await service.call('GET', `/v1/sessions/${asked.body.id}${part}`);
   }
+  await service.call('GET', `/v1/sessions/${made.sessionId}`);
+  const first = await service.call<Page<SessionResponse>>('GET', '/v1/sessions?limit=5');
+  await service.call('GET', `/v1/sessions?limit=5&cursor=${first.body.nextCursor}`);
   const update = { partnerAppointmentId: `moved-${day}` };
   await service.call('PATCH', `/v1/sessions/${asked.body.id}`, { body: update });
   await service.call('POST', '/v1/sessions/refreshes', { body: { session: asked.body.id } });
@@ -131,6 +134,9 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     `client=c-${day}-1`,
     'state=Error',
     'state=Unknown',
+    'state=Rejected',
+    `provider=p-${day}-1&state=Error`,
+    `client=c-${day}-1&updatedSince=1970-01-01T00:00:00.000Z`,
     `appointment=visit-${day}-1`,
     `updatedSince=${new Date().toISOString()}`,
   ]) {
@@ -143,7 +149,7 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=0' };
-  // Again while the database has no time for it, as a caller should.
+  // Repeated while the database has no time for it, as callers should.
   const { id } = await until('the job is taken', async () => {
     const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
     const taken = (await answer.json()) as { id: string };
@@ -161,7 +167,7 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   await service.call('GET', '/v1/compliance/jobs?state=Unknown');
 }
 
-/** Whoever watches: the feed, the deliveries, the audit trail, health and figures. */
+/** Reads the feed, the deliveries, the audit log, health and metrics. */
 export async function readAsOperator({ service, adminKey }: Target): Promise<void> {
   const { body } = await service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=5');
   await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);

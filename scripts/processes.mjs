@@ -1,4 +1,4 @@
-// Starting other programs, for the scripts beside this file.
+// Starts other programs for the scripts in this folder.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -36,7 +36,7 @@ export function quietly(command, args, env = {}) {
 export function foreground(command, args, env = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: 'inherit' });
-    // Ctrl-C in a terminal reaches the child by itself: passed on as well, it would come twice.
+    // Ctrl-C in a terminal reaches the child, too: forwarded, it would arrive twice.
     const pass = (signal) => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal);
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
     for (const signal of signals) process.on(signal, pass);

@@ -1,10 +1,7 @@
-// Says, below Jest's own report of each failed test, the one command that runs it again with the same seed.
+// Prints, below Jest's own report of a failed test, the one command that runs it again with the same seed.
 import path from 'node:path';
 
-/**
- * A pattern for --testNamePattern that fits this whole name, and that a shell passes on as it is: whatever it might read
- * otherwise is any character.
- */
+/** A pattern for --testNamePattern that matches this whole name. Characters that a shell might expand become dots. */
 const patternOf = (name) => `^${name.replace(/[^\w ,:;-]/g, '.')}$`;
 
 export function replayCommand(file, name, seed) {

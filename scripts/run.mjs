@@ -32,7 +32,10 @@ const commands = {
   demo: (args) => compiled('dist/demo/main.js', 'The demo', onlyKnown(args, '--once')),
   bench: (args) => compiled('dist/bench/main.js', 'The benchmark', args),
   faults: (args) => compiled('dist/faults/main.js', 'The fault run', args),
-  test: (args) => foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]),
+  test: (args) => {
+    console.error('Collecting the suites …');
+    return foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]);
+  },
   check: async () => (await import('./check.mjs')).check(),
   audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),

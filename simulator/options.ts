@@ -10,11 +10,11 @@ export interface SimulatorOptions {
   apiKey?: string;
   /** Where the outside finds it, when that is not where it listens. */
   publicUrl?: string;
-  /** Of all chance, ids included. Different at each start by default, since a service keeps the ids it was given. */
+  /** Seeds all randomness, ids included. Random by default, because a service keeps the ids of earlier runs. */
   seed?: number;
   nowMs?: NowMs;
   after?: After;
-  /** Whatever of the settings differs from the default. */
+  /** The settings that differ from their defaults. */
   settings?: Partial<Settings>;
 }
 

@@ -11,10 +11,10 @@ import { UploadStore } from './uploads/upload-store.js';
 import { UserDirectory } from './users/user-directory.js';
 import { Deliveries } from './webhooks/deliveries.js';
 
-/** Everything the simulated platform knows. In memory: a restart forgets it. */
+/** Everything that the simulated platform knows. It is in memory, so a restart loses it. */
 export class SimulatorState {
   readonly timers: Timers;
-  /** Where the platform is reached, without a slash at the end; known once it listens. */
+  /** The platform's URL without a trailing slash; known once it listens. */
   publicUrl = '';
   settings: Settings;
   random: SeededRandom;
@@ -40,7 +40,7 @@ export class SimulatorState {
     this.empty();
   }
 
-  /** Forgets everything, takes the settings of the start, and begins the random numbers anew. */
+  /** Deletes everything, restores the initial settings and restarts the random numbers. */
   reset(seed: number = this.random.seed): void {
     this.close();
     this.settings = this.initial;
@@ -48,7 +48,7 @@ export class SimulatorState {
     this.empty();
   }
 
-  /** Ends whatever is still to happen. */
+  /** Cancels everything that is pending. */
   close(): void {
     this.timers.cancelAll();
     this.deliveries.close();

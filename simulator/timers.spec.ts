@@ -9,11 +9,11 @@ it('what is to happen later happens then, and not before', async () => {
   timers.later(30, () => happened.push('later'));
   void timers.sleep(40).then(() => happened.push('slept'));
   await jest.advanceTimersByTimeAsync(29);
-  expect([happened, timers.areIdle]).toEqual([[], false]);
+  expect([happened, timers.count]).toEqual([[], 2]);
   await jest.advanceTimersByTimeAsync(1);
   expect(happened).toEqual(['later']);
   await jest.advanceTimersByTimeAsync(10);
-  expect([happened, timers.areIdle]).toEqual([['later', 'slept'], true]);
+  expect([happened, timers.count]).toEqual([['later', 'slept'], 0]);
 });
 
 it('no milliseconds are no timer', async () => {

@@ -4,7 +4,7 @@ export type NowMs = () => number;
 /** The machine's steady clock: the limit is judged by it, so a corrected wall clock can't shrink a window. */
 export const steadyNowMs: NowMs = () => performance.timeOrigin + performance.now();
 
-/** Does work once, so many milliseconds from now. @returns takes it back */
+/** Runs `work` once after `ms` milliseconds. @returns a function that cancels it */
 export type After = (ms: number, work: () => void) => () => void;
 
 const realAfter: After = (ms, work) => {
@@ -12,26 +12,26 @@ const realAfter: After = (ms, work) => {
   return () => clearTimeout(timer);
 };
 
-/** Everything that is to happen later, so that closing or resetting the simulator leaves nothing behind. */
+/** All pending timers, so that closing or resetting the simulator leaves none behind. */
 export class Timers {
   private readonly pending = new Map<object, { takeBack: () => void; whenCancelled: (() => void) | undefined }>();
 
   constructor(private readonly after: After = realAfter) {}
 
-  /** Runs the work after so many milliseconds unless cancelled before. */
+  /** Runs `work` after `ms` milliseconds unless it is cancelled. */
   later(ms: number, work: () => void): void {
     this.start(ms, work);
   }
 
-  /** Resolves after so many milliseconds, at once when cancelled. */
+  /** Resolves after `ms` milliseconds, or immediately when cancelled. */
   sleep(ms: number): Promise<void> {
     if (ms <= 0) return Promise.resolve();
     return new Promise((resolve) => this.start(ms, resolve, resolve));
   }
 
-  /** Whether nothing is to happen later. */
-  get areIdle(): boolean {
-    return this.pending.size === 0;
+  /** The number of pending timers. */
+  get count(): number {
+    return this.pending.size;
   }
 
   cancelAll(): void {

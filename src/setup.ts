@@ -3,6 +3,7 @@ import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
@@ -50,7 +51,8 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });
-  installEdge(fastify, app.get(Env), { metrics: app.get(Metrics), stopping: app.get(Stopping), gate });
+  const parts = { metrics: app.get(Metrics), stopping: app.get(Stopping), gate, clock: app.get(Clock) };
+  installEdge(fastify, app.get(Env), parts);
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));

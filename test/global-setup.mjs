@@ -1,5 +1,5 @@
-// What the end-to-end suites share: the compiled programs, one PostgreSQL and one Redis, each on a random port of
-// 127.0.0.1, in a temporary folder. They belong to the harness, so suites may kill any process of their own.
+// Starts what the suites share: the compiled programs, one PostgreSQL and one Redis, on random ports of 127.0.0.1 and in
+// a temporary folder.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,6 +10,7 @@ const require = createRequire(import.meta.url);
 
 export default async function setup() {
   await setUp();
+  process.stderr.write('Starting PostgreSQL and Redis …\n');
   const { findRedisServer, startRedis } = require('../dist/harness/redis-server.js');
   const redisServer = process.env.TEST_REDIS_URL ? undefined : findRedisServer();
   if (!redisServer && !process.env.TEST_REDIS_URL) complainAboutRedis();
@@ -44,20 +45,21 @@ export default async function setup() {
 }
 
 /**
- * A database with every migration applied: each suite gets a copy of it, which takes milliseconds. One for worlds has a
- * time of its own.
+ * A database with every migration. Each suite gets a copy, which takes milliseconds.
+ *
+ * @param isWorld whether its time is virtual
  */
 async function makeTemplate({ isWorld = false } = {}) {
   const { withClient } = require('../dist/src/database/database.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
-  const { FOLLOW_TIME, TIME_SCHEMA, useTime } = require('../dist/harness/world/time.js');
+  const { FOLLOW_TIME, CREATE_TIME, useTime } = require('../dist/harness/world/time.js');
   const name = `template_${randomBytes(6).toString('hex')}`;
   const url = Object.assign(new URL(process.env.TEST_PG_URL), { pathname: `/${name}` }).toString();
   await withClient(process.env.TEST_PG_URL, async (admin) => {
     await admin.query(`CREATE DATABASE ${name}`);
     if (isWorld) await useTime(admin, name);
   });
-  if (isWorld) await withClient(url, (client) => client.query(TIME_SCHEMA));
+  if (isWorld) await withClient(url, (client) => client.query(CREATE_TIME));
   await applyMigrations(url);
   if (isWorld) await withClient(url, (client) => client.query(FOLLOW_TIME));
   return name;
@@ -65,22 +67,20 @@ async function makeTemplate({ isWorld = false } = {}) {
 
 function complainAboutRedis() {
   if (process.env.REQUIRE_REDIS === '1') {
-    throw new Error(
-      'REQUIRE_REDIS is 1 and no redis-server is on the PATH: install it (apt-get install redis-server).',
-    );
+    throw new Error('REQUIRE_REDIS is 1, but there is no redis-server on the PATH: apt-get install redis-server.');
   }
   console.warn(
-    '\n*** LEFT OUT: every suite "on Redis", for no redis-server is on the PATH. The same suites run on PostgreSQL.\n' +
-      '*** To run them install it (Debian: apt-get install redis-server); REQUIRE_REDIS=1 makes its absence a failure.\n',
+    '\n*** SKIPPED: every suite "on Redis", because there is no redis-server on the PATH. The same suites run on PostgreSQL.\n' +
+      '*** To run them: apt-get install redis-server. With REQUIRE_REDIS=1, a missing Redis fails the run.\n',
   );
 }
 
 function complainAboutBrowser() {
   if (process.env.REQUIRE_BROWSER === '1') {
-    throw new Error('REQUIRE_BROWSER is 1 and there is no Chromium: install it (Debian: apt-get install chromium).');
+    throw new Error('REQUIRE_BROWSER is 1, but there is no Chromium: apt-get install chromium.');
   }
   console.warn(
-    '\n*** LEFT OUT: every suite of the console, for there is no Chromium.\n' +
-      '*** To run them install it (Debian: apt-get install chromium); REQUIRE_BROWSER=1 makes its absence a failure.\n',
+    '\n*** SKIPPED: every suite of the console, because there is no Chromium.\n' +
+      '*** To run them: apt-get install chromium. With REQUIRE_BROWSER=1, a missing Chromium fails the run.\n',
   );
 }

@@ -31,11 +31,9 @@ export const receiverKills: Scenario = {
 
 /** An immediate stop of PostgreSQL, as after a crash, or a fast one; and Redis loses everything. */
 async function hurtStores(world: World): Promise<void> {
-  const { postgres, redis, random, counts } = world;
-  if (postgres) {
-    await world.endPostgres(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
-    counts.faults += 1;
-  }
+  const { redis, random, counts } = world;
+  await world.endPostgres(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
+  counts.faults += 1;
   if (redis) {
     await askRedis(redis.port, 'FLUSHALL');
     counts.faults += 1;

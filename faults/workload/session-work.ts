@@ -56,7 +56,7 @@ export class SessionWork {
     await world.reach('no request is on its way', async () => {
       return (await world.count("session_requests WHERE state = 'Requested'")) === 0;
     });
-    await world.reach('the platform has done what it was to do late', () => timers.areIdle);
+    await world.reach('the platform has done what it was to do late', () => timers.count === 0);
     await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
     await this.hearEverything();
     world.counts.deliveries += deliveries.list().length;

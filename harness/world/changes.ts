@@ -1,46 +1,49 @@
 import type pg from 'pg';
 import type { Database } from '../../src/database/database.js';
 
-/** What PostgreSQL says of a statement that changed rows. */
-const CHANGED = /^(INSERT|UPDATE|DELETE|MERGE|COPY)\b.* [1-9]\d*$/;
+/** The command tag of a statement that changed at least one row. */
+const CHANGED_ROWS = /^(INSERT|UPDATE|DELETE|MERGE|COPY)\b.* [1-9]\d*$/;
 
-/** Statements that are remembered, for whoever asks why a world never rests. */
-const REMEMBERED = 30;
+/** How many statements the error of a world that never settles lists. */
+const LISTED_STATEMENTS = 30;
 
-/** Counts what the service changed, its heartbeat apart: a transaction counts with its commit, when others see it. */
+/**
+ * Counts the statements with which the service changed rows, heartbeats excluded. A transaction counts when it commits,
+ * because only then can other work see it.
+ */
 export class Changes {
   count = 0;
-  /** The first words of the newest statements. */
-  readonly last: string[] = [];
+  /** The beginnings of the latest statements that changed rows, oldest first. */
+  readonly latest: string[] = [];
 
   constructor({ pool, bulkPool }: Database) {
     for (const each of [pool, bulkPool]) {
-      each.on('connect', (client) => this.follow(client));
-      for (const client of Reflect.get(each, '_clients') as pg.PoolClient[]) this.follow(client);
+      each.on('connect', (client) => this.watch(client));
+      for (const client of Reflect.get(each, '_clients') as pg.PoolClient[]) this.watch(client);
     }
   }
 
-  private follow(client: pg.PoolClient): void {
-    let isOpen = false;
-    let changed = 0;
+  private watch(client: pg.PoolClient): void {
+    let inTransaction = false;
+    let uncommitted = 0;
     const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
-    connection.on('commandComplete', ({ text }: { text: string }) => {
-      if (CHANGED.test(text)) {
-        changed += 1;
-        this.remember(client, text);
+    connection.on('commandComplete', ({ text: tag }: { text: string }) => {
+      if (CHANGED_ROWS.test(tag)) {
+        uncommitted += 1;
+        this.remember(client, tag);
       }
-      if (text === 'ROLLBACK') changed = 0;
-      if (text === 'BEGIN') isOpen = true;
-      if (text === 'COMMIT' || text === 'ROLLBACK') isOpen = false;
-      if (isOpen) return;
-      this.count += changed;
-      changed = 0;
+      if (tag === 'ROLLBACK') uncommitted = 0;
+      if (tag === 'BEGIN') inTransaction = true;
+      if (tag === 'COMMIT' || tag === 'ROLLBACK') inTransaction = false;
+      if (inTransaction) return;
+      this.count += uncommitted;
+      uncommitted = 0;
     });
   }
 
   private remember(client: pg.PoolClient, tag: string): void {
     const { text = tag } = (Reflect.get(client, '_activeQuery') ?? {}) as { text?: string };
-    this.last.push(text.replace(/\s+/g, ' ').slice(0, 120));
-    if (this.last.length > REMEMBERED) this.last.shift();
+    this.latest.push(text.replace(/\s+/g, ' ').slice(0, 120));
+    if (this.latest.length > LISTED_STATEMENTS) this.latest.shift();
   }
 }

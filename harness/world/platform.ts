@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
 import type { Settings } from '../../simulator/settings.js';
@@ -7,21 +7,23 @@ import type { WorldClock } from './time.js';
 
 export type Rule = Partial<FaultRule>;
 
-/** Milliseconds that no test lasts. */
+/** Longer than any test lasts, in milliseconds. */
 export const FOREVER_MS = 365 * 86_400_000;
 
-/** The platform's double as a test of a world sees it. */
+/** How long the simulator waits for the answer to a webhook, in real milliseconds. Only a hang takes that long. */
+const WEBHOOK_TIMEOUT_MS = 60_000;
+
+/** The platform simulator of a world. */
 export class Platform {
   private constructor(readonly simulator: Simulator) {}
 
-  /** @param clock by which it does what it does later */
+  /** Starts a simulator whose timers follow `clock`. */
   static async start(clock: WorldClock, settings: Partial<Settings>): Promise<Platform> {
     const simulator = await buildSimulator({
       seed: 11,
       nowMs: () => clock.now().getTime(),
       after: (ms, work) => clock.after(ms, work),
-      // The machine's time alone ends the post of a webhook.
-      settings: { callsPerWindow: 6_000, stepMs: 0, webhookTimeoutMs: 60_000, ...settings },
+      settings: { callsPerWindow: 6_000, stepMs: 0, webhookTimeoutMs: WEBHOOK_TIMEOUT_MS, ...settings },
     });
     return new Platform(simulator);
   }
@@ -35,7 +37,7 @@ export class Platform {
     this.simulator.state.faults.order([readFaultRule({ count: 1, ...rule })]);
   }
 
-  /** The next call that fits is done at once, and answered when `release` says so. */
+  /** Executes the next matching call immediately, but answers it only after `release`. */
   hold(rule: Rule): void {
     this.injectFault({ kind: 'slow', ms: FOREVER_MS, ...rule });
   }
@@ -46,7 +48,7 @@ export class Platform {
     this.simulator.state.timers.cancelAll();
   }
 
-  /** Changes how it behaves. */
+  /** Changes the simulator's settings. */
   set(settings: Partial<Settings>): void {
     const { state } = this.simulator;
     state.settings = { ...state.settings, ...settings };
@@ -57,26 +59,26 @@ export class Platform {
     return this.simulator.state.users.list().filter(({ partnerUserId }) => partnerUserId === externalId);
   }
 
-  /** The calls that arrived, of one operation or of all. */
+  /** The number of calls received, of one operation or of all. */
   arrivals(operation?: string): number {
     return this.simulator.state.arrivals
       .list()
       .filter((arrival) => operation === undefined || arrival.operation === operation).length;
   }
 
-  /** Whether a call that arrived has no answer yet. */
-  get isAsked(): boolean {
+  /** True while a received call has no answer. */
+  get hasOpenCalls(): boolean {
     return this.simulator.state.arrivals.list().some(({ status }) => status === null);
   }
 
-  /** How often it told something. */
-  get told(): number {
+  /** The number of webhook attempts so far. */
+  get webhookAttempts(): number {
     return this.simulator.state.deliveries.list().reduce((sum, { attempts }) => sum + attempts.length, 0);
   }
 
-  /** Waits until what it is telling just now is received. */
-  async hasTold(): Promise<void> {
-    while (this.simulator.state.deliveries.areUnderWay) await turn();
+  /** Resolves when no webhook is in flight; those that wait for their time do not count. */
+  async webhooksSent(): Promise<void> {
+    while (this.simulator.state.deliveries.areUnderWay) await nextTurn();
   }
 
   close(): Promise<void> {

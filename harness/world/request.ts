@@ -1,5 +1,6 @@
 /** A request of a test to the service. */
 export interface CallOptions {
+  /** Sent as JSON, unless it is a form or bytes. */
   readonly body?: unknown;
   /** Seconds that the call may wait (Prefer: wait); the world works meanwhile. */
   readonly wait?: number;
@@ -7,6 +8,8 @@ export interface CallOptions {
   readonly key?: string;
   readonly idempotencyKey?: string;
   readonly accept?: string;
+  /** Such as the type of a body of bytes. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What the service answered. */
@@ -22,25 +25,27 @@ export interface Answer<Body> {
 export async function request<Body>(
   url: string,
   method: string,
-  { body, wait, key, idempotencyKey, accept }: CallOptions,
+  { body, wait, key, idempotencyKey, accept, headers }: CallOptions,
 ): Promise<Answer<Body>> {
+  const isJson = body !== undefined && !(body instanceof FormData) && !ArrayBuffer.isView(body);
   const answer = await fetch(url, {
     method,
     headers: {
       authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(isJson && { 'content-type': 'application/json' }),
       ...(wait !== undefined && { prefer: `wait=${wait}` }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       ...(accept !== undefined && { accept }),
+      ...headers,
     },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: isJson ? JSON.stringify(body) : (body as RequestInit['body']),
   });
   const text = await answer.text();
-  const isJson = /\bjson\b/.test(answer.headers.get('content-type') ?? '');
+  const answeredJson = /\bjson\b/.test(answer.headers.get('content-type') ?? '');
   return {
     status: answer.status,
     headers: answer.headers,
     text,
-    body: (isJson ? JSON.parse(text) : undefined) as Body,
+    body: (answeredJson ? JSON.parse(text) : undefined) as Body,
   };
 }

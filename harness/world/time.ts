@@ -3,10 +3,10 @@ import { SeededRandom } from '../../simulator/seeded-random.js';
 import { Clock } from '../../src/config/clock.js';
 import { Random } from '../../src/config/random.js';
 
-/** Of all chance in a world. */
+/** Seeds all randomness of a world. */
 const SEED = Number(process.env.SEED ?? 11);
 
-/** How long something lasts in a world. */
+/** A duration, such as '9 s'. */
 export type Span = `${number} ${keyof typeof UNITS}`;
 
 const UNITS = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -17,18 +17,18 @@ export function msOf(span: Span): number {
   return Number(count) * UNITS[unit];
 }
 
-interface Planned {
+interface Timer {
   readonly atMs: number;
   readonly work: () => void;
 }
 
 /**
- * The time of a world as its processes see it. It stands still, in whole milliseconds, and passes when a test says so: no
- * stall of the machine ends a lease, a grace or a timeout, and nothing is rounded into what comes.
+ * The clock of a world's processes. It stands still at whole milliseconds and moves only when a test moves it: a stalled
+ * machine cannot end a lease, a grace period or a timeout, and rounding cannot put a time into the future.
  */
 export class WorldClock extends Clock {
   private ms = Date.now();
-  private readonly planned = new Set<Planned>();
+  private readonly timers = new Set<Timer>();
 
   override now(): Date {
     return new Date(this.ms);
@@ -39,26 +39,26 @@ export class WorldClock extends Clock {
   }
 
   override after(ms: number, work: () => void): () => void {
-    const planned = { atMs: this.ms + ms, work };
-    this.planned.add(planned);
-    return () => this.planned.delete(planned);
+    const timer = { atMs: this.ms + ms, work };
+    this.timers.add(timer);
+    return () => this.timers.delete(timer);
   }
 
-  /** Milliseconds until the next that is planned; undefined when nothing is. */
+  /** Milliseconds until the next timer; undefined without any. */
   get nextInMs(): number | undefined {
-    const moments = [...this.planned].map(({ atMs }) => atMs);
-    return moments.length === 0 ? undefined : Math.max(0, Math.min(...moments) - this.ms);
+    if (this.timers.size === 0) return undefined;
+    return Math.max(0, Math.min(...[...this.timers].map(({ atMs }) => atMs)) - this.ms);
   }
 
-  /** Lets time pass, and does what was planned for until then. */
-  pass(ms: number): void {
+  /** Moves time and fires the timers that are then due, earliest first. */
+  advance(ms: number): void {
     this.ms += ms;
-    const due = [...this.planned].filter(({ atMs }) => atMs <= this.ms).sort((one, other) => one.atMs - other.atMs);
-    for (const planned of due) if (this.planned.delete(planned)) planned.work();
+    const due = [...this.timers].filter(({ atMs }) => atMs <= this.ms).sort((a, b) => a.atMs - b.atMs);
+    for (const timer of due) if (this.timers.delete(timer)) timer.work();
   }
 }
 
-/** The chance of a world: the same in each test, so that what waits for a part of a second waits as long each time. */
+/** Randomness that restarts for each test, so that jitter and pacing are the same in each run. */
 export class WorldRandom extends Random {
   private seeded = new SeededRandom(SEED);
 
@@ -66,34 +66,47 @@ export class WorldRandom extends Random {
     return this.seeded.fraction();
   }
 
-  /** Begins anew. */
-  begin(): void {
+  restart(): void {
     this.seeded = new SeededRandom(SEED);
   }
 }
 
+/** The schema that holds a world's `now()` and `clock_timestamp()`. It comes before `pg_catalog` in the search path. */
+const SCHEMA = 'vtime';
+const SEARCH_PATH = `public, ${SCHEMA}, pg_catalog`;
+
 /**
- * Whose SQL says `now()` and `clock_timestamp()` gets this moment, once `vtime` comes before `pg_catalog`. Both are a
- * constant, which the planner puts in the place of the call: they cost nothing, `due_at <= now()` is an index condition
- * still, and plans that are kept end with the functions' replacement.
+ * SQL that sets the database's time. Both functions return a constant, which the planner inlines: calls cost nothing,
+ * `due_at <= now()` remains an index condition, and replacing the functions invalidates cached plans.
  */
 export function timeSql(now: Date): string {
   const define = (name: string, volatility: string) =>
-    `CREATE OR REPLACE FUNCTION vtime.${name}() RETURNS timestamptz LANGUAGE sql ${volatility} PARALLEL SAFE
+    `CREATE OR REPLACE FUNCTION ${SCHEMA}.${name}() RETURNS timestamptz LANGUAGE sql ${volatility} PARALLEL SAFE
        RETURN timestamptz '${now.toISOString()}';`;
   return define('now', 'STABLE') + define('clock_timestamp', 'VOLATILE');
 }
 
-/** Of a new database, before its migrations: what they make finds the world's time, column defaults too. */
-export const TIME_SCHEMA = `CREATE SCHEMA vtime; GRANT USAGE ON SCHEMA vtime TO PUBLIC; ${timeSql(new Date())}`;
+/** Creates the schema. Run it before the migrations, so that column defaults follow the world's time. */
+export const CREATE_TIME = `CREATE SCHEMA ${SCHEMA}; GRANT USAGE ON SCHEMA ${SCHEMA} TO PUBLIC; ${timeSql(new Date())}`;
 
-/** Of the same database after its migrations: functions with a search path of their own find the world's time, too. */
+/** Run it after the migrations, so that functions that set their own search path follow the world's time, too. */
 export const FOLLOW_TIME = `DO $$ DECLARE pinned regprocedure; BEGIN
   FOR pinned IN SELECT oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proconfig::text LIKE '%search_path%'
-  LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = public, vtime, pg_catalog, pg_temp', pinned); END LOOP;
+  LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = ${SEARCH_PATH}, pg_temp', pinned); END LOOP;
 END $$`;
 
-/** Has every new session of a database look there first. It is no part of the database itself: a copy needs it again. */
-export const useTime = async (admin: pg.ClientBase, database: string): Promise<void> => {
-  await admin.query(`ALTER DATABASE ${database} SET search_path = public, vtime, pg_catalog`);
-};
+/** Puts the world's time into the search path of a database. A copy does not inherit this setting. */
+export async function useTime(admin: pg.ClientBase, database: string): Promise<void> {
+  await admin.query(`ALTER DATABASE ${database} SET search_path = ${SEARCH_PATH}`);
+}
+
+/**
+ * `url` with session options, such as `-c work_mem=1MB`. A search path among them keeps the world's time: otherwise the
+ * session would see the real one.
+ */
+export function withOptions(url: string, options: string): string {
+  const kept = options.replace(/(search_path=)([^ ]*)/, (_, name, path) => `${name}${SCHEMA},${path},pg_catalog`);
+  const changed = new URL(url);
+  changed.searchParams.set('options', kept);
+  return changed.toString();
+}

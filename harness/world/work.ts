@@ -18,7 +18,7 @@ import { SessionRequestsProcessor, SessionsProcessor } from '../../src/sessions/
 import { InboxProcessor } from '../../src/webhooks/process/inbox.processor.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 
-/** What has loops run when BullMQ says so; a world does that itself. */
+/** The BullMQ adapters, which a world replaces by its own calls. */
 export const PROCESSORS = [
   ComplianceProcessor,
   ImportsProcessor,
@@ -28,10 +28,14 @@ export const PROCESSORS = [
   SessionsProcessor,
 ];
 
+/** Calls after which the reconciler counts as one that never runs out of work. */
+const MAX_CALLS = 5_000;
+
 /**
- * Everything that the service does by itself, each until nothing of its kind is due.
+ * All background work of the service. Each function works until none of its kind is due.
  *
- * @param step lets a moment pass: a call that was decided at the moment of the last change counts as outdated by it
+ * @param step moves time by the smallest step, because a call decided in the same millisecond as a change counts as
+ *   outdated by it
  */
 export function workOf(app: INestApplicationContext, step: () => Promise<unknown>) {
   const inbox = app.get(InboxLoop, { strict: false });
@@ -67,7 +71,12 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await jobEvents.publish();
     },
     async people() {
-      while (await reconciler.reconcileNext()) await step();
+      // An import may have changed a person in this millisecond.
+      await step();
+      for (let calls = 0; await reconciler.reconcileNext(); calls += 1) {
+        if (calls === MAX_CALLS) throw new Error(`People are still due after ${MAX_CALLS} calls.`);
+        await step();
+      }
       await reconciler.requeueClients();
       await dependents.requeueOverlooked();
     },
@@ -86,7 +95,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
 
 export type Work = ReturnType<typeof workOf>;
 
-/** What polls of the service come to here, by their names there: a poll that is not named is work that no test does. */
+/** The work of each poll that the service declares. A poll that is missing here fails the start. */
 export const WORK_OF_POLLS: Record<string, keyof Work> = {
   people: 'people',
   'clients of new providers': 'people',
@@ -100,7 +109,7 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   retention: 'retention',
 };
 
-/** What runs each second or so, but for the seals of the audit trail: nothing follows from them. */
+/** Work that the service polls for every few seconds. Sealing the audit log causes no further work and comes last. */
 export const FREQUENT: ReadonlySet<keyof Work> = new Set([
   'inbox',
   'requests',
@@ -110,7 +119,7 @@ export const FREQUENT: ReadonlySet<keyof Work> = new Set([
   'imports',
 ]);
 
-/** What the notification of a queue begins. */
+/** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
   'user-management': 'people',
   'webhook-inbox': 'inbox',

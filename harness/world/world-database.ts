@@ -2,21 +2,20 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { useTime } from './time.js';
 
-/** What stays when all else is forgotten. */
-const KEPT = ['_prisma_migrations', 'vault_keys'];
+/** Tables that a reset leaves alone. */
+const KEPT_TABLES = ['_prisma_migrations', 'vault_keys'];
 
-/** A database of a world. */
+/** The database of one world. */
 export interface WorldDatabase {
   readonly url: string;
-  /** For statements of the test itself. */
+  /** For the test's own statements. */
   readonly pool: pg.Pool;
-  /** Deletes every row. */
-  forget(): Promise<void>;
+  deleteAllRows(): Promise<void>;
   drop(): Promise<void>;
 }
 
-/** Copies a database that has a world's time and every migration. */
-export async function copyOf(server: string, template: string): Promise<WorldDatabase> {
+/** Copies a template that has the world's time and every migration. */
+export async function copyTemplate(server: string, template: string): Promise<WorldDatabase> {
   const name = `world_${randomBytes(6).toString('hex')}`;
   await asAdmin(server, async (client) => {
     await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
@@ -25,12 +24,12 @@ export async function copyOf(server: string, template: string): Promise<WorldDat
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).toString();
   const pool = new pg.Pool({ connectionString: url, max: 8, allowExitOnIdle: true });
   pool.on('error', () => undefined);
-  const forget = await forgetting(pool);
+  const deletion = await deletionOf(pool);
   return {
     url,
     pool,
-    async forget() {
-      await pool.query(forget);
+    async deleteAllRows() {
+      await pool.query(deletion);
     },
     async drop() {
       await pool.end();
@@ -40,14 +39,14 @@ export async function copyOf(server: string, template: string): Promise<WorldDat
 }
 
 /**
- * SQL that deletes every row, unseen by the triggers that keep the audit trail and by those of foreign keys. It takes 4
- * milliseconds, where TRUNCATE of as many tables takes 200.
+ * SQL that deletes every row. The replica role skips foreign keys and the triggers that protect the audit log. This
+ * takes 4 ms; TRUNCATE of the 41 tables takes 190.
  */
-async function forgetting(pool: pg.Pool): Promise<string> {
+async function deletionOf(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.oid::regclass::text AS name FROM pg_class c
      WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> ALL ($1)`,
-    [KEPT],
+    [KEPT_TABLES],
   );
   const deletions = rows.map(({ name }) => `DELETE FROM ${name}`).join('; ');
   return `BEGIN; SET LOCAL session_replication_role = replica; ${deletions}; COMMIT`;

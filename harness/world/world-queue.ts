@@ -1,6 +1,5 @@
 import { getQueueToken } from '@nestjs/bullmq';
 import { Global, Injectable, Module } from '@nestjs/common';
-import type pg from 'pg';
 import { Clock } from '../../src/config/clock.js';
 import { QUEUE_NAMES, type QueueName } from '../../src/queue/backend/queue-names.js';
 import { DueParts } from '../../src/queue/due-rows/due-loop.js';
@@ -10,13 +9,10 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
 import { OutcomeKeeper } from '../../src/queue/outbox/outbox.js';
 
-/** Of a pool: a slow machine is no fault. */
-export const UNBOUNDED = { connectionTimeoutMillis: 0, query_timeout: 0, statement_timeout: 0 };
-
-/** Remembers for when somebody was notified; the world lets that time come, and works itself. */
+/** Records when each queue is notified; the world moves time there and does the work itself. */
 @Injectable()
 export class RecordedNotifications extends QueueNotifier {
-  private moments: { queue: QueueName; atMs: number }[] = [];
+  private pending: { queue: QueueName; atMs: number }[] = [];
 
   constructor(private readonly time: Clock) {
     super(new Map(), time, { awaySince: undefined, answers: async () => true } as unknown as StoreWatch);
@@ -24,28 +20,28 @@ export class RecordedNotifications extends QueueNotifier {
 
   override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {
     const inMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
-    this.moments.push({ queue, atMs: this.time.monotonicMs() + inMs });
+    this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
   }
 
-  /** Milliseconds until the next moment that was notified for, 0 when one has come; undefined when none is. */
+  /** Milliseconds until the next notification, 0 if one is due; undefined without any. */
   get nextInMs(): number | undefined {
-    if (this.moments.length === 0) return undefined;
-    return Math.max(0, Math.min(...this.moments.map(({ atMs }) => atMs)) - this.time.monotonicMs());
+    if (this.pending.length === 0) return undefined;
+    return Math.max(0, Math.min(...this.pending.map(({ atMs }) => atMs)) - this.time.monotonicMs());
   }
 
-  /** The queues whose moment has come; it is forgotten. */
-  take(): Set<QueueName> {
+  /** Removes the due notifications. @returns their queues */
+  takeDue(): Set<QueueName> {
     const nowMs = this.time.monotonicMs();
-    const come = this.moments.filter(({ atMs }) => atMs <= nowMs);
-    this.moments = this.moments.filter(({ atMs }) => atMs > nowMs);
-    return new Set(come.map(({ queue }) => queue));
+    const due = this.pending.filter(({ atMs }) => atMs <= nowMs);
+    this.pending = this.pending.filter(({ atMs }) => atMs > nowMs);
+    return new Set(due.map(({ queue }) => queue));
   }
 }
 
-/** Polls nothing. */
+/** Never polls. */
 @Injectable()
 export class IdlePoller extends Poller {
-  /** The work that a poller would do. */
+  /** The polls that the service declared. */
   readonly names: string[] = [];
 
   override every(_everyMs: number, name: string): void {
@@ -53,19 +49,13 @@ export class IdlePoller extends Poller {
   }
 }
 
-/** A process whose heart beats when the world says so, however long the machine takes. */
+/** A worker process that sends a heartbeat only when the world tells it to. */
 @Injectable()
 export class ManualHeartbeat extends WorkerProcess {
   protected override plan(): void {}
-
-  override async beat(): Promise<void> {
-    const { options } = Reflect.get(this, 'own') as pg.Pool;
-    Object.assign(options, UNBOUNDED);
-    await super.beat();
-  }
 }
 
-/** In the place of the product's `QueueModule`: nothing runs by itself, and there is no BullMQ. */
+/** Replaces the product's `QueueModule`: no BullMQ, and nothing runs unless the world runs it. */
 @Global()
 @Module({
   providers: [

@@ -16,50 +16,55 @@ import { type IdlePoller, type RecordedNotifications, WorldQueueModule } from '.
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The whole service in this process, which does nothing by itself but answer. */
+/** One process of the service: it answers requests, and does background work only when called. */
 export interface WorldService {
   readonly app: NestFastifyApplication;
   readonly url: string;
-  /** What it would do by itself. */
   readonly work: Work;
-  readonly notified: RecordedNotifications;
+  readonly notifications: RecordedNotifications;
   readonly changes: Changes;
   beat(): Promise<void>;
 }
 
-/** What a service of a world is given in the place of the machine's. */
+/** What replaces the machine's clock and randomness. */
 export interface ServiceParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Lets a moment pass. */
+  /** Moves time by the smallest step. */
   readonly step: () => Promise<unknown>;
 }
 
-/** Starts the product as it is but for its clock, its queue, and what would run by itself. */
+/**
+ * Starts the service with the world's clock, randomness and queue.
+ *
+ * @throws Error if the service declares a poll for which `WORK_OF_POLLS` has no work
+ */
 export async function startService(settings: Variables, { clock, random, step }: ServiceParts): Promise<WorldService> {
   const env = validateEnv(settings);
-  const building = Test.createTestingModule({ imports: [AppModule.with(env)] })
+  const builder = Test.createTestingModule({ imports: [AppModule.with(env)] })
     .overrideModule(QueueModule)
     .useModule(WorldQueueModule)
     .overrideProvider(Clock)
     .useValue(clock)
     .overrideProvider(Random)
     .useValue(random);
-  for (const processor of PROCESSORS) building.overrideProvider(processor).useValue({});
-  const module = await building.compile();
+  for (const processor of PROCESSORS) builder.overrideProvider(processor).useValue({});
+  const module = await builder.compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(env), { logger: false });
   await setupApp(app);
-  const database = app.get(Database);
-  for (const { options } of [database.pool, database.bulkPool]) options.connectionTimeoutMillis = 0; // a slow machine is no fault
+  const changes = new Changes(app.get(Database));
   await app.listen(0, '127.0.0.1');
-  const stranger = app.get<IdlePoller>(Poller).names.find((name) => !(name in WORK_OF_POLLS));
-  if (stranger !== undefined) throw new Error(`Nothing in a world does what the poll "${stranger}" is for.`);
+  const unknownPoll = app.get<IdlePoller>(Poller).names.find((name) => !(name in WORK_OF_POLLS));
+  if (unknownPoll !== undefined) {
+    await app.close();
+    throw new Error(`No test would do the work of the poll "${unknownPoll}". Add it to WORK_OF_POLLS.`);
+  }
   return {
     app,
     url: await app.getUrl(),
     work: workOf(app, step),
-    notified: app.get(QueueNotifier),
-    changes: new Changes(database),
+    notifications: app.get(QueueNotifier),
+    changes,
     beat: () => app.get(WorkerProcess).beat(),
   };
 }

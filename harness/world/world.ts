@@ -1,69 +1,69 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
-import { DEFAULT_API_KEY } from '../../simulator/app.js';
 import type { Settings } from '../../simulator/settings.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
+import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
+import { RunningWork } from './running-work.js';
+import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
+import { liftTimeouts } from './timeouts.js';
 import { FREQUENT, WORK_OF_QUEUES, type Work } from './work.js';
-import { copyOf, type WorldDatabase } from './world-database.js';
+import { copyTemplate, type WorldDatabase } from './world-database.js';
 import { type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
 
-const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
-const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
-export const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
-
-/** Milliseconds between two beats of the service's heart. */
+/** Milliseconds between two heartbeats of the service. */
 const BEAT_MS = 2_000;
 
-/** Milliseconds that pass before each request and each round of work: what a test does first is earlier than what follows. */
+/** Milliseconds that pass before each request and each round of work, so that cause and effect differ in time. */
 const STEP_MS = 1;
 
-/** Milliseconds that a rest may be broken by: what only bundles work (a debounce, the pace of the limit) is waited for. */
+/** Longest pause, in milliseconds, that `settle` waits out: debounces and the pacing of calls. */
 const SHORT_MS = 500;
 
-/** Rounds after which the world counts as one that never rests. */
-const MOST_ROUNDS = 10_000;
+/** Rounds after which `settle` gives up. */
+const MAX_ROUNDS = 10_000;
 
-/** Milliseconds of the machine between two looks for new work while something is waited for; so often none, and all is looked at. */
+/** Real milliseconds between two looks for new notifications while a test waits for an answer. */
 const LOOK_MS = 5;
+/** Looks without a notification after which all work is tried, as the pollers would. */
 const QUIET_LOOKS = 40;
 
-/** What passes between two tests: longer than every pause that a process keeps in its memory. */
+/** Passes between two tests. Longer than every pause that a process keeps in memory. */
 const BETWEEN_TESTS: Span = '1 h';
 
 export interface WorldOptions {
-  /** Of the service, beside the usual; undefined takes one away. */
+  /** Settings of the service besides the usual ones; undefined removes one. */
   readonly settings?: Variables;
-  /** Of the platform. */
+  /** Settings of the platform simulator. */
   readonly platform?: Partial<Settings>;
 }
 
-/** A call that the platform holds back, and the work that waits for it. */
+/** A call that the platform holds, and the work that waits for it. */
 export interface Held {
-  /** Has every call answered that is held back. @returns resolves when the world rests */
+  /** Answers every held call. @returns once the world has settled */
   answer(): Promise<void>;
-  /** When that work has ended, however it did. */
+  /** Resolves when the work has ended, successfully or not. */
   readonly ended: Promise<void>;
 }
 
 /**
- * The whole service, PostgreSQL, HTTP and the platform's double in one process, where nothing happens by itself: work is
- * done when a test says so (`settle`), and time passes when a test says so (`advance`), in the database too.
+ * The service, PostgreSQL, HTTP and the platform simulator in one process. Background work runs only in `settle` and its
+ * kin, and time moves only in `advance`, for the database, the service and the simulator together.
  */
 export class World {
   private service!: WorldService;
   private readonly random = new WorldRandom();
-  private readonly surroundings: ServiceParts;
+  private readonly parts: ServiceParts;
   private isAltered = false;
   private moving: Promise<unknown> = Promise.resolve();
-  private beatAtMs = 0;
+  private lastBeatMs = 0;
+  private databaseBehindMs = 0;
   private readonly others: WorldService[] = [];
-  private readonly underWay = new Set<Promise<void>>();
-  private readonly goingOn = new Set<Promise<unknown>>();
+  private readonly running = new RunningWork();
 
   private constructor(
     readonly platform: Platform,
@@ -71,31 +71,25 @@ export class World {
     private readonly clock: WorldClock,
     private readonly settings: Variables,
   ) {
-    this.surroundings = { clock, random: this.random, step: () => this.move(STEP_MS) };
+    this.parts = { clock, random: this.random, step: () => this.move(STEP_MS) };
   }
 
-  /** @param server PostgreSQL's address @param template a database with the world's time and every migration */
+  /**
+   * @param server URL of PostgreSQL
+   * @param template name of a database with the world's time and every migration
+   */
   static async start(server: string, template: string, { settings = {}, platform = {} }: WorldOptions): Promise<World> {
+    liftTimeouts();
     const clock = new WorldClock();
-    const database = await copyOf(server, template);
-    const double = await Platform.start(clock, { webhookSecret: WEBHOOK_SECRET, ...platform });
-    const world = new World(double, database, clock, {
-      PLATFORM_BASE_URL: double.url,
-      PLATFORM_API_KEY: DEFAULT_API_KEY,
-      PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      PLATFORM_CONTRACT: 'simulator/contract.json',
-      PLATFORM_TIMEOUT_SECONDS: '20',
-      ADMIN_API_KEY: ADMIN_KEY,
-      USER_MANAGEMENT_CALLS_PER_MINUTE: '6000',
-      DATABASE_URL: database.url,
-      DATA_KEYS,
-      ...settings,
-    });
+    const database = await copyTemplate(server, template);
+    const simulator = await Platform.start(clock, { webhookSecret: WEBHOOK_SECRET, ...platform });
+    const usual = settingsFor(simulator.url, database.url);
+    const world = new World(simulator, database, clock, { ...usual, ...settings });
     await world.serve();
     return world;
   }
 
-  /** What the service does by itself, kind by kind. */
+  /** The service's background work, by kind. */
   get work(): Work {
     return this.service.work;
   }
@@ -108,9 +102,9 @@ export class World {
     return this.service.app;
   }
 
-  /** A part of the service. */
-  get<T>(part: Type<T>): T {
-    return this.app.get(part, { strict: false });
+  /** A provider of the service's dependency injection. */
+  get<T>(type: Type<T>): T {
+    return this.app.get(type, { strict: false });
   }
 
   now(): Date {
@@ -120,28 +114,39 @@ export class World {
   /** Sends one request to the service. @throws {Error} if the API's description does not cover the answer */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
-    const answering = request<Body>(`${this.url}${path}`, method, { key: ADMIN_KEY, ...options });
+    const answering = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
     const answer = await (options.wait ? this.workWhile(answering) : answering);
     (await ApiDescription.of(this.app)).check(method, path, answer);
     return answer;
   }
 
-  /** The rows of one statement. */
+  /** Runs one statement. @returns its rows */
   async sql<Row = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await this.database.pool.query(text, values)).rows as Row[];
   }
 
-  /** Waits until a call of this operation is at the platform, or has been. @param before calls that do not count */
-  untilCalled(operation: string, before = 0): Promise<boolean> {
-    return until(`${operation} arrives`, () => this.platform.arrivals(operation) > before);
+  /** Resolves when the platform has received more than `before` calls, of an operation or of any. */
+  untilCalled(operation?: string, before = 0): Promise<boolean> {
+    return until(`${operation ?? 'the platform'} is called`, () => this.platform.arrivals(operation) > before);
   }
 
-  /** Works until the platform holds a call back, which it does at once, and answers when told to. */
-  async untilHeld(rule: Rule & { operation: string }): Promise<Held> {
+  /** Resolves when a connection waits for a lock that another one holds. @returns the process id of the one that waits */
+  untilBlocked(): Promise<number> {
+    return until('a connection waits for a lock', async () => {
+      const [blocked] = await this.sql<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND pg_blocking_pids(pid) <> '{}'`,
+      );
+      return blocked?.pid;
+    });
+  }
+
+  /** Works until the platform holds a matching call. */
+  async untilHeld(rule: Rule): Promise<Held> {
     const before = this.platform.arrivals(rule.operation);
     this.platform.hold(rule);
     const ended = this.settle();
-    this.unawaited(ended);
+    this.running.detach(ended);
     await this.untilCalled(rule.operation, before);
     return {
       ended,
@@ -154,72 +159,82 @@ export class World {
   }
 
   /**
-   * Works, and has the platform tell what it has to tell, until nothing is due. Time passes by no more than what is due
-   * within half a second of a rest. While the platform holds a call back, this waits for it as the service does.
+   * Works until nothing is due and the platform has sent its webhooks. Pauses of up to half a second pass automatically.
+   * While the platform holds a call, the work that made it waits.
+   *
+   * @throws Error listing the latest statements if the work never ends
    */
-  async settle(): Promise<void> {
-    await this.platform.hasTold();
-    for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
-      const notified = await this.shortWait();
+  async settle(maxRounds = MAX_ROUNDS): Promise<void> {
+    await this.platform.webhooksSent();
+    for (let rounds = 0; rounds < maxRounds; rounds += 1) {
+      const notified = await this.takeNotified();
       const isQuiet = await this.workOn(notified ?? FREQUENT);
-      // What was notified for comes first; then all is looked at, as the pollers do.
-      if (notified === undefined && isQuiet && !(await this.othersWork())) return this.work.seals();
+      // Notified work comes first. Without any, all work is tried once, as the pollers would.
+      if (notified === undefined && isQuiet && !(await this.isOtherWorkRunning())) return this.work.seals();
     }
-    const { last } = this.service.changes;
-    throw new Error(`The world does not come to rest; what it changed last:\n${last.join('\n')}`);
+    throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
   }
 
-  /** Works while something is waited for. */
-  async workWhile<T>(waited: Promise<T>): Promise<T> {
+  /** Does background work until `answer` settles. */
+  async workWhile<T>(answer: Promise<T>): Promise<T> {
     let isOver = false;
-    const over = waited.then(
+    const over = answer.then(
       () => undefined,
       () => undefined,
     );
     void over.then(() => {
       isOver = true;
     });
-    for (let quiet = 0; ; quiet += 1) {
+    for (let quietLooks = 0; ; quietLooks += 1) {
       await Promise.race([over, delay(LOOK_MS)]);
-      if (isOver) return waited;
-      const notified = await this.shortWait();
-      if (notified) quiet = 0;
-      if (notified) await Promise.race([over, this.unawaited(this.workOn(notified))]);
-      else if (quiet === QUIET_LOOKS) await Promise.race([over, this.unawaited(this.settle())]);
+      if (isOver) return answer;
+      const notified = await this.takeNotified();
+      if (notified) quietLooks = 0;
+      if (notified) await Promise.race([over, this.running.detach(this.workOn(notified))]);
+      else if (quietLooks === QUIET_LOOKS) await Promise.race([over, this.running.detach(this.settle())]);
     }
   }
 
-  /** Lets time pass, for the service, the platform and the database; the service's heart beats at its end. */
+  /** Moves time for the service, the platform and the database, then sends a heartbeat. */
   async advance(span: Span): Promise<void> {
     await this.move(msOf(span));
     await this.beat();
   }
 
-  /** Ends the service in order, and starts another with other settings beside the world's own; until the test ends. */
+  /** Sets the database's clock back until the test ends, as a correction of its server's clock would. */
+  async setDatabaseBack(span: Span): Promise<void> {
+    this.databaseBehindMs += msOf(span);
+    await this.move(STEP_MS);
+  }
+
+  /** Shuts the service down and starts it again. Changed settings last until the test ends. */
   async restart(settings: Variables = {}): Promise<void> {
     await this.service.app.close();
     this.isAltered = Object.keys(settings).length > 0;
     await this.serve(settings);
   }
 
-  /** One more process of the service until the test ends, whose work and heart are the test's own to move. */
+  /** Starts a second process on the same database until the test ends. The test calls its work and heartbeats. */
   async startAnother(settings: Variables = {}): Promise<WorldService> {
-    const service = await startService({ ...this.settings, ...settings }, this.surroundings);
+    const service = await startService({ ...this.settings, ...settings }, this.parts);
     this.others.push(service);
     return service;
   }
 
-  /** Begins anew: nobody and nothing on either side, and whatever a process remembers is long ago. */
+  /** Empties the database and the platform, and lets everything that a process remembers expire. */
   async reset(): Promise<void> {
     this.platform.release();
-    await this.platform.hasTold();
-    await Promise.all(this.goingOn);
+    await this.platform.webhooksSent();
+    await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
     if (this.isAltered) await this.restart();
-    await this.database.forget();
+    await this.database.deleteAllRows();
     this.platform.simulator.state.reset();
-    this.random.begin();
-    this.tellPlatform();
+    this.random.restart();
+    this.databaseBehindMs = 0;
+    // Health would report damaged values of earlier tests forever.
+    (Reflect.get(this.get(Vault), 'damaged') as Set<string>).clear();
+    this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }
 
@@ -232,59 +247,45 @@ export class World {
   }
 
   private async serve(settings: Variables = {}): Promise<void> {
-    this.service = await startService({ ...this.settings, ...settings }, this.surroundings);
-    this.beatAtMs = this.clock.monotonicMs();
-    this.tellPlatform();
+    this.service = await startService({ ...this.settings, ...settings }, this.parts);
+    this.lastBeatMs = this.clock.monotonicMs();
+    this.registerWebhook();
   }
 
-  private tellPlatform(): void {
+  private registerWebhook(): void {
     this.platform.set({ webhookUrl: `${this.url}/webhooks/platform` });
   }
 
-  /** Does all that is due of some kinds, and has the platform tell of it. @returns whether nothing was changed */
+  /** Works once on each kind. @returns true if nothing changed */
   private async workOn(kinds: Iterable<keyof Work>): Promise<boolean> {
     const { changes } = this.service;
     await this.move(STEP_MS);
-    const [changed, told] = [changes.count, this.platform.told];
-    for (const kind of kinds) await this.followed(this.work[kind]());
-    await this.platform.hasTold();
-    return changes.count === changed && this.platform.told === told;
+    const [changesBefore, webhooksBefore] = [changes.count, this.platform.webhookAttempts];
+    for (const kind of kinds) await this.running.track(this.work[kind]());
+    await this.platform.webhooksSent();
+    return changes.count === changesBefore && this.platform.webhookAttempts === webhooksBefore;
   }
 
-  private async followed(work: Promise<void>): Promise<void> {
-    this.underWay.add(work);
-    await work.finally(() => this.underWay.delete(work));
+  /** True if work started elsewhere is in progress, unless only the platform can end it. */
+  private async isOtherWorkRunning(): Promise<boolean> {
+    return !this.platform.hasOpenCalls && (await this.running.awaitAny(LOOK_MS));
   }
 
-  /** Work that may go on when nobody waits for it any more, and whose faults show in what comes of it. */
-  private unawaited(work: Promise<unknown>): Promise<unknown> {
-    const ended = work.catch(() => undefined).finally(() => this.goingOn.delete(ended));
-    this.goingOn.add(ended);
-    return ended;
-  }
-
-  /** Whether work goes on that was begun elsewhere, after a moment of it; what the platform holds back rests, too. */
-  private async othersWork(): Promise<boolean> {
-    if (this.underWay.size === 0 || this.platform.isAsked) return false;
-    await Promise.race([...this.underWay, delay(LOOK_MS)]);
-    return true;
-  }
-
-  /** Waits for what is due soon. @returns what was notified for then; undefined when nothing is due soon */
-  private async shortWait(): Promise<Set<keyof Work> | undefined> {
-    const { notified } = this.service;
-    const inMs = Math.min(notified.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
+  /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */
+  private async takeNotified(): Promise<Set<keyof Work> | undefined> {
+    const { notifications } = this.service;
+    const inMs = Math.min(notifications.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));
-    return new Set([...notified.take()].map((queue) => WORK_OF_QUEUES[queue]));
+    return new Set([...notifications.takeDue()].map((queue) => WORK_OF_QUEUES[queue]));
   }
 
-  /** One step at a time: the database's functions can't be replaced by two at once. */
+  /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */
   private move(ms: number): Promise<void> {
     const moved = this.moving.then(async () => {
-      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms)));
-      this.clock.pass(ms);
-      if (this.clock.monotonicMs() - this.beatAtMs > BEAT_MS) await this.beat();
+      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms - this.databaseBehindMs)));
+      this.clock.advance(ms);
+      if (this.clock.monotonicMs() - this.lastBeatMs > BEAT_MS) await this.beat();
     });
     this.moving = moved.catch(() => undefined);
     return moved;
@@ -292,6 +293,6 @@ export class World {
 
   private async beat(): Promise<void> {
     await this.service.beat();
-    this.beatAtMs = this.clock.monotonicMs();
+    this.lastBeatMs = this.clock.monotonicMs();
   }
 }

@@ -1,26 +1,26 @@
 import { World, type WorldOptions } from './world.js';
 
-/** Worlds that stay open for the next file of tests; beyond them the one that was used the longest ago is closed. */
-const MOST = 3;
+/** How many worlds stay open for later test files. */
+const MAX_OPEN = 3;
 
-/** By what they were made with, the one used last at the end. */
+/** The open worlds by their options, the most recently used last. */
 const open = new Map<string, World>();
 
-/** A world made so: one that an earlier file of this process used, or a new one. */
+/** The world with these options: the one that an earlier test file of this process opened, or a new one. */
 export async function worldOf(options: WorldOptions): Promise<World> {
-  const name = JSON.stringify(options, (_, value) => (value === undefined ? null : value));
-  const world = open.get(name) ?? (await World.start(setting('TEST_PG_URL'), setting('TEST_PG_WORLD'), options));
-  open.delete(name);
-  open.set(name, world);
-  const [oldest] = open;
-  if (oldest && open.size > MOST) {
-    open.delete(oldest[0]);
-    await oldest[1].close();
+  const key = JSON.stringify(options, (_, value) => (value === undefined ? null : value));
+  const world = open.get(key) ?? (await World.start(setting('TEST_PG_URL'), setting('TEST_PG_WORLD'), options));
+  open.delete(key);
+  open.set(key, world);
+  const [leastRecent] = open;
+  if (leastRecent && open.size > MAX_OPEN) {
+    open.delete(leastRecent[0]);
+    await leastRecent[1].close();
   }
   return world;
 }
 
-/** Closes what is open. */
+/** Closes every open world. */
 export async function closeWorlds(): Promise<void> {
   const worlds = [...open.values()];
   open.clear();
@@ -29,6 +29,6 @@ export async function closeWorlds(): Promise<void> {
 
 function setting(name: string): string {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: this suite runs under the world project, which starts PostgreSQL.`);
+  if (!value) throw new Error(`${name} is not set. Run this suite with npm test, which starts PostgreSQL.`);
   return value;
 }

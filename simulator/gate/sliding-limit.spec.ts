@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { largestWindow, SlidingLimit } from './sliding-limit.js';
 
-const seed = Number(process.env.SEED);
+/** As `propertyRuns` of the service, which the simulator does not import. */
+const RUNS = { seed: Number(process.env.SEED), numRuns: process.env.FULL === '1' ? 10_000 : 1_000 };
 const arrivals = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }).map((at) => at.sort((a, b) => a - b));
 const calls = fc.integer({ min: 1, max: 8 });
 const WINDOW_MS = 100;
@@ -11,14 +12,14 @@ function largestByDefinition(at: number[]): number {
   return Math.max(0, ...at.map((start) => at.filter((other) => other >= start && other < start + WINDOW_MS).length));
 }
 
-describe(`the strict limit (SEED=${seed})`, () => {
+describe('the strict limit', () => {
   it('no sliding window ever holds more accepted arrivals than the limit', () => {
     const law = fc.property(arrivals, calls, (at, limit) => {
       const gate = new SlidingLimit();
       const accepted = at.filter((time) => gate.admit(time, limit, WINDOW_MS) === undefined);
       expect(largestByDefinition(accepted)).toBeLessThanOrEqual(limit);
     });
-    fc.assert(law, { seed, numRuns: 2_000 });
+    fc.assert(law, RUNS);
   });
 
   it('an arrival is refused only when its window is full, and a wait as long as told is enough', () => {
@@ -32,14 +33,14 @@ describe(`the strict limit (SEED=${seed})`, () => {
         else expect([inWindow(time), inWindow(time + waitMs) < limit]).toEqual([limit, true]);
       }
     });
-    fc.assert(law, { seed, numRuns: 2_000 });
+    fc.assert(law, RUNS);
   });
 
   it('the largest window is found as its definition says, in whatever order arrivals are listed', () => {
     const law = fc.property(arrivals, (at) => {
       expect(largestWindow([...at].reverse(), WINDOW_MS)).toBe(largestByDefinition(at));
     });
-    fc.assert(law, { seed, numRuns: 2_000 });
+    fc.assert(law, RUNS);
   });
 
   it('a withdrawn admission gives its place back', () => {

@@ -16,14 +16,14 @@ export class Deliveries {
   private readonly stop = new AbortController();
   private underWay = 0;
 
-  /** @param settings read at each use, so that a change counts at once */
+  /** @param settings read at each use, so that changes take effect immediately */
   constructor(
     private readonly settings: () => Settings,
     private readonly random: SeededRandom,
     private readonly nowMs: NowMs,
     private readonly timers: Timers,
   ) {
-    setMaxListeners(0, this.stop.signal); // one for each delivery under way
+    setMaxListeners(0, this.stop.signal); // one for each delivery in flight
   }
 
   send(event: WebhookEvent): void {
@@ -49,7 +49,7 @@ export class Deliveries {
     return this.log;
   }
 
-  /** Sends again, at once and with all retries, what never arrived. @returns how many deliveries that are */
+  /** Sends every lost delivery again, immediately and with all retries. @returns their number */
   redeliver(state: LostDelivery): number {
     const lost = this.log.filter((delivery) => delivery.state === state);
     for (const delivery of lost) {
@@ -59,12 +59,12 @@ export class Deliveries {
     return lost.length;
   }
 
-  /** Resolves when nothing is pending any more. */
+  /** Resolves when none is pending. */
   async settled(): Promise<void> {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  /** Whether one is on its way, or about to leave; those that wait for their time are not. */
+  /** True while a delivery is in flight or about to be sent; those that wait for their time do not count. */
   get areUnderWay(): boolean {
     return this.underWay > 0;
   }
@@ -135,7 +135,7 @@ export class Deliveries {
     this.givePlace();
   }
 
-  /** The receiver's five seconds must not pass in a queue of our own, so only so many are under way at once. */
+  /** Limits the deliveries in flight, so that the receiver's five seconds do not pass in this process's queue. */
   private async takePlace(): Promise<void> {
     if (this.underWay >= this.settings().webhookConcurrency) {
       await new Promise<void>((proceed) => this.waiting.push(proceed));

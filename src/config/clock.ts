@@ -13,7 +13,7 @@ export class Clock {
     return performance.now();
   }
 
-  /** Does work once, so many milliseconds from now. @returns takes it back */
+  /** Runs `work` once after `ms` milliseconds. @returns a function that cancels it */
   after(ms: number, work: () => void): () => void {
     const timer = setTimeout(work, ms);
     return () => clearTimeout(timer);

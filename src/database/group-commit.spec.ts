@@ -1,9 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { GroupCommit } from './group-commit.js';
 
 type GroupCommitLimits = ConstructorParameters<typeof GroupCommit>[0];
-
-const SEED = Number(process.env.SEED);
 
 const LIMITS: GroupCommitLimits = {
   inFlight: 2,
@@ -173,6 +172,6 @@ test('whatever fails, a row is kept exactly if a commit that holds it succeeded 
       expect(answers).toEqual(rows.map((row) => committed.has(row)));
       expect(group.load).toEqual({ waiting: 0, inFlight: 0 });
     }),
-    { seed: SEED, numRuns: 200 },
+    propertyRuns(0.2),
   );
 });

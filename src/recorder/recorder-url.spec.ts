@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { RecorderToken } from '../platform/clients/platform-client.js';
 import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
 
-const seed = Number(process.env.SEED);
 const anyText = fc.string({ unit: 'grapheme', minLength: 1 });
 const query = (url: string) => Object.fromEntries(new URL(url).searchParams);
 
@@ -40,7 +40,7 @@ it('the path of the partner domain is kept', () => {
   );
 });
 
-it(`whatever a value holds, the recorder reads exactly that (seed ${seed})`, () => {
+it('whatever a value holds, the recorder reads exactly that', () => {
   fc.assert(
     fc.property(anyText, anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (id, token, back) => {
       const url = recorderUrl('https://rec.example', {
@@ -52,7 +52,7 @@ it(`whatever a value holds, the recorder reads exactly that (seed ${seed})`, () 
       expect(query(url)).toEqual({ variant: 'virtual', contractId: id, sessionToken: token, redirectUrl: back });
       expect(new URL(url).hash).toBe('');
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 

@@ -7,7 +7,7 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
-/** A job that was submitted, and is being looked up here. */
+/** A submitted job whose lookup is in progress. */
 async function lookedUp() {
   const [id, jobId, owner] = [randomUUID(), randomUUID(), world.get(WorkerProcess).id];
   await world.sql(
@@ -22,7 +22,7 @@ async function lookedUp() {
 const FOUND = ['unknown', 'running', 'completed'] as const;
 
 test.each(FOUND)(
-  'a look-up (%s) that left before the end was heard gives no result: the job is looked up once more at once',
+  'a lookup (%s) sent before the final event gives no result and is repeated immediately',
   async (state) => {
     const claim = await lookedUp();
     await world.get(Database).transaction((tx) =>
@@ -46,7 +46,7 @@ test.each(FOUND)(
   },
 );
 
-test.each(FOUND)('a look-up (%s) whose lease is another’s by now stores nothing', async (state) => {
+test.each(FOUND)('a lookup (%s) that lost its lease stores nothing', async (state) => {
   const claim = await lookedUp();
   await world.sql('UPDATE compliance_jobs SET lease_no = 2');
   const row = () => world.sql('SELECT * FROM compliance_jobs');

@@ -9,13 +9,13 @@ const verdict = async (externalId: string) => {
   return [sync.state, sync.error?.code ?? null];
 };
 
-/** Of PLATFORM_TIMEOUT_SECONDS, and of UNKNOWN_OUTCOME_GRACE_SECONDS. */
+/** Just over PLATFORM_TIMEOUT_SECONDS, and UNKNOWN_OUTCOME_GRACE_SECONDS. */
 const [TIMEOUT, GRACE] = ['21 s', '60 s'] as const;
 
 test.each([
-  ['done after its connection was cut', { kind: 'commit-late', ms: 2_000 }],
+  ['executed after its connection was cut', { kind: 'commit-late', ms: 2_000 }],
   ['answered too late', { kind: 'slow', ms: 3_600_000 }],
-] as const)('a create that is %s is looked up when the grace is over, and made once', async (_name, rule) => {
+] as const)('a create that is %s is looked up after the grace period and made once', async (_name, rule) => {
   world.platform.injectFault({ operation: 'createProvider', ...rule });
   await put('late');
   const working = world.settle();
@@ -25,7 +25,7 @@ test.each([
   expect(await verdict('late')).toEqual(['pending', 'outcome-unknown']);
   expect(world.platform.usersOf('late')).toHaveLength(1);
 
-  // Whoever is wanted later is served, and this one still waits.
+  // Others are served while this one waits.
   world.platform.simulator.state.users.add({ role: 'HealthcareProvider', ...profile('known'), providerUserIds: [] });
   await put('known');
   await world.settle();
@@ -41,7 +41,7 @@ test.each([
   expect([world.platform.arrivals('createProvider'), world.platform.usersOf('late').length]).toEqual([1, 1]);
 });
 
-test('a delete during a create whose answer is lost finds the person by its email and deletes it', async () => {
+test('a delete during a create whose answer is lost finds the user by email and deletes it', async () => {
   await put('deleted');
   const held = await world.untilHeld({ operation: 'createProvider' });
   expect(world.platform.usersOf('deleted')).toHaveLength(1);

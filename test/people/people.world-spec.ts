@@ -1,4 +1,3 @@
-import { until } from '../../harness/until.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import type { TraceResponse } from '../../src/people/api/trace.dto.js';
@@ -29,12 +28,11 @@ async function syncedClient(externalId: string, providers: string[], more: objec
   return answer.body;
 }
 
-const hasRows = (rows: unknown[]) => rows.length > 0;
 const userOf = (externalId: string) => world.platform.usersOf(externalId);
 const arrivalsOf = (operation: string) => world.platform.arrivals(operation);
 
 describe('a provider', () => {
-  test('is answered 202 until it is mirrored, then 200 with its platform user id and invite URL', async () => {
+  test('answers 202 until mirrored, then 200 with the platform user id and the invite URL', async () => {
     const first = await world.call('PUT', '/v1/providers/p-ada', { body: ada });
     expect([first.status, first.body.sync.state]).toEqual([202, 'pending']);
     expect(first.body).toMatchObject({ externalId: 'p-ada', kind: 'provider', platformUserId: null, inviteUrl: null });
@@ -50,7 +48,7 @@ describe('a provider', () => {
     expect([again.status, again.body.sync.state]).toEqual([200, 'synced']);
   });
 
-  test('that the platform knows already by its email is linked, not created', async () => {
+  test('is linked, not created, if the platform knows its email', async () => {
     const known = world.platform.simulator.state.users.add({
       role: 'HealthcareProvider',
       ...provider('p-known'),
@@ -61,7 +59,7 @@ describe('a provider', () => {
     expect(arrivalsOf('createProvider')).toBe(creates);
   });
 
-  test('may have an id with a slash, a blank and an accent in it', async () => {
+  test('may have an id with a slash, a space and an accent', async () => {
     const path = `/v1/providers/${encodeURIComponent('dr/1 é')}`;
     const answer = await world.call('PUT', path, { body: provider('slash'), wait: 60 });
     expect([answer.status, answer.body.externalId]).toEqual([200, 'dr/1 é']);
@@ -69,7 +67,7 @@ describe('a provider', () => {
     expect((await world.call('GET', path)).body.sync.state).toBe('synced');
   });
 
-  test('that is deleted goes from the platform, and 200 says so once it is done', async () => {
+  test('is deleted on the platform before DELETE answers 200', async () => {
     await syncedProvider('p-gone');
     const answer = await world.call('DELETE', '/v1/providers/p-gone', { wait: 60 });
     expect([answer.status, answer.body.sync.state, answer.body.platformUserId]).toEqual([200, 'deleted', null]);
@@ -78,12 +76,12 @@ describe('a provider', () => {
     expect([again.status, again.body.sync.state]).toEqual([200, 'deleted']);
   });
 
-  test('that nobody was ever told about is deleted without a call', async () => {
+  test('answers 404 to the DELETE of an unknown id', async () => {
     const { status, body } = await world.call<ProblemBody>('DELETE', '/v1/providers/p-never');
     expect([status, body.type]).toEqual([404, 'urn:notebridge:problem:provider-not-found']);
   });
 
-  test('that the platform deleted by itself counts as deleted (404)', async () => {
+  test('counts as deleted if the platform no longer knows it', async () => {
     const { platformUserId } = await syncedProvider('p-vanished');
     const user = world.platform.simulator.state.users.find(platformUserId ?? '');
     if (user) world.platform.simulator.state.users.remove(user);
@@ -91,7 +89,7 @@ describe('a provider', () => {
     expect([answer.status, answer.body.sync.state]).toEqual([200, 'deleted']);
   });
 
-  test('that clients name is not deleted: 409 counts them, and nothing changes', async () => {
+  test('cannot be deleted while clients name it: 409 with their count', async () => {
     await syncedProvider('p-named');
     await syncedClient('c-names-1', ['p-named']);
     await syncedClient('c-names-2', ['p-named']);
@@ -105,7 +103,7 @@ describe('a provider', () => {
     expect(userOf('p-named')).toEqual([]);
   });
 
-  test('that was deleted and is wanted again is made again', async () => {
+  test('is created again by a PUT after its deletion', async () => {
     const before = await syncedProvider('p-revived');
     await world.call('DELETE', '/v1/providers/p-revived', { wait: 60 });
     const after = await syncedProvider('p-revived');
@@ -113,7 +111,7 @@ describe('a provider', () => {
     expect(userOf('p-revived')).toHaveLength(1);
   });
 
-  test('whose name or email changes keeps the change in notPushable, without a call', async () => {
+  test('keeps a changed name or email in notPushable, without a call', async () => {
     await syncedProvider('p-renamed');
     const before = world.platform.arrivals();
     const body = { ...provider('p-renamed'), lastName: 'Weiss', email: 'other@example.org' };
@@ -147,14 +145,14 @@ describe('a client', () => {
     expect(arrivalsOf('setClientProviders')).toBe(lists + 1);
   });
 
-  test('with one provider and no email takes one call', async () => {
+  test('needs one call with one provider and no email', async () => {
     const before = world.platform.arrivals();
     const client = await syncedClient('c-one', ['p-1']);
     expect(client.email).toBeNull();
     expect(world.platform.arrivals()).toBe(before + 1);
   });
 
-  test('that is linked gets its list sent, because the platform’s is not known', async () => {
+  test('gets its list sent after a link, because the platform’s list is unknown', async () => {
     const known = world.platform.simulator.state.users.add({
       role: 'Client',
       email: 'linked@example.org',
@@ -167,7 +165,7 @@ describe('a client', () => {
     expect(known.providerUserIds).toEqual(await platformIds('p-3'));
   });
 
-  test('gets a changed list replaced whole, also when only the primary is swapped', async () => {
+  test('gets its whole list replaced, even if only the primary provider changed', async () => {
     await syncedClient('c-swap', ['p-1', 'p-2']);
     for (const providers of [['p-2', 'p-1'], ['p-3'], ['p-1', 'p-2', 'p-3'], ['p-2', 'p-3']]) {
       const answer = await world.call('PUT', '/v1/clients/c-swap/providers', { body: { providers }, wait: 60 });
@@ -176,14 +174,14 @@ describe('a client', () => {
     }
   });
 
-  test('with the same list again takes no call', async () => {
+  test('needs no call for the same list again', async () => {
     await syncedClient('c-same', ['p-1', 'p-2']);
     const before = world.platform.arrivals();
     await syncedClient('c-same', ['p-1', 'p-2']);
     expect(world.platform.arrivals()).toBe(before);
   });
 
-  test('whose list is replaced many times at once ends with the list that was wanted last', async () => {
+  test('ends with the latest list after concurrent replacements', async () => {
     await syncedClient('c-race', ['p-1']);
     const lists = [['p-1', 'p-2'], ['p-2'], ['p-3', 'p-1'], ['p-2', 'p-3'], ['p-1']];
     for (const providers of lists) {
@@ -198,7 +196,7 @@ describe('a client', () => {
     expect(userOf('c-race')[0]?.providerUserIds).toEqual(await platformIds(...(last.providers ?? [])));
   });
 
-  test('waits for a provider that is named but not mirrored yet, and follows by itself', async () => {
+  test('waits for a provider that is not mirrored yet, then continues automatically', async () => {
     await world.call('PUT', '/v1/providers/p-slow', { body: provider('p-slow') });
     const held = await world.untilHeld({ operation: 'checkUser', match: { email: 'p-slow@example.org' } });
     const body = { firstName: 'W', lastName: 'T', providers: ['p-slow', 'p-1'] };
@@ -214,7 +212,7 @@ describe('a client', () => {
     expect(userOf('c-waits')[0]?.providerUserIds).toEqual(await platformIds('p-slow', 'p-1'));
   });
 
-  test('that is deleted goes from the platform and frees its providers', async () => {
+  test('frees its providers once it is deleted', async () => {
     await syncedProvider('p-free');
     await syncedClient('c-free', ['p-free']);
     expect((await world.call('DELETE', '/v1/clients/c-free', { wait: 60 })).status).toBe(200);
@@ -222,7 +220,7 @@ describe('a client', () => {
     expect((await world.call('DELETE', '/v1/providers/p-free', { wait: 60 })).status).toBe(200);
   });
 
-  test('that is deleted is forgotten by name and email, and remembered by its external id and its former user', async () => {
+  test('keeps only its external id and former platform user after its deletion', async () => {
     const before = await syncedClient('c-forgotten', ['p-1'], { email: 'forgotten@example.org' });
     const deleted = await world.call('DELETE', '/v1/clients/c-forgotten', { wait: 60 });
     for (const { body } of [deleted, await world.call('GET', '/v1/clients/c-forgotten')]) {
@@ -244,12 +242,12 @@ describe('a client', () => {
       claims: 0,
       former: before.platformUserId,
     });
-    // The email is free for whoever has it next, and the person may come back.
+    // Another person may now use the email, and this one may return.
     await syncedClient('c-successor', ['p-1'], { email: 'forgotten@example.org' });
     expect(await syncedClient('c-forgotten', ['p-1'])).toMatchObject({ firstName: 'Cleo', lastName: 'Adler' });
   });
 
-  test('that was deleted has no list to replace until it is PUT again', async () => {
+  test('has no provider list after its deletion until it is PUT again', async () => {
     await syncedClient('c-dead', ['p-1']);
     await world.call('DELETE', '/v1/clients/c-dead', { wait: 60 });
     const { status } = await world.call('PUT', '/v1/clients/c-dead/providers', { body: { providers: ['p-2'] } });
@@ -259,14 +257,14 @@ describe('a client', () => {
     expect(userOf('c-dead')[0]?.providerUserIds).toEqual(await platformIds('p-2', 'p-1'));
   });
 
-  test('loses a provider from its list before that provider is deleted from the platform', async () => {
+  test('loses a provider from its list before the platform deletes that provider', async () => {
     await syncedProvider('p-leaving');
     await syncedClient('c-left', ['p-leaving', 'p-1']);
     await world.call('PUT', '/v1/clients/c-left/providers', { body: { providers: ['p-1'] } });
     const held = await world.untilHeld({ operation: 'setClientProviders', match: { partnerUserId: 'c-left' } });
     const removed = await world.call('DELETE', '/v1/providers/p-leaving');
     expect(removed.status).toBe(202);
-    // Whoever is wanted later is served, and the deletion still waits for the list's answer.
+    // Later work continues while the deletion waits for the list's answer.
     await syncedProvider('p-meanwhile');
     expect(userOf('p-leaving')).toHaveLength(1);
     expect((await world.call('GET', '/v1/providers/p-leaving')).body.sync).toMatchObject({
@@ -279,7 +277,7 @@ describe('a client', () => {
   });
 });
 
-describe('bad input is refused with what to mend, and nothing is kept', () => {
+describe('bad input is rejected with its JSON pointer, and nothing is stored', () => {
   const refused = async (method: string, path: string, body: unknown) => {
     const answer = await world.call<ProblemBody>(method, path, { body });
     expect(answer.headers.get('content-type')).toContain('application/problem+json');
@@ -291,7 +289,7 @@ describe('bad input is refused with what to mend, and nothing is kept', () => {
     ['an email without @', { ...ada, email: 'ada.example.org' }, '/email'],
     ['no email', { firstName: 'A', lastName: 'B' }, '/email'],
     ['an empty name', { ...ada, firstName: '  ' }, '/firstName'],
-    ['a name that is no text', { ...ada, lastName: 7 }, '/lastName'],
+    ['a name that is not a string', { ...ada, lastName: 7 }, '/lastName'],
     ['a list instead of an object', [ada], '/0'],
   ])('a provider with %s', async (_name, body, pointer) => {
     expect(await refused('PUT', '/v1/providers/p-bad', body)).toEqual([400, pointer]);
@@ -302,7 +300,7 @@ describe('bad input is refused with what to mend, and nothing is kept', () => {
     ['no provider', { providers: [] }, 400, '/providers'],
     ['a provider named twice', { providers: ['p-1', 'p-1'] }, 400, '/providers'],
     ['a bad email', { providers: ['p-1'], email: 'x@' }, 400, '/email'],
-    ['a provider that nobody ever named', { providers: ['p-1', 'p-nobody'] }, 422, '/providers/1'],
+    ['an unknown provider', { providers: ['p-1', 'p-nobody'] }, 422, '/providers/1'],
   ])('a client with %s', async (_name, more, status, pointer) => {
     await syncedProvider('p-1');
     expect(await refused('PUT', '/v1/clients/c-bad', { firstName: 'A', lastName: 'B', ...more })).toEqual([
@@ -312,23 +310,23 @@ describe('bad input is refused with what to mend, and nothing is kept', () => {
     expect((await world.call('GET', '/v1/clients/c-bad')).status).toBe(404);
   });
 
-  test('a body larger than 2 MiB is answered 413', async () => {
+  test('answers 413 to a body larger than 2 MiB', async () => {
     const body = { ...ada, firstName: 'x'.repeat(2 * 1024 * 1024) };
     expect((await world.call('PUT', '/v1/providers/p-large', { body })).status).toBe(413);
   });
 
-  test('a call without a good key is answered 401', async () => {
+  test('answers 401 to a wrong key', async () => {
     expect((await world.call('GET', '/v1/providers/p-1', { key: 'wrong' })).status).toBe(401);
   });
 
-  test('an unknown action and a link without its user are refused', async () => {
+  test('rejects an unknown action and a link without its user', async () => {
     expect(await refused('POST', '/v1/providers/p-1/resolve', { action: 'merge' })).toEqual([400, '/action']);
     expect(await refused('POST', '/v1/providers/p-1/resolve', { action: 'link' })).toEqual([400, '/platformUserId']);
   });
 });
 
-describe('people are found again', () => {
-  test('in pages by external id, without those deleted, and by state', async () => {
+describe('people are found', () => {
+  test('page by page in the order of their ids, deleted ones only by state', async () => {
     const ids = ['l-1', 'l-2', 'l-3', 'l-4', 'l-5'];
     for (const externalId of ids) await syncedProvider(externalId);
     await world.call('DELETE', '/v1/providers/l-3', { wait: 60 });
@@ -349,7 +347,7 @@ describe('people are found again', () => {
     expect((await world.call('GET', '/v1/providers?state=asleep')).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('by email, however it is spelled, and by external id of both kinds', async () => {
+  test('by email in any case, and by external id of either kind', async () => {
     await syncedProvider('both');
     await syncedClient('both', ['both'], { email: 'MiXed@Example.org' });
     const search = async (body: object) =>
@@ -361,7 +359,7 @@ describe('people are found again', () => {
     expect(await search({ email: 'nobody@example.org' })).toEqual([]);
   });
 
-  test('in a trace that says what is wanted, known and next, with the history, and sends nothing', async () => {
+  test('in a trace with state, next step and history, which makes no call', async () => {
     await syncedProvider('p-traced');
     const before = world.platform.arrivals();
     const body = { externalId: 'p-traced', kind: 'provider' };
@@ -377,7 +375,7 @@ describe('people are found again', () => {
 });
 
 describe('Prefer: wait', () => {
-  test('answers as soon as the person is settled, and says that it waited', async () => {
+  test('answers as soon as the person is settled, with Preference-Applied', async () => {
     world.platform.hold({ operation: 'checkUser', count: null, match: { email: 'p-held@example.org' } });
     const answers: string[] = [];
     const put = async (externalId: string) => {
@@ -385,9 +383,10 @@ describe('Prefer: wait', () => {
       answers.push(externalId);
       return answer;
     };
-    // It begins to wait first and would be answered first, if both waited for the end of their time.
+    // It starts to wait first, so it would be answered first if both waited for their full time.
+    const checks = arrivalsOf('checkUser');
     const held = put('p-held');
-    await until('it waits', () => world.sql(`SELECT 1 FROM people WHERE external_id = 'p-held'`).then(hasRows));
+    await world.untilCalled('checkUser', checks);
     const answer = await put('p-wait');
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=60']);
     expect(answers).toEqual(['p-wait']);
@@ -395,7 +394,7 @@ describe('Prefer: wait', () => {
     expect([(await held).status, (await held).body.sync.state]).toEqual([200, 'synced']);
   });
 
-  test('answers 202 when the time is over first', async () => {
+  test('answers 202 once the time is over', async () => {
     world.platform.hold({ operation: 'checkUser', count: null, match: { email: 'p-late@example.org' } });
     const answer = await world.call('PUT', '/v1/providers/p-late', { body: provider('p-late'), wait: 1 });
     expect([answer.status, answer.body.sync.state]).toEqual([202, 'pending']);
@@ -405,7 +404,7 @@ describe('Prefer: wait', () => {
 });
 
 describe('without an apiKey in the contract', () => {
-  test('a PUT is kept as pending, not-configured, and nothing is sent', async () => {
+  test('keeps a PUT as pending with not-configured, and makes no call', async () => {
     await world.restart({ PLATFORM_CONTRACT: undefined });
     const answer = await world.call('PUT', '/v1/providers/p-1', { body: ada, wait: 1 });
     expect([answer.status, answer.body.sync.state, answer.body.sync.error?.code]).toEqual([

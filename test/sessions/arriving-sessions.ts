@@ -1,11 +1,22 @@
 import type { World } from '../../harness/world/world.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
-import { takeStep } from '../../simulator/sessions/session-run.js';
+import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { DAP, mirroredPeople, SOAP } from '../world/mirrored-people.js';
 
-/** Sessions that the platform's own application makes, and tells of by webhooks; p-1 and c-1 are mirrored. */
+/** A problem document. */
+export interface Problem {
+  status: number;
+  type: string;
+  pointer?: string;
+  platformMessage?: string | null;
+  session?: string;
+  state?: string;
+  missing?: string[];
+}
+
+/** Sessions created in the platform's own application and announced by webhooks. p-1 and c-1 are mirrored. */
 export function useArrivingSessions(world: World) {
   let people: Awaited<ReturnType<typeof mirroredPeople>>;
   beforeEach(async () => {
@@ -16,6 +27,9 @@ export function useArrivingSessions(world: World) {
   return {
     get provider() {
       return people.provider;
+    },
+    get client() {
+      return people.client;
     },
     newSession(more: Partial<SimulatedSession> = {}): SimulatedSession {
       return createSession(world.platform.simulator.state, {
@@ -28,26 +42,53 @@ export function useArrivingSessions(world: World) {
         ...more,
       });
     },
+    /** The platform's own record of a session. */
+    onPlatform(sessionId: string | null): SimulatedSession {
+      const session = world.platform.simulator.state.sessions.find(sessionId ?? '');
+      if (!session) throw new Error('The platform has no such session.');
+      return session;
+    },
     toEnd(session: SimulatedSession): void {
+      while (session.nextStep) takeStep(world.platform.simulator.state, session);
+    },
+    /** Has the platform write its notes again. */
+    regenerate(session: SimulatedSession): void {
+      beginRegeneration(world.platform.simulator.state, session, [SOAP]);
       while (session.nextStep) takeStep(world.platform.simulator.state, session);
     },
     show,
     notesOf,
-    /** Its notes once the world rests, which are of this generation. */
+    /** Settles the world and expects this state. */
+    async shownAs(id: string, state: string): Promise<SessionResponse> {
+      await world.settle();
+      const session = await show(id);
+      expect(session.state).toBe(state);
+      return session;
+    },
+    /** Sends a webhook. */
+    tell: (event: object) => world.platform.simulator.state.deliveries.send(event as never),
+    /** Does `work` without webhooks. */
+    unheard<T>(work: () => T): T {
+      world.platform.set({ webhookDropRate: 1 });
+      const result = work();
+      world.platform.set({ webhookDropRate: 0 });
+      return result;
+    },
+    /** Its notes, which must be of this generation, once the world has settled. */
     async read({ sessionId }: SimulatedSession, generation: number): Promise<NotesResponse> {
       await world.settle();
       const notes = await notesOf(sessionId);
       expect(texts(notes).filter((text) => text.includes(`(Generation ${generation}.)`))).not.toEqual([]);
       return notes;
     },
-    /** Has it looked up on demand. */
+    /** Requests a lookup. */
     async refresh({ sessionId }: SimulatedSession): Promise<void> {
       const { status, body } = await world.call<object>('POST', '/v1/sessions/refreshes', {
         body: { session: sessionId },
       });
       expect([status, body]).toEqual([202, { sessions: 1 }]);
     },
-    /** How often the platform was asked for a session; of those answered so, when a status is named. */
+    /** The number of getSession calls, of one status or of all. */
     fetches: (wanted?: number): number =>
       world.platform.simulator.state.arrivals
         .list()
@@ -55,6 +96,6 @@ export function useArrivingSessions(world: World) {
   };
 }
 
-/** Empty while the session is not known. */
+/** The texts of all notes; none for an unknown session. */
 export const texts = ({ documents = [] }: Partial<NotesResponse>): string[] =>
   documents.flatMap(({ notes }) => notes.map(({ text }) => text));

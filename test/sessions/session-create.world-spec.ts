@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { until } from '../../harness/until.js';
 import type { Platform } from '../../harness/world/platform.js';
 import type { CallOptions } from '../../harness/world/request.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
@@ -13,9 +12,9 @@ import type { RequestEvidenceResponse } from '../../src/sessions/create/request-
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { contractFile } from '../support/contract-file.js';
-import type { Refused } from '../support/session-requests-app.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
+import type { Problem } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 let provider: string;
@@ -33,7 +32,7 @@ const sessionsOf = (appointment: string) =>
   world.platform.simulator.state.sessions
     .list()
     .filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment);
-/** From now on the platform's new events come, or do not. */
+/** Turns the platform's webhooks on or off. */
 const webhooks = (on: boolean) => world.platform.set({ webhookDropRate: on ? 0 : 1 });
 const show = async (id: string) => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body;
 
@@ -52,10 +51,10 @@ const usual = () => ({
 type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<string, unknown>;
 
 const create = (wish: Wish, options: CallOptions = {}) =>
-  world.call<SessionResponse & Refused>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
+  world.call<SessionResponse & Problem>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
 
 const resolve = (id: string, body: object) =>
-  world.call<SessionResponse & Refused>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
+  world.call<SessionResponse & Problem>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
 
 async function shownAs(id: string, state: string): Promise<SessionResponse> {
   await world.settle();
@@ -72,7 +71,7 @@ const requestOf = async (id: string) =>
     )
   )[0];
 
-/** A request whose answer is lost, and of which no event tells yet. */
+/** A request whose answer was lost, before any event of its session. */
 async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionResponse> {
   webhooks(false);
   injectFault({ kind });
@@ -82,7 +81,7 @@ async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): 
   return body;
 }
 
-/** An event by which the platform tells of one of its sessions. */
+/** Sends a platform event about a session. */
 function tell(sessionId: string, partnerAppointmentId: unknown, more: object = {}): void {
   const eventType = 'SESSION_CREATED';
   const event = { eventType, sessionId, providerUserId: provider, partnerAppointmentId, aiNotesEnabled: null };
@@ -96,8 +95,8 @@ async function handled(sessionId: string): Promise<SessionResponse> {
   return body;
 }
 
-describe('a session that is asked for', () => {
-  it('keeps the platform’s answer while the database refuses to store it', async () => {
+describe('creating a session', () => {
+  it('keeps the platform’s answer until the database can store it', async () => {
     webhooks(false);
     world.platform.hold({ operation: OPERATION });
     const before = sent();
@@ -105,10 +104,18 @@ describe('a session that is asked for', () => {
     const { body } = await create(wish, { wait: 0 });
     const working = world.settle();
     await hasLeft(before);
-    const storing = jest.spyOn(world.get(SessionRequestsRepository), 'accepted');
+    const requests = world.get(SessionRequestsRepository);
+    const store = requests.accepted.bind(requests);
+    const storing = jest.spyOn(requests, 'accepted');
+    const retried = new Promise<void>((resolve) => {
+      storing.mockImplementation((...answer) => {
+        if (storing.mock.calls.length > 1) resolve();
+        return store(...answer);
+      });
+    });
     await world.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
     world.platform.release();
-    await until('it was tried in vain to store the answer', () => storing.mock.calls.length > 1);
+    await retried;
     storing.mockRestore();
     await world.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
     await working;
@@ -118,7 +125,7 @@ describe('a session that is asked for', () => {
     expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
   });
 
-  it('is taken when the one that stood in its way is settled between the two looks', async () => {
+  it('accepts a request whose conflict was settled after the INSERT failed', async () => {
     const wish = usual();
     const first = await lost(wish);
     const requests = world.get(SessionRequestsRepository);
@@ -132,13 +139,13 @@ describe('a session that is asked for', () => {
     expect([status, body.id === first.id]).toEqual([201, false]);
   });
 
-  it('after the commit the answer is 202 with the id, whatever happens next', async () => {
+  it('answers 202 with the id once committed, even if the next step fails', async () => {
     const wish = usual();
     world.platform.hold({ operation: OPERATION });
     const before = sent();
     const answering = create(wish);
     await hasLeft(before);
-    // Whoever waits reads it again and again.
+    // A waiting caller reads the row repeatedly.
     await world.sql('ALTER TABLE sessions RENAME TO sessions_away');
     const { status, headers, body } = await answering;
     await world.sql('ALTER TABLE sessions_away RENAME TO sessions');
@@ -155,7 +162,7 @@ describe('a session that is asked for', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
-  it('is answered 201 with its place and the platform’s id, and becomes what the platform makes of it', async () => {
+  it('answers 201 with Location and the platform’s id, then follows the platform’s state', async () => {
     const wish = { ...usual(), date: '2026-03-01T09:00:00+01:00', externalTreatmentPlan: PLAN };
     const { status, headers, body } = await create(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);
@@ -176,7 +183,7 @@ describe('a session that is asked for', () => {
     expect(await show(session?.sessionId ?? '')).toEqual(await show(body.id));
   });
 
-  it('from recordings: the URLs go in their order, with what they hold', async () => {
+  it('sends recording URLs in order, with their content', async () => {
     const recordingUrls = ['https://files.example.test/b.wav', 'https://files.example.test/a.wav'];
     const recording = { recordingUrls, recordingContent: 'DictatedNotes' };
     const wish = { ...usual(), input: { recording } };
@@ -185,7 +192,7 @@ describe('a session that is asked for', () => {
     expect(session?.input).toEqual({ kind: 'recording', urls: recordingUrls, content: 'DictatedNotes' });
   });
 
-  it('from a recording whose URL our own upload route handed out, whatever its scheme; a foreign one is refused', async () => {
+  it('accepts any scheme from the upload route, and rejects foreign URLs', async () => {
     const { state } = world.platform.simulator;
     const before = state.settings;
     state.settings = { ...before, fileUrls: 's3' };
@@ -204,14 +211,14 @@ describe('a session that is asked for', () => {
     expect([status, body.type]).toEqual([422, 'urn:notebridge:problem:url-not-allowed']);
   });
 
-  it('by session type, and with pronouns in the place of a client', async () => {
+  it('accepts a session type, and pronouns instead of a client', async () => {
     const { client: _, noteTemplateIds: __, ...rest } = usual();
     const { status, body } = await create({ ...rest, sessionType: 'Soap', clientPronouns: 'NeutralThem' });
     expect([status, body.clients]).toEqual([201, []]);
     expect(sessionsOf(rest.partnerAppointmentId)).toMatchObject([{ clientPronouns: 'NeutralThem' }]);
   });
 
-  it('without an appointment: the platform gets an id of ours, which is shown as absent', async () => {
+  it('sends its own appointment id if there is none, and shows none', async () => {
     const { partnerAppointmentId: _, ...rest } = usual();
     const { body } = await create(rest);
     expect(sessionsOf(`notebridge:${body.id}`)).toHaveLength(1);
@@ -223,14 +230,14 @@ describe('a session that is asked for', () => {
     expect(listed.body.items).toEqual([]);
   });
 
-  it('null and blank optional fields are as if they were absent', async () => {
+  it('treats null and blank optional fields as absent', async () => {
     const wish = { ...usual(), clientPronouns: null, sessionType: null, date: null, externalTreatmentPlan: ' ' };
     const { status } = await create({ ...wish, input: { ...wish.input, recording: null } });
     expect(status).toBe(201);
     expect(sessionsOf(wish.partnerAppointmentId)[0]?.externalTreatmentPlan).toBeUndefined();
   });
 
-  it('is told to the EHR once, under its one id, also when the event comes before the answer', async () => {
+  it('publishes session.created once, even if the event arrives before the answer', async () => {
     const wish = usual();
     world.platform.hold({ operation: OPERATION });
     const before = sent();
@@ -253,14 +260,14 @@ describe('a session that is asked for', () => {
     expect(news.map(({ type, subject }) => [type, subject])).toEqual([['session.created', `sessions/${body.id}`]]);
   });
 
-  it('Prefer: wait=0 is answered 202 at once', async () => {
+  it('answers 202 immediately with Prefer: wait=0', async () => {
     const { status, headers, body } = await create(usual(), { wait: 0 });
     expect([status, headers.get('preference-applied')]).toEqual([202, 'wait=0']);
     expect(body.state).toBe('Requested');
     await shownAs(body.id, 'InProgress');
   });
 
-  it('the same Idempotency-Key gives back the first answer and makes one session', async () => {
+  it('creates one session per Idempotency-Key and repeats its answer', async () => {
     const wish = usual();
     const [first, second] = [
       await create(wish, { idempotencyKey: 'key-1' }),
@@ -272,7 +279,7 @@ describe('a session that is asked for', () => {
     expect((await create({ ...wish, date: '2026-01-01T08:00:00Z' }, { idempotencyKey: 'key-1' })).status).toBe(422);
   });
 
-  it('plan and text are sealed while they wait, and erased once the request is settled', async () => {
+  it('encrypts plan and text while pending and erases them once settled', async () => {
     world.platform.hold({ operation: OPERATION });
     const before = sent();
     const asked = create({ ...usual(), externalTreatmentPlan: PLAN });
@@ -286,7 +293,7 @@ describe('a session that is asked for', () => {
   });
 });
 
-describe('people of a request', () => {
+describe('people in a request', () => {
   it.each<[string, Wish, number, string, string]>([
     ['a provider that nobody named', { provider: 'p-9' }, 422, 'unknown-provider', '/provider'],
     ['a client that nobody named', { client: 'c-9' }, 422, 'unknown-client', '/client'],
@@ -300,7 +307,7 @@ describe('people of a request', () => {
   });
 });
 
-describe('what is refused before any call', () => {
+describe('rejected before any call', () => {
   const url = 'https://files.example.test/1.wav';
   it.each<[string, object, number, string]>([
     ['an unknown field', { providerUserId: 'x' }, 400, '/providerUserId'],
@@ -312,7 +319,7 @@ describe('what is refused before any call', () => {
     ['no input', { input: {} }, 400, '/input'],
     ['a plan that is too long', { externalTreatmentPlan: 'x'.repeat(100_001) }, 400, '/externalTreatmentPlan'],
     [
-      'a recording that lies on a link-local address',
+      'a recording at a link-local address',
       { input: { recording: { recordingUrls: [url, 'https://169.254.169.254/'], recordingContent: 'Recording' } } },
       422,
       '/input/recording/recordingUrls/1',
@@ -325,8 +332,8 @@ describe('what is refused before any call', () => {
   });
 });
 
-describe('the platform says no', () => {
-  it('a rejection is answered 400 with its message; nothing is sent again, plan and text are erased', async () => {
+describe('a rejection by the platform', () => {
+  it('answers 400 with its message, erases plan and text, and sends nothing again', async () => {
     const before = sent();
     const { status, body } = await create({ ...usual(), noteTemplateIds: ['no-such-template'] });
     expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
@@ -350,7 +357,7 @@ describe('the platform says no', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
-  it('while it stands as Requested, another for the same appointment and provider is 409', async () => {
+  it('answers 409 to a second request for the appointment while one is Requested', async () => {
     const wish = usual();
     injectFault({ kind: 'rate-limit', retryAfterSeconds: 3_600 });
     const first = await create(wish, { wait: 0 });
@@ -365,7 +372,7 @@ describe('the platform says no', () => {
   });
 });
 
-describe('an answer that is lost', () => {
+describe('a lost answer', () => {
   it.each<[FaultKind, object]>([
     ['commit-then-cut', {}],
     ['commit-then-500', {}],
@@ -381,7 +388,7 @@ describe('an answer that is lost', () => {
     expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
   });
 
-  it('never to the platform (refuse): Unknown, and nothing is sent a second time by itself', async () => {
+  it('becomes Unknown after a refused connection, and sends nothing a second time', async () => {
     const wish = usual();
     const before = sent();
     await lost(wish, 'refuse');
@@ -391,7 +398,7 @@ describe('an answer that is lost', () => {
     expect(sent()).toBe(before + 1);
   });
 
-  it('and comes when another attempt has taken its place changes nothing', async () => {
+  it('changes nothing if it arrives after another attempt started', async () => {
     const { id } = await lost();
     const former = { key: id, owner: randomUUID(), no: 0 };
     const outcomes = world.get(SessionRequestsRepository);
@@ -402,7 +409,7 @@ describe('an answer that is lost', () => {
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });
 
-  it('is shown with the sessions that events named, why none settles it, and what each way to resolve it does', async () => {
+  it('shows the candidate sessions, why none settles it, and the ways to resolve it', async () => {
     const wish = { ...usual(), externalTreatmentPlan: PLAN };
     const { partnerAppointmentId } = wish;
     const [before, another] = [randomUUID(), randomUUID()];
@@ -429,11 +436,11 @@ describe('an answer that is lost', () => {
     expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id/request');
     await resolve(id, { action: 'abandon' });
     expect(await look()).toMatchObject({ state: 'Abandoned', why: null, found: [], choices: [] });
-    const told = await world.call<Refused>('GET', `/v1/sessions/${before}/request`);
+    const told = await world.call<Problem>('GET', `/v1/sessions/${before}/request`);
     expect([told.status, told.body.type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
   });
 
-  it('an id of ours finds the session when the EHR gave no appointment', async () => {
+  it('is settled by our own appointment id if the EHR gave none', async () => {
     const { partnerAppointmentId: _, ...wish } = usual();
     injectFault({ kind: 'commit-then-cut' });
     const { body } = await create(wish);
@@ -441,11 +448,11 @@ describe('an answer that is lost', () => {
     expect(settled.partnerAppointmentId).toBeNull();
   });
 
-  it('the row that the event made keeps being found by its id after both became one', async () => {
+  it('keeps the id of the row that an event made before the merge', async () => {
     const wish = usual();
     const unknown = await lost(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);
-    tell(session?.sessionId ?? '', undefined); // Without the appointment it fits no request.
+    tell(session?.sessionId ?? '', undefined); // Without an appointment it matches no request.
     const heard = await handled(session?.sessionId ?? '');
     expect(heard.id).not.toBe(unknown.id);
     const { status, body } = await resolve(unknown.id, { action: 'link', sessionId: session?.sessionId });
@@ -465,7 +472,7 @@ describe('an answer that is lost', () => {
     expect((await show(unknown.id)).state).toBe('Unknown');
   });
 
-  it('a session that was heard of before the intent does not settle it', async () => {
+  it('is not settled by a session first seen before the request', async () => {
     const wish = usual();
     const sessionId = `old-${wish.partnerAppointmentId}`;
     tell(sessionId, wish.partnerAppointmentId);
@@ -476,7 +483,7 @@ describe('an answer that is lost', () => {
     expect((await show(unknown.id)).state).toBe('Unknown');
   });
 
-  it('another request’s session does not settle it', async () => {
+  it('is not settled by another request’s session', async () => {
     const wish = usual();
     const first = await create(wish);
     const second = await lost(wish, 'refuse');
@@ -491,8 +498,8 @@ describe('an answer that is lost', () => {
   });
 });
 
-describe('evidence', () => {
-  /** The platform takes the next request, and somebody between answers 413 once `before` is done. */
+describe('an event and a 4xx contradict each other', () => {
+  /** The platform executes the next request, but a proxy answers 413 once `before` has ended. */
   function refusedAfterCommit(before: (sessionId: string) => Promise<unknown>) {
     const client = world.get(PlatformClient);
     const call = client.createSession.bind(client);
@@ -502,10 +509,10 @@ describe('evidence', () => {
     });
   }
 
-  it('an event that came stands above a 4xx that came after it', async () => {
+  it('trusts an event over a later 4xx', async () => {
     const wish = usual();
     const refused = refusedAfterCommit(async () => {
-      await world.platform.hasTold();
+      await world.platform.webhooksSent();
       await world.work.inbox();
     });
     const { status, body } = await create(wish);
@@ -514,7 +521,7 @@ describe('evidence', () => {
     expect(sessionsOf(wish.partnerAppointmentId).map(({ sessionId }) => sessionId)).toEqual([body.sessionId]);
   });
 
-  it('an event that comes later stands above a 4xx: what was shown as Rejected is the session', async () => {
+  it('trusts a later event over a 4xx: Rejected becomes the session', async () => {
     const wish = usual();
     webhooks(false);
     const refused = refusedAfterCommit(async () => undefined);
@@ -528,7 +535,7 @@ describe('evidence', () => {
     expect(settled).toMatchObject({ sessionId: session?.sessionId, error: null });
   });
 
-  it('after a 4xx and another request for the appointment no event tells which of the two it is about', async () => {
+  it('settles nothing if two requests for the appointment could be meant', async () => {
     const wish = usual();
     const first = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
     const second = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
@@ -540,7 +547,7 @@ describe('evidence', () => {
     for (const id of ids) expect((await show(id ?? '')).state).toBe('Rejected');
   });
 
-  it('a late event of an abandoned attempt does not settle its successor', async () => {
+  it('does not settle a request by a late event of an abandoned one', async () => {
     const wish = usual();
     const former = await lost(wish);
     await resolve(former.id, { action: 'abandon' });
@@ -554,7 +561,7 @@ describe('evidence', () => {
     expect([body.id, body.sessionId]).toEqual([successor.id, session?.sessionId]);
   });
 
-  it('a late event of an attempt does not settle the one that a person had sent after it', async () => {
+  it('does not settle a resent request by a late event of its first attempt', async () => {
     const wish = usual();
     const unknown = await lost(wish);
     injectFault({ kind: 'refuse' });
@@ -566,8 +573,8 @@ describe('evidence', () => {
   });
 });
 
-describe('a person’s word', () => {
-  it('create: it is sent once more', async () => {
+describe('resolve', () => {
+  it('create: sends the request once more', async () => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');
     const { status, body } = await resolve(unknown.id, { action: 'create' });
@@ -575,7 +582,7 @@ describe('a person’s word', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
-  it('create: after the commit the answer has the id, whatever happens next, and no second one is sent', async () => {
+  it('create: answers with the id once committed, even if the next step fails', async () => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');
     world.platform.hold({ operation: OPERATION });
@@ -591,7 +598,7 @@ describe('a person’s word', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
-  it('abandon: it is shown as Rejected, plan and text are erased, and the appointment is free again', async () => {
+  it('abandon: rejects the request, erases plan and text, and frees the appointment', async () => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');
     const { body } = await resolve(unknown.id, { action: 'abandon' });
@@ -600,7 +607,7 @@ describe('a person’s word', () => {
     expect((await create(wish)).status).toBe(201);
   });
 
-  it('link: to a session that the platform knows, of the same provider', async () => {
+  it('link: accepts only a session of the same provider that the platform knows', async () => {
     const unknown = await lost(usual(), 'refuse');
     const { state } = world.platform.simulator;
     const [other] = state.users.list().filter(({ email }) => email === 'bo@example.test');
@@ -623,7 +630,7 @@ describe('a person’s word', () => {
     ]);
   });
 
-  it('what is settled, or not known here, can not be resolved', async () => {
+  it('answers an error for a settled or unknown request', async () => {
     const { body } = await create(usual());
     const again = await resolve(body.id, { action: 'create' });
     expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:wrong-state', state: 'InProgress' });
@@ -631,7 +638,7 @@ describe('a person’s word', () => {
   });
 });
 
-it('an answer that is not there in time leaves one session, which the event settles', async () => {
+it('a timeout leaves one session, which its event settles', async () => {
   webhooks(false);
   world.platform.hold({ operation: OPERATION });
   const wish = usual();
@@ -650,9 +657,9 @@ it('an answer that is not there in time leaves one session, which the event sett
   expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
 });
 
-it('without createSession in the contract file a request is refused with 501, and nothing is kept', async () => {
+it('answers 501 and stores nothing without createSession in the contract', async () => {
   await world.restart({ PLATFORM_CONTRACT: await contractFile([OPERATION]) });
-  const { status, body } = await world.call<Refused>('POST', '/v1/sessions', { body: usual() });
+  const { status, body } = await world.call<Problem>('POST', '/v1/sessions', { body: usual() });
   expect(status).toBe(501);
   expect(body.missing?.join()).toMatch(/createSession/);
   expect(await world.sql('SELECT 1 FROM session_requests')).toEqual([]);

@@ -11,7 +11,7 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 
-describe('a process that is killed or stopped in the middle of a fetch', () => {
+describe('a process killed or stopped during a fetch', () => {
   let first: WorldService;
   let session: SimulatedSession;
   let fetching: Promise<void>;
@@ -53,7 +53,7 @@ describe('a process that is killed or stopped in the middle of a fetch', () => {
     );
   };
 
-  it('holds it only until it counts as dead: then the next process fetches the notes', async () => {
+  it('keeps its lease until its heartbeat expires, then another process fetches', async () => {
     await world.advance('7 s');
     await world.settle();
     expect(world.platform.arrivals('getSession')).toBe(1);
@@ -63,7 +63,7 @@ describe('a process that is killed or stopped in the middle of a fetch', () => {
     expect(await row()).toMatchObject({ lease_owner: null, lease_no: 2 });
   });
 
-  it('stores nothing when it goes on, and takes nothing from who has the session now', async () => {
+  it('stores nothing when it continues, and leaves the new lease alone', async () => {
     const refresher = first.app.get(SessionRefresher, { strict: false });
     const store = refresher.storeAnswer.bind(refresher);
     const goesOn = new Promise<void>((resolve) => {
@@ -78,7 +78,7 @@ describe('a process that is killed or stopped in the middle of a fetch', () => {
       fetchedAgain = resolve;
     });
     world.platform.release();
-    await goesOn; // it has the answer, and stands still
+    await goesOn; // it has the answer, but its lease is gone
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
     await world.advance('9 s');

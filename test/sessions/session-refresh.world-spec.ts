@@ -10,7 +10,7 @@ import { useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { newSession, toEnd, show, notesOf, read, refresh, fetches } = sessions;
+const { newSession, toEnd, show, shownAs, notesOf, read, refresh, fetches, tell, unheard } = sessions;
 
 async function healthAs(status: string, reason = '') {
   const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
@@ -18,19 +18,6 @@ async function healthAs(status: string, reason = '') {
   return checks.sessions;
 }
 
-async function shownAs(id: string, state: string): Promise<void> {
-  await world.settle();
-  expect((await show(id)).state).toBe(state);
-}
-
-/** Is told nothing of what the work does. */
-function unheard(work: () => void): void {
-  world.platform.set({ webhookDropRate: 1 });
-  work();
-  world.platform.set({ webhookDropRate: 0 });
-}
-
-const told = (event: object) => world.platform.simulator.state.deliveries.send(event as never);
 const order = (rule: Parameters<typeof world.platform.injectFault>[0]) =>
   world.platform.injectFault({ operation: 'getSession', ...rule });
 
@@ -42,7 +29,7 @@ describe('refreshing', () => {
       )
     )[0] ?? { wanted: 0, fetched: 0 };
 
-  it('a burst of events costs one fetch beside the one that is under way', async () => {
+  it('fetches once more after a burst of events during a fetch', async () => {
     const session = newSession();
     toEnd(session);
     await world.settle();
@@ -53,11 +40,11 @@ describe('refreshing', () => {
     const held = await world.untilHeld({ operation: 'getSession' });
     const { wanted: earlier } = await generations();
     for (let copy = 0; copy < 20; copy += 1) {
-      told({
+      tell({
         eventType: 'SESSION_PROCESSING_NOTES_COMPLETED',
         sessionId: session.sessionId,
         providerUserId: sessions.provider,
-        // Exact repeats are folded into one by the inbox.
+        // Exact repeats would be stored once by the inbox.
         partnerAppointmentId: `appointment-${copy}`,
         aiNotesEnabled: true,
       });
@@ -70,13 +57,13 @@ describe('refreshing', () => {
     expect(fetches() - before).toBe(2);
     const text = await metrics();
     expect(text).toMatch(/^notebridge_health_status\{check="sessions"\} 0$/m);
-    expect([lags > 0, await noteLags()]).toEqual([true, lags]); // later answers held the same notes
+    expect([lags > 0, await noteLags()]).toEqual([true, lags]); // later answers had the same notes
     const [revisions] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
     expect(revisions?.told).toBeGreaterThan(0);
     expect(text).toMatch(/^notebridge_oldest_due_seconds\{kind="sessions"\} /m);
   });
 
-  it('a platform that fails for a while is asked again, and nothing is lost', async () => {
+  it('retries while the platform fails, and loses nothing', async () => {
     order({ kind: 'status', status: 503 });
     const session = newSession();
     toEnd(session);
@@ -86,7 +73,7 @@ describe('refreshing', () => {
     await read(session, 1);
   });
 
-  it('a session whose end no event told is looked up by itself', async () => {
+  it('looks up a session whose final event was lost', async () => {
     const session = newSession();
     takeStep(world.platform.simulator.state, session);
     await shownAs(session.sessionId, 'Processing');
@@ -97,7 +84,7 @@ describe('refreshing', () => {
     expect((await show(session.sessionId)).state).toBe('Done');
   });
 
-  it('a session that is processed again is fetched until it is Done, which no event tells', async () => {
+  it('fetches a reprocessed session until it is Done, without an event', async () => {
     const session = newSession({ noteTemplateIds: [SOAP] });
     toEnd(session);
     await read(session, 1);
@@ -109,7 +96,7 @@ describe('refreshing', () => {
     await shownAs(session.sessionId, 'Done');
   });
 
-  it('a refused key stops all fetches but one probe after each pause, and burns nobody’s attempts', async () => {
+  it('stops all fetches but one probe per pause while the key is rejected', async () => {
     order({ kind: 'forbid', count: null });
     const all = Array.from({ length: 12 }, () => newSession({ noteTemplateIds: [SOAP] }));
     for (const session of all) toEnd(session);
@@ -130,7 +117,7 @@ describe('refreshing', () => {
     expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true } });
   });
 
-  it('health says when a session has waited for minutes, and no longer once it was fetched', async () => {
+  it('reports in health a session that has waited for minutes, until it is fetched', async () => {
     const session = newSession();
     toEnd(session);
     await read(session, 1);
@@ -141,7 +128,7 @@ describe('refreshing', () => {
     await healthAs('ok');
   });
 
-  it('notes that stay away while each answer is unreadable are told by health and metrics', async () => {
+  it('reports overdue notes in health and metrics while answers are unreadable', async () => {
     order({ kind: 'bad-json', count: null });
     const session = newSession();
     toEnd(session);
@@ -152,7 +139,7 @@ describe('refreshing', () => {
     await world.settle();
     expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'unreadable-answer' }]);
     await world.advance('6 min');
-    await world.settle(); // each fault puts the next fetch off: nothing is overdue, however long it goes on
+    await world.settle(); // each failure postpones the next fetch, so none is overdue
     await healthAs('degraded', 'unreadable-answer');
     expect(await metric('oldest_due_seconds{kind="notes"}')).toBeGreaterThan(300);
     const unreadable = 'platform_call_seconds_count{operation="getSession",outcome="unreadable"}';
@@ -161,11 +148,11 @@ describe('refreshing', () => {
     await refresh(session);
     await read(session, 1);
     await healthAs('ok');
-    await world.advance('1 min'); // metrics are counted anew
+    await world.advance('1 min'); // metrics are cached
     expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
   });
 
-  it('all sessions since a moment are fetched again on demand', async () => {
+  it('fetches all sessions since a given time on demand', async () => {
     for (let count = 0; count < 6; count += 1) toEnd(newSession());
     await world.settle();
     const before = fetches();
@@ -181,7 +168,7 @@ describe('refreshing', () => {
     expect((await world.call('POST', '/v1/sessions/refreshes', { body: { session: 'x' } })).status).toBe(404);
   });
 
-  it('deliveries that are shuffled, doubled and late end in the newest notes of every session', async () => {
+  it('ends with the newest notes after shuffled, repeated and late deliveries', async () => {
     world.platform.set({ webhookDuplicateRate: 0.3, webhookShuffleMs: 300 });
     const all = Array.from({ length: 20 }, () => newSession({ noteTemplateIds: [SOAP] }));
     for (const [index, session] of all.entries()) {
@@ -201,7 +188,7 @@ describe('refreshing', () => {
     }
   });
 
-  it('without getSession events are kept, the EHR sees what they say, and a later start catches up', async () => {
+  it('applies events without getSession, and catches up once it is configured', async () => {
     await world.restart({ PLATFORM_CONTRACT: await contractFile(['getSession']) });
     const session = newSession({ partnerAppointmentId: 'appointment-9' });
     toEnd(session);
@@ -219,7 +206,7 @@ describe('refreshing', () => {
     await world.advance('6 min');
     expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false } });
     const { oldestWork, noteLag } = (await world.call<OverviewResponse>('GET', '/v1/overview')).body;
-    expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, and for no worker
+    expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, not for a worker
     expect(noteLag?.awaitedSince).toBeNull();
 
     await world.restart();
@@ -229,7 +216,7 @@ describe('refreshing', () => {
 
 describe('the processing API', () => {
   it.each(['processingId', 'sessionId'] as const)(
-    'finds the session by a %s where the contract says that it stands in a payload that the spec does not show',
+    'finds the session by the %s that the contract locates in the payload',
     async (notesFinishedPayload) => {
       const session = newSession();
       toEnd(session);
@@ -247,45 +234,41 @@ describe('the processing API', () => {
     },
   );
 
-  it('that answers with the session itself gives its notes, also where no session can be fetched', async () => {
+  it('gives the notes if it answers with the session, even without getSession', async () => {
     const response = { session: '/processing/session' };
     const contract = await contractFile(['getSession'], { getProcessingSession: { response } });
     await world.restart({ PLATFORM_CONTRACT: contract });
     const session = newSession();
     unheard(() => toEnd(session));
-    const tell = () =>
-      told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
-    tell();
+    const notify = () =>
+      tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    notify();
     const notes = await read(session, 1);
     expect(notes.documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
     expect(await show(session.sessionId)).toMatchObject({ state: 'Done', provider: 'p-1', clients: ['c-1'] });
 
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
-    tell();
+    notify();
     await read(session, 2);
     expect(fetches()).toBe(0);
   });
 
-  it('a PROCESSING_SESSION_FINISHED of a session of which nothing was heard makes it known', async () => {
-    let session: ReturnType<typeof newSession> | undefined;
-    unheard(() => {
-      session = newSession();
-      toEnd(session);
-    });
-    if (!session) throw new Error('There is no session.');
-    told({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+  it('reveals an unknown session by PROCESSING_SESSION_FINISHED', async () => {
+    const session = unheard(() => newSession());
+    unheard(() => toEnd(session));
+    tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
     await read(session, 1);
   });
 });
 
 describe('jobs', () => {
-  it('are recorded by their id, completed above failed, and told to the EHR', async () => {
+  it('are stored by id, completed wins over failed, and published', async () => {
     for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED']) {
-      told({ eventType, payload: { jobId: 'job-1' } });
+      tell({ eventType, payload: { jobId: 'job-1' } });
     }
     for (const eventType of ['SMART_EDIT_JOB_FAILED', 'SMART_EDIT_JOB_FAILED']) {
-      told({ eventType, payload: { jobId: 'job-2' } });
+      tell({ eventType, payload: { jobId: 'job-2' } });
     }
     await world.settle();
     const { items } = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200&after=0')).body;

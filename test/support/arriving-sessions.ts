@@ -5,8 +5,6 @@ import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import { Clock } from '../../src/config/clock.js';
-import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { testSettings } from './app.js';
 import { contractFile } from './contract-file.js';
@@ -30,8 +28,6 @@ interface ArrivingSessions {
   /** Stops the service and starts it with the contract that `contractFile` makes. */
   restart(...contract: Parameters<typeof contractFile>): Promise<void>;
   sql(text: string, values?: unknown[]): Promise<QueryResult['rows']>;
-  /** Seals the links of people whom a statement stored. */
-  linkPeople(): Promise<void>;
   /** A session that the platform's application made, which tells of it by webhooks. */
   newSession(more?: Partial<SimulatedSession>): SimulatedSession;
   toEnd(session: SimulatedSession): void;
@@ -48,10 +44,6 @@ interface ArrivingSessions {
   rested(session: SimulatedSession): Promise<void>;
   /** How often the platform was asked for a session; of those answered so, when a status is named. */
   fetches(status?: number): number;
-  /** Holds the service's clock, by which pauses end, until the returned function is called. */
-  holdClock(): { letPass(ms: number): void; goOn(): void };
-  /** Lets every look-up that waits for its time come at once. */
-  hurry(): Promise<void>;
 }
 
 /** To be called once in a suite: everything starts before its tests and ends after them. */
@@ -74,8 +66,6 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
   };
   const sql = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 
-  const linkPeople = () => sealLinks(pool, testSettings('').DATA_KEYS ?? '');
-
   beforeAll(async () => {
     simulator = await buildSimulator({ seed: 11, settings: PLATFORM });
     database = await freshDatabase();
@@ -88,7 +78,7 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
          (gen_random_uuid(), 'provider', 'p-1', '', '', $1), (gen_random_uuid(), 'client', 'c-1', '', '', $2)`,
       [provider, client],
     );
-    await linkPeople();
+    await sealLinks(pool, testSettings('').DATA_KEYS ?? '');
   });
 
   afterAll(async () => {
@@ -123,7 +113,6 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       await start(...contract);
     },
     sql,
-    linkPeople,
     newSession(more = {}) {
       const input = { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' } as const;
       return createSession(simulator.state, {
@@ -162,21 +151,6 @@ export function useArrivingSessions(settings: Record<string, string> = {}): Arri
       simulator.state.arrivals
         .list()
         .filter(({ operation, status }) => operation === 'getSession' && (wanted ?? status) === status).length,
-    holdClock() {
-      const clock = service.app.get(Clock);
-      let now = clock.monotonicMs();
-      const held = jest.spyOn(clock, 'monotonicMs').mockImplementation(() => now);
-      return {
-        letPass: (ms) => {
-          now += ms;
-        },
-        goOn: () => held.mockRestore(),
-      };
-    },
-    async hurry() {
-      await sql('UPDATE sessions SET due_at = clock_timestamp() WHERE due_at > clock_timestamp()');
-      service.app.get(QueueNotifier).notify('sessions', 'due');
-    },
   };
 }
 

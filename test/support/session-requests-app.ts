@@ -1,7 +1,6 @@
 import { sealLinks } from '../../harness/user-links.js';
 import { buildSimulator, type Simulator } from '../../simulator/app.js';
 import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.js';
-import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { testSettings } from './app.js';
 import { contractFile } from './contract-file.js';
@@ -11,17 +10,6 @@ import { newSimulatedClient, newSimulatedProvider } from './simulator-call.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';
-
-/** The problem with which a request was refused. */
-export interface Refused {
-  status: number;
-  type: string;
-  pointer?: string;
-  platformMessage?: string | null;
-  session?: string;
-  state?: string;
-  missing?: string[];
-}
 
 /** A service with two mirrored providers, p-1 and p-2, and a client c-1 of the first; c-2 waits to be mirrored. */
 export interface RequestsApp {
@@ -34,11 +22,6 @@ export interface RequestsApp {
   sql<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Orders trouble for the next call of `createSession`, unless the rule says otherwise. */
   trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
-  /** Has the next call of `createSession` done, and answered when the returned function is called. */
-  holdAnswer(): { answer(): void };
-  /** The sessions that the platform has for an appointment. */
-  sessionsOf(appointment: string): SimulatedSession[];
-  arrivals(operation: string): number;
   /** From now on the platform's new events come, or do not. */
   webhooks(on: boolean): void;
   show(id: string): Promise<SessionResponse>;
@@ -86,13 +69,6 @@ export async function startRequestsApp(
     client,
     sql,
     trouble,
-    holdAnswer() {
-      trouble({ kind: 'slow', ms: 3_600_000 });
-      return { answer: () => state.timers.cancelAll() };
-    },
-    sessionsOf: (appointment) =>
-      state.sessions.list().filter(({ partnerAppointmentId }) => partnerAppointmentId === appointment),
-    arrivals: (wanted) => state.arrivals.list().filter(({ operation }) => operation === wanted).length,
     webhooks: (on) => {
       state.settings = { ...state.settings, webhookDropRate: on ? 0 : 1 };
     },

@@ -1,5 +1,5 @@
-// Where the tests of a world run: each file has globals of its own, and shares the modules, and the running worlds, with
-// the files that run in this process before and after it.
+// The Jest environment of tests in a world. Each test file has its own globals, but shares modules and running worlds with
+// the other files of its process.
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { TestEnvironment } = require('jest-environment-node');
@@ -7,18 +7,18 @@ const { TestEnvironment } = require('jest-environment-node');
 const root = path.resolve(__dirname, '../..');
 const compiled = /^(src|simulator|harness)\/(.+)\.ts$/;
 
-/** The first word of the message by which Jest ends a worker (jest-worker, CHILD_MESSAGE_END). */
+/** The first element of the message that ends a worker (CHILD_MESSAGE_END in jest-worker). */
 const END = 2;
 
 forgetTransformed();
 require('reflect-metadata');
 process.setSourceMapsEnabled(true);
-// The worlds that are left have nothing more to do: their server is stopped next.
+// Open worlds need no shutdown, because their PostgreSQL is stopped next.
 process.on('message', (message) => message?.[0] === END && process.exit(0));
 
 /**
- * Without workers the global setup ran in this process, and Jest turned every ES module that it loaded into CommonJS.
- * Those would stand beside the ones that Node loads itself: two of Nest's loggers, say.
+ * Without workers, the global setup ran in this process, and Jest loaded ES modules as CommonJS. They would coexist with
+ * the modules that Node loads itself: there would be two Nest loggers, for example.
  */
 function forgetTransformed() {
   const packages = path.join(root, 'node_modules', path.sep);
@@ -44,8 +44,7 @@ function loadShared(file) {
 module.exports = class WorldEnvironment extends TestEnvironment {
   async setup() {
     await super.setup();
-    // Decorators leave their notes where the product looks for them; a test's errors are errors to the product, and its
-    // dates are dates to a test.
+    // Shared with the product, so that decorator metadata is found and `instanceof Error` and `Date` work across both.
     Object.assign(this.global, {
       loadShared,
       Reflect,
@@ -59,7 +58,7 @@ module.exports = class WorldEnvironment extends TestEnvironment {
   }
 
   async teardown() {
-    // What a test spies on outlives its file.
+    // The shared modules outlive the test file, and with them its spies.
     this.moduleMocker?.restoreAllMocks();
     await super.teardown();
   }

@@ -1,10 +1,11 @@
 import { sealLinks } from '../../harness/user-links.js';
-import { DATA_KEYS, type World } from '../../harness/world/world.js';
+import { DATA_KEYS } from '../../harness/world/settings.js';
+import type { World } from '../../harness/world/world.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
 export const DAP = '22222222-2222-4222-8222-222222222222';
 
-/** Mirrored people as if they had been so for long: p-1 and p-2, and c-1, a client of the first; c-2 is not mirrored yet. */
+/** Mirrored people without a history: providers p-1 and p-2, and c-1, a client of p-1. Client c-2 is not mirrored yet. */
 export async function mirroredPeople(world: World): Promise<{ provider: string; other: string; client: string }> {
   const { users } = world.platform.simulator.state;
   const newProvider = (firstName: string) =>
@@ -31,4 +32,14 @@ export async function mirroredPeople(world: World): Promise<{ provider: string; 
      SELECT c.id, 0, p.id FROM people c, people p WHERE c.kind = 'client' AND p.external_id = 'p-1'`,
   );
   return { provider, other, client };
+}
+
+/** Mirrors a user of the platform as this provider. */
+export async function mirrorUser(world: World, externalId: string, userId: string): Promise<void> {
+  await world.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
+     VALUES (gen_random_uuid(), 'provider', $1, '', '', $2, 'synced', NULL)`,
+    [externalId, userId],
+  );
+  await sealLinks(world.database.pool, DATA_KEYS);
 }

@@ -1,7 +1,7 @@
 import type { World, WorldOptions } from '../../harness/world/world.js';
 import { worldOf } from '../../harness/world/worlds.js';
 
-/** To be called once in a file: the world of its tests, in which each begins with nobody and nothing on either side. */
+/** The world of a test file. Each test starts with an empty database and platform. Call it once per file. */
 export function useWorld(options: WorldOptions = {}): World {
   let world: World;
   beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { BEFORE_THE_FIRST, ChainVerifier, type Mac, type Seal, type SealedEntry, sealBatch } from './seal-chain.js';
-
-const SEED = Number(process.env.SEED);
 
 const mac: Mac = (purpose, value) => createHmac('sha256', 'k').update(`${purpose}\0${value}`).digest();
 
@@ -52,7 +51,7 @@ test('a trail that nobody touched has no fault, and its head names the last seal
       expect(verifier.covers(String(entries.size))).toBe(true);
       expect(verifier.covers(String(entries.size + 1))).toBe(false);
     }),
-    { seed: SEED, numRuns: 50 },
+    propertyRuns(0.05),
   );
 });
 
@@ -86,7 +85,7 @@ test('an entry that was changed in any of its parts is named, and no other', () 
       if (found) entries.set(id, CHANGES[how]?.(found) ?? found);
       expect(verified(seals, entries).faults).toEqual([{ entry: id, seal: expect.any(String), fault: 'changed' }]);
     }),
-    { seed: SEED, numRuns: 100 },
+    propertyRuns(0.1),
   );
 });
 
@@ -103,7 +102,7 @@ test('an entry that was removed is named; two that were swapped are both named',
       entries.delete(one);
       expect(verified(seals, entries).faults).toMatchObject([{ entry: one, fault: 'removed' }]);
     }),
-    { seed: SEED, numRuns: 50 },
+    propertyRuns(0.05),
   );
 });
 

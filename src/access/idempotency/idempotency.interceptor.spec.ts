@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BodyDigest, canonicalJson, idempotencyKeyOf } from './idempotency.interceptor.js';
-
-const seed = Number(process.env.SEED);
 
 test.each(['a', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'x'.repeat(255), 'with a space'])('%.20j is a key', (key) => {
   expect(idempotencyKeyOf(key)).toBe(key);
@@ -32,7 +31,7 @@ test('two bodies are the same exactly when they hold the same values, whatever t
       expect(canonicalJson(shuffled(value))).toBe(canonicalJson(value));
       expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 
@@ -55,7 +54,7 @@ test('the digest is SHA-256, however the body is cut', () => {
       const body = Buffer.from(bytes);
       expect(digest(body, at)).toBe(createHash('sha256').update(body).digest('hex'));
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 
@@ -72,6 +71,6 @@ test('a form sent again under another boundary is the same form, however it is c
       expect(digest(form('----x', text), other, 'multipart/form-data; charset=utf-8; boundary="----x"')).toBe(first);
       expect(digest(form('----x', `${text}.`), other, type('----x'))).not.toBe(first);
     }),
-    { seed },
+    propertyRuns(),
   );
 });

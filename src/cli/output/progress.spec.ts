@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { LiveLine, type Progress, progressLine, progressWords } from './progress.js';
 
-const seed = Number(process.env.SEED);
 const halfway: Progress = { done: 21, total: 42, noun: 'rows', note: '40 calls', etaSeconds: 8 };
 
 test('the words name what is done, and what is left while something is', () => {
@@ -25,7 +25,7 @@ test('a line never wraps, whatever the counts and the width of the terminal', ()
     fc.property(fc.record(counts), fc.integer({ min: 2, max: 300 }), (progress, columns) => {
       expect(progressLine({ ...progress, noun: 'rows', note: '7 calls' }, columns).length).toBeLessThan(columns);
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { Clock } from '../../config/clock.js';
 import type { Problem } from '../problem/problem.js';
 import { ArrivingBodies } from './body-policy.js';
 
@@ -16,7 +17,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('bodies that arrive', () => {
   it('have so much room together, and whoever began first gives way', async () => {
-    const bodies = new ArrivingBodies(LIMITS);
+    const bodies = new ArrivingBodies(LIMITS, new Clock());
     const [first, second, third] = [bodyIn(bodies), bodyIn(bodies), bodyIn(bodies)];
     first.payload.write(Buffer.alloc(40));
     second.payload.write(Buffer.alloc(40));
@@ -29,7 +30,7 @@ describe('bodies that arrive', () => {
   });
 
   it('take no room any more once they are complete or broken off', async () => {
-    const bodies = new ArrivingBodies(LIMITS);
+    const bodies = new ArrivingBodies(LIMITS, new Clock());
     const [complete, broken] = [bodyIn(bodies), bodyIn(bodies)];
     complete.payload.end(Buffer.alloc(60));
     broken.payload.write(Buffer.alloc(30));
@@ -40,7 +41,7 @@ describe('bodies that arrive', () => {
   });
 
   it('are refused alone when one is larger than the whole room', async () => {
-    const bodies = new ArrivingBodies(LIMITS);
+    const bodies = new ArrivingBodies(LIMITS, new Clock());
     const large = bodyIn(bodies);
     large.payload.write(Buffer.alloc(101));
     await turn();
@@ -50,7 +51,7 @@ describe('bodies that arrive', () => {
   it('have to be there in time', async () => {
     const refused = await new Promise<string>((resolve) => {
       const payload = new PassThrough();
-      new ArrivingBodies({ ...LIMITS, BODY_TIMEOUT_SECONDS: 0.01 }).watch(payload, ({ type }) => resolve(type));
+      new ArrivingBodies({ ...LIMITS, BODY_TIMEOUT_SECONDS: 0.01 }, new Clock()).watch(payload, ({ type }) => resolve(type));
     });
     expect(refused).toBe('request-timeout');
   });

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
@@ -21,8 +22,8 @@ declare module 'fastify' {
 }
 
 /** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
-export function installBodyPolicy(fastify: FastifyInstance, limits: Limits): void {
-  const bodies = new ArrivingBodies(limits);
+export function installBodyPolicy(fastify: FastifyInstance, limits: Limits, clock: Clock): void {
+  const bodies = new ArrivingBodies(limits, clock);
   fastify.decorateRequest('declaredType', null);
   fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
   fastify.addHook('onRoute', (route) => {
@@ -41,7 +42,7 @@ export function installBodyPolicy(fastify: FastifyInstance, limits: Limits): voi
     done(shapeProblem(request.query) ?? (isJson ? shapeProblem(request.body) : undefined));
   });
   fastify.addHook('onResponse', (request, _reply, done) => {
-    if (!request.raw.complete) cutLater(request.raw, limits.BODY_TIMEOUT_SECONDS);
+    if (!request.raw.complete) cutLater(request.raw, limits.BODY_TIMEOUT_SECONDS, clock);
     done();
   });
 }
@@ -101,7 +102,10 @@ export class ArrivingBodies {
   private readonly arriving = new Set<{ bytes: number; refuse(problem: Problem): void }>();
   private total = 0;
 
-  constructor(private readonly limits: Limits) {}
+  constructor(
+    private readonly limits: Limits,
+    private readonly clock: Clock,
+  ) {}
 
   /** Bytes in memory of bodies that are not complete. */
   get bytes(): number {
@@ -123,13 +127,13 @@ export class ArrivingBodies {
       this.refuseOldest();
     };
     const leave = () => {
-      clearTimeout(timer);
+      stopTimer();
       payload.off('data', count).off('end', leave).off('close', leave);
       if (this.arriving.delete(body)) this.total -= body.bytes;
     };
     const late = 'The body did not arrive in time; send it again.';
     const tooSlow = () => body.refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
-    const timer = setTimeout(tooSlow, this.limits.BODY_TIMEOUT_SECONDS * 1_000);
+    const stopTimer = this.clock.after(this.limits.BODY_TIMEOUT_SECONDS * 1_000, tooSlow);
     this.arriving.add(body);
     payload.on('data', count).once('end', leave).once('close', leave);
   }
@@ -144,7 +148,9 @@ export class ArrivingBodies {
 }
 
 /** Node reads the rest of an unread body, for as long as it takes. */
-function cutLater(raw: IncomingMessage, seconds: number): void {
-  const timer = setTimeout(() => raw.destroy(), seconds * 1_000);
-  raw.once('close', () => clearTimeout(timer));
+function cutLater(raw: IncomingMessage, seconds: number, clock: Clock): void {
+  raw.once(
+    'close',
+    clock.after(seconds * 1_000, () => raw.destroy()),
+  );
 }

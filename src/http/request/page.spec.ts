@@ -1,8 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { Problem } from '../problem/problem.js';
 import { decodeCursor, pageOf } from './page.js';
-
-const seed = Number(process.env.SEED);
 
 const encodeCursor = (key: readonly (string | number)[]) => String(pageOf([1, 2], 1, () => key).nextCursor);
 
@@ -17,7 +16,7 @@ test('a cursor gives back the key that it was made of', () => {
         expect(decodeCursor(cursor, 'string', 'number')).toEqual([text, number]);
       },
     ),
-    { seed },
+    propertyRuns(),
   );
 });
 
@@ -32,7 +31,7 @@ test('whatever is not a cursor of this list is a 400 problem and nothing else', 
         expect((error as Problem).type).toBe('bad-cursor');
       }
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
 import { installBodyPolicy } from '../body/body-policy.js';
@@ -38,15 +39,16 @@ interface EdgeParts {
   readonly metrics: Metrics;
   readonly stopping: Stopping;
   readonly gate: RequestGate;
+  readonly clock: Clock;
 }
 
 /** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */
-export function installEdge(fastify: FastifyInstance, env: Env, { metrics, stopping, gate }: EdgeParts): void {
+export function installEdge(fastify: FastifyInstance, env: Env, { metrics, stopping, gate, clock }: EdgeParts): void {
   boundConnections(fastify.server, env);
   installBrowserHeaders(fastify);
   installClosing(fastify, stopping);
   if (!env.hasRole('api')) installRoleGate(fastify);
-  installBodyPolicy(fastify, env);
+  installBodyPolicy(fastify, env, clock);
   installAccessLog(fastify, metrics);
   installWrongMethod(fastify);
   fastify.addHook('onRequest', async (request) => {

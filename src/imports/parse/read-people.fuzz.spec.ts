@@ -1,13 +1,11 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { type ReadFile, readAll } from './read-all.spec-support.js';
 import type { ReadOptions } from './row/import-row.js';
 import { UnreadableFile } from './row/rejection.js';
 import { validatePerson } from './row/validate-person.js';
 
 type Options = Omit<ReadOptions, 'now'>;
-
-const SEED = Number(process.env.SEED);
-const INPUTS = 5_000;
 
 /** Stands in every cell of the valid files: nothing that holds it may be told about a rejected row. */
 const SECRET = 'Zyxwv';
@@ -215,7 +213,7 @@ function rowsAreSound({ rows }: ReadFile): void {
   }
 }
 
-describe(`the readers under ${INPUTS} hostile inputs (SEED=${SEED})`, () => {
+describe('the readers under hostile inputs', () => {
   it('refuse a file by name or account for every line of it, and tell nothing personal', async () => {
     const outcomes = { read: 0, refused: 0, rows: 0 };
     const property = fc.asyncProperty(input, async ([{ bytes, options }, limits, chunk]) => {
@@ -233,10 +231,10 @@ describe(`the readers under ${INPUTS} hostile inputs (SEED=${SEED})`, () => {
       outcomes.read++;
       outcomes.rows += file.rows.length;
     });
-    await fc.assert(property, { seed: SEED, numRuns: INPUTS });
+    await fc.assert(property, propertyRuns());
     // The law would hold of nothing if nearly everything were refused.
-    expect(outcomes.read).toBeGreaterThan(INPUTS / 4);
-    expect(outcomes.rows).toBeGreaterThan(INPUTS / 2);
+    expect(outcomes.read).toBeGreaterThan(propertyRuns().numRuns / 4);
+    expect(outcomes.rows).toBeGreaterThan(propertyRuns().numRuns / 2);
   });
 
   it('say the same however the bytes were cut', async () => {
@@ -245,6 +243,6 @@ describe(`the readers under ${INPUTS} hostile inputs (SEED=${SEED})`, () => {
         readAll(bytes, { ...options, limits }, chunk).catch((error: unknown) => String(error));
       expect(await read(1)).toEqual(await read(bytes.length));
     });
-    await fc.assert(property, { seed: SEED, numRuns: 500 });
+    await fc.assert(property, propertyRuns());
   });
 });

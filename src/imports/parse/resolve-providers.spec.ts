@@ -1,9 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { NOW } from './read-all.spec-support.js';
 import { resolveProviders, upsertedProviders } from './resolve-providers.spec-support.js';
 import type { LinkReference, ResourceReference } from './row/import-row.js';
-
-const SEED = Number(process.env.SEED);
 
 const provider = (externalId: string, key = externalId): ResourceReference => ({
   type: 'alias',
@@ -23,7 +22,7 @@ const link = (providerKey: string, rank: 1 | 2 | 3, year?: number, position = 0)
 });
 const known = ['a', 'b', 'c', 'd', 'e'].map((id) => provider(id));
 
-describe(`a client's providers (SEED=${SEED})`, () => {
+describe('a client’s providers', () => {
   it('are the general practitioners, then the care team, then those of the encounters, latest first, each once', () => {
     const facts = [
       link('e', 3, 2025),
@@ -127,7 +126,7 @@ describe(`a client's providers (SEED=${SEED})`, () => {
       fc.property(facts, ([ordered, shuffled]) => {
         expect(resolveProviders(shuffled, { now: NOW })).toEqual(resolveProviders(ordered, { now: NOW }));
       }),
-      { seed: SEED, numRuns: 1000 },
+      propertyRuns(),
     );
   });
 });

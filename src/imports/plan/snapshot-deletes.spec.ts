@@ -1,10 +1,9 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { rawRow } from '../parse/row/import-row.js';
 import { mentionedIds } from './snapshot-deletes.repository.js';
 
-const SEED = Number(process.env.SEED);
-
-describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
+describe('the ids that a rejected row mentions', () => {
   it.each([
     ['a shifted cell', rawRow(['Roe', 'c 1', 'Ann']), 'c 1'],
     ['a padded cell', rawRow([' c-1 ', 'Ann']), 'c-1'],
@@ -27,7 +26,7 @@ describe(`the ids that a rejected row mentions (SEED=${SEED})`, () => {
           for (const one of ids) expect(mentionedIds(raw)).toContain(one.trim());
         }
       }),
-      { seed: SEED, numRuns: 300 },
+      propertyRuns(),
     );
   });
 

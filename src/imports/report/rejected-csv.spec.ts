@@ -1,11 +1,11 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { guardFormula, unguardFormula } from '../parse/csv/rejected-cells.js';
 import { readAll } from '../parse/read-all.spec-support.js';
 import { rawRow } from '../parse/row/import-row.js';
 import { type RejectedLine, rejectedCsv, rejectedLayout } from './rejected-csv.js';
 
-const SEED = Number(process.env.SEED);
 const COLUMNS = ['MRN', 'email', 'First name', 'Surname', 'Therapist', 'Room'];
 
 async function written(rows: RejectedLine[], columns = COLUMNS): Promise<string> {
@@ -33,7 +33,7 @@ function throughSpreadsheet(text: string): string {
   return `\ufeff${lines.join('\r\n')}\r\n`;
 }
 
-describe(`the file of rejected rows (SEED=${SEED})`, () => {
+describe('the file of rejected rows', () => {
   it('holds the original columns, then line, code, hint and a check', async () => {
     const text = await written([{ ...because, raw: rawRow(['c-1', 'no mail', 'Ann', 'Roe', 'p-1|p-2', '12 b']) }]);
     expect(text).toContain(
@@ -54,7 +54,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
         expect(unguardFormula(guardFormula(cell))).toBe(cell);
         expect(guardFormula(cell)).not.toMatch(/^\s*[=+\-@＝]/);
       }),
-      { seed: SEED, numRuns: 2000 },
+      propertyRuns(),
     );
     expect(guardFormula("O'Hara")).toBe("O'Hara");
   });
@@ -79,7 +79,7 @@ describe(`the file of rejected rows (SEED=${SEED})`, () => {
         const shown: string[][] = parse(text, { bom: true, relax_column_count: true });
         for (const cell of shown.flat()) expect(cell).not.toMatch(/^\s*[=+\-@＝]/);
       }),
-      { seed: SEED, numRuns: 300 },
+      propertyRuns(0.3),
     );
   });
 

@@ -137,7 +137,7 @@ export class ImportRunner implements OnModuleInit {
     if (faults.length > 0) throw faults[0];
   }
 
-  /** Ends the imports whose upload broke off. */
+  /** Fails imports whose upload was interrupted. */
   async failStale(): Promise<void> {
     for (const { id } of await this.imports.which('stale')) {
       await this.database.transaction((tx) => this.imports.fail(tx, id, 'reading', INTERRUPTED), 'bulk');

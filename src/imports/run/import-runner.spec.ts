@@ -1,12 +1,11 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { shuffledRows } from './import-runner.service.js';
-
-const SEED = Number(process.env.SEED);
 
 /** How far the number of some rows among the first of an order may be from their share, as a part of all rows. */
 const MOST_OFF = 0.03;
 
-test(`people go in an order that takes of each stretch of the file, at any time, its share (SEED=${SEED})`, () => {
+test('people go in an order that takes of each stretch of the file, at any time, its share', () => {
   const part = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
     fc.property(fc.integer({ min: 500, max: 20_000 }), part, part, (last, some, taken) => {
@@ -15,7 +14,7 @@ test(`people go in an order that takes of each stretch of the file, at any time,
       const among = first.filter((rowNo) => rowNo <= length).length;
       expect(Math.abs(among - (first.length * length) / last)).toBeLessThan(MOST_OFF * last);
     }),
-    { seed: SEED, numRuns: 200 },
+    propertyRuns(0.2),
   );
 });
 

@@ -1,10 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import type { Weather } from './platform-model.spec-support.js';
 import { judgeEnd, judgeMoment, judgeRest } from './reconciler-laws.spec-support.js';
 import { ReconcilerModel } from './reconciler-model.spec-support.js';
-
-const seed = Number(process.env.SEED);
-const RUNS = 8_000;
 
 const PROVIDERS = ['p1', 'p2', 'p3'];
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
@@ -108,7 +106,7 @@ test('whatever happens in between, the platform ends as what was wanted, each pe
       judgeEnd(model);
     },
   );
-  const details = fc.check(property, { seed, numRuns: RUNS });
+  const details = fc.check(property, propertyRuns());
   if (!details.failed) return;
   const [beginning, existing, happenings] = details.counterexample ?? ['nobody', [], []];
   const story = happenings.map(({ what }) => `  ${what}`).join('\n');

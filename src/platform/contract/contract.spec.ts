@@ -2,12 +2,12 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
 import { parseContract, readContract } from './contract.js';
 import { contractFaults } from './contract-schema.js';
 import { OPERATION_NAMES } from './operations.js';
 
-const seed = Number(process.env.SEED);
 const operation = (name: string, rule: unknown) => contractFaults({ operations: { [name]: rule } });
 
 describe('the contract file', () => {
@@ -172,7 +172,7 @@ describe('the contract file', () => {
         for (const fault of faults) expect(fault).toMatch(/^[^\n]*: /);
         if (faults.length === 0) expect(() => contractOf(content as object)).not.toThrow();
       }),
-      { seed, numRuns: 500 },
+      propertyRuns(),
     );
   });
 });

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { isJsonPointer, readPointer } from './json-pointer.js';
-
-const seed = Number(process.env.SEED);
 
 /** Every place of a document with the pointer to it, written as RFC 6901 says. */
 function places(value: unknown, pointer = ''): [string, unknown][] {
@@ -16,7 +15,7 @@ describe('JSON Pointer', () => {
       fc.property(fc.jsonValue(), (document) => {
         for (const [pointer, value] of places(document)) expect(readPointer(document, pointer)).toBe(value);
       }),
-      { seed, numRuns: 500 },
+      propertyRuns(),
     );
   });
 

@@ -93,7 +93,7 @@ interface Bounds {
 /**
  * Sends one request over a watched connection, which is reset when it takes too long or is to stop.
  *
- * @param clock by which it takes too long
+ * @param clock measures the timeouts
  * @throws {PlatformError} that of `send`, or for whatever else it throws `unreachable` when nothing left, and
  *   `unknown-outcome` when a byte may have
  */

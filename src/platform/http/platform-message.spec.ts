@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { errorForAnswer } from './platform-answer.js';
 
-const seed = Number(process.env.SEED);
 const platformMessage = (body: unknown) =>
   errorForAnswer('checkUser', { status: 400, retryAfter: undefined, text: JSON.stringify(body) }, new Date(0))
     .platformMessage;
@@ -32,7 +32,7 @@ describe('what the platform said', () => {
           expect(words).not.toMatch(/[\p{Cc}]|^\s*$/u);
         },
       ),
-      { seed, numRuns: 500 },
+      propertyRuns(),
     );
   });
 });

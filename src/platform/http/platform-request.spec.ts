@@ -1,10 +1,10 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
 import { Contract } from '../contract/contract.js';
 import type { OperationName } from '../contract/operations.js';
 import { platformRequest } from './platform-http.js';
 
-const seed = Number(process.env.SEED);
 const platform = { base: 'https://platform.example/tenant/7', apiKey: 'k' };
 const full = contractOf(FULL_CONTRACT);
 const build = (operation: OperationName, parameters: Record<string, string | number> = {}, contract = full) =>
@@ -57,7 +57,7 @@ describe('a request to the platform', () => {
         expect([host, search, hash, segments.length]).toEqual(['platform.example', '', '', 5]);
         expect(decodeURIComponent(segments[4] ?? '')).toBe(userId.replace(/\p{Surrogate}/gu, '\uFFFD'));
       }),
-      { seed, numRuns: 1_000 },
+      propertyRuns(),
     );
   });
 
@@ -72,7 +72,7 @@ describe('a request to the platform', () => {
       fc.property(fc.string({ unit: 'binary' }), (fileName) => {
         expect(build('complianceUploadUrl', { fileName }, contract).headers['x-name']).toMatch(/^[\x20-\x7e]*$/);
       }),
-      { seed },
+      propertyRuns(),
     );
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { errorForAnswer } from './platform-answer.js';
 
-const seed = Number(process.env.SEED);
 const now = new Date('2026-03-04T05:06:07.500Z');
 const retryAfterMs = (retryAfter: string | undefined, at: Date) =>
   errorForAnswer('checkUser', { status: 429, retryAfter, text: '' }, at).retryAfterMs;
@@ -48,11 +48,11 @@ describe('Retry-After', () => {
         const wait = then.getTime() - now.getTime();
         expect(retryAfterMs(then.toUTCString(), now)).toBe(wait > 0 ? Math.min(wait, 3_600_000) : undefined);
       }),
-      { seed },
+      propertyRuns(),
     );
     fc.assert(
       fc.property(fc.string(), (header) => (retryAfterMs(header, now) ?? 1) > 0),
-      { seed },
+      propertyRuns(),
     );
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from './pacing.js';
 
-const seed = Number(process.env.SEED);
 const SEND_WITHIN_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 
@@ -113,7 +113,7 @@ test('no sliding window holds more than the limit, however greedy the callers an
       }
       expect(log.fullestWindow).toBeLessThanOrEqual(limit.calls);
     }),
-    { seed, numRuns: 400 },
+    propertyRuns(0.4),
   );
 });
 
@@ -169,7 +169,7 @@ test('bulk work that never ends uses at least 97% of the budget and never more t
       expect(log.fullestWindow).toBeLessThanOrEqual(limit.calls);
       expect(steady / (5 * limit.calls)).toBeGreaterThanOrEqual(0.97);
     }),
-    { seed, numRuns: 3 },
+    propertyRuns(0.003),
   );
 });
 
@@ -182,7 +182,7 @@ test('interactive work overtakes bulk work: a permit is free at once in the mids
       expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(50);
       expect(log.fullestWindow).toBeLessThanOrEqual(limit.calls);
     }),
-    { seed, numRuns: 3 },
+    propertyRuns(0.003),
   );
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { pauseMs } from './pacing.js';
 
-const seed = Number(process.env.SEED);
 const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
 
 test('what the platform asks for is kept to the millisecond, whatever happened before', () => {
@@ -9,7 +9,7 @@ test('what the platform asks for is kept to the millisecond, whatever happened b
     fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, failures, jitter) => {
       expect(pauseMs(asked, failures, jitter)).toBe(asked);
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 
@@ -29,6 +29,6 @@ test('one more 429 never means a shorter pause, with the same luck', () => {
     fc.property(fc.integer({ min: 1, max: 60 }), fraction, (failures, jitter) => {
       expect(pauseMs(undefined, failures + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, failures, jitter));
     }),
-    { seed },
+    propertyRuns(),
   );
 });

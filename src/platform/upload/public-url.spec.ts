@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { hostileUrls, spellings } from './hostile-urls.spec-support.js';
 import { checkPublicUrl, isUsableAddress } from './public-url.js';
 
-const seed = Number(process.env.SEED);
 const closed = { privateHostsAllowed: false };
 const open = { privateHostsAllowed: true };
 
@@ -31,7 +31,7 @@ describe('an address that someone outside hands in', () => {
           expect([host, checkPublicUrl(`https://${host}/`, closed)]).not.toEqual([host, undefined]);
         }
       }),
-      { seed, numRuns: 300 },
+      propertyRuns(),
     );
   });
 

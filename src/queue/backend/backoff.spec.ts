@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { backoffMs } from './backoff.js';
 
-const seed = Number(process.env.SEED);
 const bounds = { baseMs: 1_000, maxMs: 300_000 };
 const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
 
@@ -13,7 +13,7 @@ test('the wait is never longer than the maximum and never shorter than three qua
       expect(wait).toBeLessThanOrEqual(bounds.maxMs);
       expect(Number.isInteger(wait)).toBe(true);
     }),
-    { seed },
+    propertyRuns(),
   );
 });
 

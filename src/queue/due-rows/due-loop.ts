@@ -96,7 +96,7 @@ export abstract class DueLoop<Row extends DueColumns> {
     this.underWay.add(work);
   }
 
-  /** Works on one row after the other until none is due. @param claimed is called for each, as soon as it is leased */
+  /** Works on one row after the other until none is due. @param claimed called for each row once it is leased */
   async run(claimed = () => {}): Promise<void> {
     while (this.mayClaim()) {
       const claimingMs = this.parts.clock.monotonicMs();

@@ -97,7 +97,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     }, BEAT_MS);
   }
 
-  /** Says that this process is alive. What others said by a clock that has been set back since holds no longer than this. */
+  /** Sends one heartbeat. It also cuts off heartbeats that others sent before the database clock was set back. */
   async beat(): Promise<void> {
     // Counted from before it leaves: the database counts from later.
     const sentAtMs = this.clock.monotonicMs();

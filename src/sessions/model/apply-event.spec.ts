@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../../platform/contract/wire-types.js';
 import { applyEvent, type EventView } from './session-row.js';
 
@@ -11,8 +12,6 @@ const NO_EVENTS: EventView = {
   ai_notes_started: false,
   ai_notes_final: false,
 };
-
-const SEED = Number(process.env.SEED);
 
 function event(eventType: SessionEventType, aiNotesEnabled: boolean | null, appointment?: string): SessionEvent {
   return { eventType, sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: appointment, aiNotesEnabled };
@@ -80,7 +79,7 @@ describe('the events of a session', () => {
           expect(merged(shuffled)).toEqual(merged(events));
         },
       ),
-      { seed: SEED, numRuns: 2_000 },
+      propertyRuns(),
     );
   });
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { applyFetch, type FetchTicket, takeTicket, wantsFetch } from './apply-fetch.js';
 import type { Freshness } from './session-row.js';
-
-const SEED = Number(process.env.SEED);
 
 /** A fetch under way: what the row said before it left, and which version the platform answered with. */
 interface Fetch {
@@ -175,7 +174,7 @@ function run(rules: Rules, history: Move[]): Model {
 const check = (rules: Rules, law: (model: Model) => boolean) =>
   fc.check(
     fc.property(moves, (history) => law(run(rules, history))),
-    { seed: SEED, numRuns: 3_000 },
+    propertyRuns(),
   );
 
 const endsNewest = (model: Model) => {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { DOCUMENT, note, notesOf, sessionOf } from './notes-documents.spec-support.js';
 import { notesAsFhir } from './notes-fhir.js';
 
@@ -140,7 +141,7 @@ describe('notes as FHIR R4', () => {
       fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
         expect(faultsOf(notesAsFhir(sessionOf(), notesOf(lines), NOW))).toEqual([]);
       }),
-      { seed: Number(process.env.SEED), numRuns: 500 },
+      propertyRuns(),
     );
   });
 });

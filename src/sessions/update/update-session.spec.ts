@@ -40,6 +40,7 @@ describe('an update sends', () => {
     ['omitted', {}],
     ['null', { noteTemplateIds: null, speakerMapping: null, input: null }],
     ['blank', { noteTemplateIds: [], speakerMapping: {}, input: { text: ' \n' } }],
+    ['blank text in place of other fields', { noteTemplateIds: '', speakerMapping: '\n', input: ' ' }],
     ['an input whose text is null', { input: { text: null } }],
   ])('nothing of what is left out: %s', async (_name, rest) => {
     expect(await judge({ externalTreatmentPlan: 'A plan.', ...rest }, 'text')).toEqual({

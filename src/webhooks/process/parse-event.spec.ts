@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { EVENT_TYPES, type EventType, PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import { parseEvent } from './parse-event.js';
 
-const SEED = Number(process.env.SEED);
 const parse = (body: unknown) => parseEvent(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
 
 test('session fields are read at the top level', () => {
@@ -151,6 +151,6 @@ test('whatever a genuine body holds, it is either understood or marked with a re
       const parsed = parse(JSON.stringify(body));
       expect('reason' in parsed || EVENT_TYPES.includes(parsed.eventType)).toBe(true);
     }),
-    { seed: SEED, numRuns: 2_000 },
+    propertyRuns(),
   );
 });

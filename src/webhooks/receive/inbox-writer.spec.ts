@@ -1,7 +1,6 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { byteaArray } from './inbox-writer.repository.js';
-
-const SEED = Number(process.env.SEED);
 
 /** Reads the binary format as PostgreSQL's array_recv does. */
 function read(array: Buffer): Buffer[] {
@@ -19,14 +18,14 @@ function read(array: Buffer): Buffer[] {
 }
 
 describe('byteaArray', () => {
-  it(`holds every item as it was, empty ones too (seed ${SEED})`, () => {
+  it('holds every item as it was, empty ones too', () => {
     const items = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(items, (texts) => {
         const buffers = texts.map((text) => Buffer.from(text));
         expect(read(byteaArray(buffers))).toEqual(buffers);
       }),
-      { seed: SEED },
+      propertyRuns(),
     );
   });
 });

@@ -1,8 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
+import { propertyRuns } from '../../../config/property-runs.spec-support.js';
 import { type BrokenLine, type CsvDialect, type CsvRecord, CsvRecords } from './csv-records.js';
 
-const SEED = Number(process.env.SEED);
 const comma: CsvDialect = { delimiter: ',', newline: '\n' };
 
 function split(text: string, limit = 1000, chunk = text.length || 1, dialect = comma): (CsvRecord | BrokenLine)[] {
@@ -15,7 +15,7 @@ function split(text: string, limit = 1000, chunk = text.length || 1, dialect = c
 
 const cellsOf = (text: string) => split(text).map((record) => ('cells' in record ? record.cells : record.broken));
 
-describe(`records of a CSV file (SEED=${SEED})`, () => {
+describe('records of a CSV file', () => {
   it('agree with csv-parse on every well-formed file', () => {
     const cell = fc.oneof(
       fc.string({ unit: fc.constantFrom('a', 'é', '"', ',', ';', ' ', '\n', '\r\n', "'", '😀'), maxLength: 8 }),
@@ -32,7 +32,7 @@ describe(`records of a CSV file (SEED=${SEED})`, () => {
       fc.property(written, (text) => {
         expect(cellsOf(text)).toEqual(parse(text, options));
       }),
-      { seed: SEED, numRuns: 1000 },
+      propertyRuns(),
     );
   });
 
@@ -51,7 +51,7 @@ describe(`records of a CSV file (SEED=${SEED})`, () => {
         }
         expect(next - 1).toBe(lines);
       }),
-      { seed: SEED, numRuns: 2000 },
+      propertyRuns(),
     );
   });
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../../config/property-runs.spec-support.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { BundleEntries, JsonLines, type JsonRecord } from './json-records.js';
-
-const SEED = Number(process.env.SEED);
 
 function pushed(records: JsonLines | BundleEntries, text: string, chunk = text.length || 1): JsonRecord[] {
   const found: JsonRecord[] = [];
@@ -24,7 +23,7 @@ describe('lines of a text', () => {
   });
 });
 
-describe(`the entries of a Bundle (SEED=${SEED})`, () => {
+describe('the entries of a Bundle', () => {
   it('are those that JSON.parse finds, however the text was cut and set', () => {
     const bundle = fc.record({
       meta: fc.jsonValue(),
@@ -38,7 +37,7 @@ describe(`the entries of a Bundle (SEED=${SEED})`, () => {
         const found = entries(text, 100_000, chunk);
         expect(found.map((entry) => JSON.parse(entry.text ?? ''))).toEqual(JSON.parse(text).entry);
       }),
-      { seed: SEED, numRuns: 300 },
+      propertyRuns(),
     );
   });
 
@@ -66,7 +65,7 @@ describe(`the entries of a Bundle (SEED=${SEED})`, () => {
   });
 });
 
-describe(`a record that is too large to keep (SEED=${SEED})`, () => {
+describe('a record that is too large to keep', () => {
   it('has the type and id that JSON.parse finds, however the text was cut, on a line or in an entry of a Bundle', () => {
     const more = fc.dictionary(fc.constantFrom('id2', 'contained', 'text', '"'), fc.jsonValue());
     const resource = fc.tuple(more, fc.constantFrom('Group', 'Patient'), fc.stringMatching(/^[a-z0-9-]{1,20}$/), more);
@@ -84,7 +83,7 @@ describe(`a record that is too large to keep (SEED=${SEED})`, () => {
           expect(found).toEqual([{ line: expect.any(Number), text: undefined, resourceType, id: lastId }]);
         },
       ),
-      { seed: SEED, numRuns: 500 },
+      propertyRuns(),
     );
   });
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
+import { propertyRuns } from '../../../config/property-runs.spec-support.js';
 import { inChunks } from '../read-all.spec-support.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { utf8Text } from './utf8-text.js';
-
-const SEED = Number(process.env.SEED);
 
 async function decode(bytes: Buffer, chunk?: number): Promise<string> {
   let text = '';
@@ -17,7 +16,7 @@ async function refusal(bytes: Buffer, chunk?: number): Promise<UnreadableFile> {
   return fault as UnreadableFile;
 }
 
-describe(`text of an upload (SEED=${SEED})`, () => {
+describe('text of an upload', () => {
   it('is the same however its bytes were cut', async () => {
     // Longer than one piece, so that characters fall across pieces.
     const text = 'aé€😀'.repeat(30_000);
@@ -72,7 +71,7 @@ describe(`text of an upload (SEED=${SEED})`, () => {
         if (valid) expect(await decode(file, 2)).toBe(file.toString('utf8').replace(/^\ufeff/, ''));
         else expect((await refusal(file, 2)).code).toBe('not-utf8');
       }),
-      { seed: SEED, numRuns: 2000 },
+      propertyRuns(),
     );
   });
 });

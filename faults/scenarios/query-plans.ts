@@ -1,0 +1,100 @@
+import pg from 'pg';
+import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness/auto-explain.js';
+import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
+import { asIfThereWere, fillTo, forgetStatistics, planOf } from '../../harness/query-plans.js';
+import { readAsOperator, runWorkload } from '../../harness/workload.js';
+import { Env } from '../../src/config/env.js';
+import { Database } from '../../src/database/database.js';
+import { Feed } from '../../src/feed/feed.js';
+import { retentionRules } from '../../src/operations/retention-rules.js';
+import type { Scenario } from '../scenario.js';
+import { ADMIN_KEY, type World } from '../world.js';
+
+/** What the planner believes of each growing table. */
+const MILLION = 1_000_000;
+/** Rows that each has: enough that reading them all differs from every use of an index. */
+const ROWS = 20_000;
+/** Rows of sessions that one statement may look at, a page of a list with all that belongs to it included. */
+const MAX_READ = 500;
+/** Of each knowledge; fewer mean that the log was not read. */
+const MIN_PLANS = 1_000;
+
+/** What the planner knows, with how it comes to know it. */
+const KNOWLEDGE: Record<string, (admin: pg.Client) => Promise<void>> = {
+  'statistics of the first day': async (admin) => {
+    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: false });
+  },
+  'nothing of sessions': async (admin) => {
+    for (const table of OF_SESSIONS) await forgetStatistics(admin, table);
+  },
+  'everything about a million rows': async (admin) => {
+    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: true });
+  },
+};
+
+/** Every statement of a day is planned and counted on large tables, with stale, no and good statistics. */
+export const queryPlans: Scenario = {
+  name: 'plans',
+  says: 'a day of work on tables of a million rows, with statistics that are stale, missing or good',
+  minutes: 2,
+  wanted: { platform: { stepMs: 0, webhookTimeoutMs: 60_000 }, calls: 6_000, env: { PLATFORM_TIMEOUT_SECONDS: '60' } },
+  async run(world) {
+    const admin = new pg.Client({ connectionString: world.postgres.url, application_name: OBSERVER });
+    await admin.connect();
+    try {
+      await admin.query('ALTER SYSTEM SET autovacuum = off');
+      await admin.query('SELECT pg_reload_conf()');
+      await duringDay(world, admin, 'a', 100, 60);
+      await admin.query('ANALYZE');
+      for (const table of GROWING) await fillTo(ROWS, admin, table);
+      await explainEverything(admin, true);
+      for (const [at, [knowledge, learn]] of Object.entries(KNOWLEDGE).entries()) {
+        await learn(admin);
+        const from = await logSize(world.postgres.home);
+        await duringDay(world, admin, `b${at || ''}`, 25, 25);
+        await judge(world, admin, knowledge, from);
+      }
+      await judgeRetention(world, admin);
+    } finally {
+      await admin.end();
+    }
+  },
+};
+
+/** A process of its own for each day: it prepares its statements with what the planner knows now. */
+async function duringDay(world: World, admin: pg.Client, day: string, people: number, sessions: number): Promise<void> {
+  const service = await world.startOne({ PORT: '0' });
+  const target = { service, simulator: world.simulator, database: admin, adminKey: ADMIN_KEY };
+  await runWorkload(target, day, people, sessions);
+  if (day !== 'a') {
+    await readAsOperator(target);
+    await readEventsOfClient(world);
+  }
+  world.oracle.same('a process that is asked to stop ends with', await service.kill('SIGTERM'), 0);
+}
+
+/** A page of a client's export, of one client with many events of others around. */
+async function readEventsOfClient({ postgres }: World): Promise<void> {
+  const database = new Database(postgres.url);
+  await new Feed(database).about(['clients/c-b-1', 'sessions/of-no-event'], '0', 500);
+  await database.onApplicationShutdown();
+}
+
+async function judge({ oracle, postgres, setting }: World, admin: pg.Client, knowledge: string, from: number) {
+  const plans = await loggedPlans(postgres.home, from);
+  setting.log(`${plans.length} plans, ${new Set(plans.map(({ text }) => text)).size} statements; known: ${knowledge}`);
+  oracle.none('a day has enough statements', plans.length < MIN_PLANS ? [plans.length] : []);
+  oracle.none(`no statement reads a whole table or index (known: ${knowledge})`, await fullReadsOf(admin, plans));
+  oracle.none(
+    `no statement looks at more than ${MAX_READ} rows of sessions (known: ${knowledge})`,
+    await longReadsOf(admin, plans, MAX_READ),
+  );
+}
+
+/** Of the retention rules only the calls of sessions have many rows that stay, and are looked at in each round. */
+async function judgeRetention({ oracle }: World, admin: pg.Client): Promise<void> {
+  const { sessionCalls } = retentionRules(Object.assign(new Env(), { RETENTION_DAYS: 90 }));
+  const statement = { text: sessionCalls?.statement ?? '', values: [new Date('2020-01-01')] };
+  const { fullReads } = await planOf(admin, statement, { large: GROWING });
+  oracle.none('retention finds the calls of sessions by their index', fullReads);
+}

@@ -1,0 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Background work in progress, some of it without a caller that waits for it. */
+export class RunningWork {
+  private readonly tracked = new Set<Promise<void>>();
+  private readonly detached = new Set<Promise<unknown>>();
+
+  /** Waits for `work`, and lets others see that it is in progress. */
+  async track(work: Promise<void>): Promise<void> {
+    this.tracked.add(work);
+    await work.finally(() => this.tracked.delete(work));
+  }
+
+  /** Lets work continue after its caller stops waiting. Its errors show in its effects. */
+  detach(work: Promise<unknown>): Promise<unknown> {
+    const ended = work.catch(() => undefined).finally(() => this.detached.delete(ended));
+    this.detached.add(ended);
+    return ended;
+  }
+
+  /** Resolves when all detached work has ended. */
+  async detachedEnded(): Promise<void> {
+    await Promise.all(this.detached);
+  }
+
+  /** Waits up to `ms` real milliseconds for tracked work. @returns false without any */
+  async awaitAny(ms: number): Promise<boolean> {
+    if (this.tracked.size === 0) return false;
+    await Promise.race([...this.tracked, delay(ms)]);
+    return true;
+  }
+}

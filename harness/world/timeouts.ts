@@ -1,0 +1,41 @@
+import pg from 'pg';
+
+const TIMEOUTS = [
+  'query_timeout',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'connect_timeout',
+] as const;
+
+/** Timeouts that a transaction sets for itself. `lock_timeout` is kept: without it, a deadlocked test would hang. */
+const SET_LOCAL = /\b(statement_timeout\s*=\s*)'?\d+\s*\w*'?/g;
+
+let areLifted = false;
+
+/**
+ * Lifts the timeouts of every PostgreSQL connection that this process opens from now on, and of every transaction. They
+ * measure real time, so a machine or server that stalls would fail tests whose own clock stands still.
+ */
+export function liftTimeouts(): void {
+  if (areLifted) return;
+  areLifted = true;
+  const client = pg.Client.prototype as unknown as Record<string, (...values: unknown[]) => unknown>;
+  const pool = pg.Pool.prototype as unknown as Record<string, (...values: unknown[]) => unknown>;
+  const { connect, query } = client;
+  const { connect: take } = pool;
+  client.connect = function connectWithoutTimeouts(this: pg.Client, ...values) {
+    const parameters = Reflect.get(this, 'connectionParameters') as Record<string, unknown>;
+    for (const timeout of TIMEOUTS) parameters[timeout] = 0;
+    Reflect.set(this, '_connectionTimeoutMillis', 0);
+    return Reflect.apply(connect as never, this, values);
+  };
+  client.query = function queryWithoutTimeouts(this: pg.Client, statement, ...values) {
+    const lifted = typeof statement === 'string' ? statement.replace(SET_LOCAL, '$10') : statement;
+    return Reflect.apply(query as never, this, [lifted, ...values]);
+  };
+  pool.connect = function takeWithoutTimeout(this: pg.Pool, ...values) {
+    this.options.connectionTimeoutMillis = 0;
+    return Reflect.apply(take as never, this, values);
+  };
+}

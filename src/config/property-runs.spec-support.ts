@@ -1,0 +1,8 @@
+const CASES = process.env.FULL === '1' ? 10_000 : 1_000;
+
+/**
+ * The settings of every property test: the seed of this run, and 1,000 cases, or 10,000 with `FULL=1`.
+ *
+ * @param share of the cases that run, for a property whose single case takes milliseconds
+ */
+export const propertyRuns = (share = 1) => ({ seed: Number(process.env.SEED), numRuns: Math.ceil(CASES * share) });

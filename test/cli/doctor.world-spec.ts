@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { allChecks, machineChecks } from '../../src/cli/doctor/checks.js';
+import { faultOf, findingLines } from '../../src/cli/doctor/finding.js';
+import { validateEnv } from '../../src/config/env.js';
+import { createDatabase, freshDatabase, query, type TestDatabase } from '../support/databases.js';
+
+const role = `doctor_${randomBytes(6).toString('hex')}`;
+const folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-doctor-'));
+const servers: net.Server[] = [];
+let database: TestDatabase;
+let empty: TestDatabase;
+/** A port that programs of users cannot take. */
+const closed = '127.0.0.1:2';
+
+beforeAll(async () => {
+  [database, empty] = await Promise.all([freshDatabase(), createDatabase(process.env.TEST_PG_URL ?? '')]);
+  await query(empty, `CREATE ROLE ${role} LOGIN PASSWORD 'its-own-password'`);
+  await query(empty, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+});
+
+afterAll(async () => {
+  for (const server of servers) server.close();
+  await Promise.all([database.drop(), empty.drop()]);
+  const client = new pg.Client({ connectionString: process.env.TEST_PG_URL });
+  await client.connect();
+  await client.query(`DROP ROLE ${role}`).finally(() => client.end());
+  rmSync(folder, { recursive: true });
+});
+
+async function listening(server: net.Server): Promise<string> {
+  servers.push(server.listen(0, '127.0.0.1'));
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A server with one answer. */
+const answering = (status: number, body: string, headers: Record<string, string> = {}) =>
+  listening(http.createServer((_, response) => response.writeHead(status, headers).end(body)));
+
+function changed(url: string, change: Partial<Pick<URL, 'username' | 'password' | 'pathname' | 'host'>>): string {
+  return Object.assign(new URL(url), change).toString();
+}
+
+function withOption(url: string, option: string): string {
+  const address = new URL(url);
+  address.searchParams.set('options', `-c ${option}`);
+  return address.toString();
+}
+
+function file(name: string, text: string): string {
+  const place = path.join(folder, name);
+  writeFileSync(place, text);
+  return place;
+}
+
+/** The doctor's output about one check. @param more replaces good settings; undefined removes one */
+async function told(
+  check: string,
+  more: Record<string, string | undefined> = {},
+  service = `http://${closed}`,
+): Promise<string> {
+  const raw = {
+    PLATFORM_BASE_URL: `http://${closed}`,
+    PLATFORM_API_KEY: 'a-key-of-the-platform',
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    PLATFORM_CONTRACT: 'simulator/contract.json',
+    ADMIN_API_KEY: 'the-first-key-of-the-doctors-tests-0001',
+    DATABASE_URL: database.url,
+    DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+    ...more,
+  };
+  const look = async () => allChecks(validateEnv(raw), service, 'npm start')[check]?.();
+  const finding = await look().catch(faultOf);
+  if (!finding) throw new Error(`there is no check ${check}`);
+  return findingLines(check, finding);
+}
+
+type Row = [fault: string, told: () => Promise<string>, named: RegExp, mend: RegExp];
+
+test.each<Row>([
+  [
+    'settings that are missing',
+    () => told('Settings', { PLATFORM_API_KEY: undefined, ADMIN_API_KEY: undefined }),
+    /✗.*not usable/,
+    /PLATFORM_API_KEY is not set[\s\S]*ADMIN_API_KEY is not set/,
+  ],
+  [
+    'a data folder that cannot be made',
+    async () => {
+      const inTheWay = path.join(file('a-file', 'x'), 'data');
+      return Promise.resolve()
+        .then(() => machineChecks(inTheWay, true).Disk?.())
+        .then(String, (error) => findingLines('Disk', faultOf(error)));
+    },
+    /✗.*a file stands in its way/,
+    /set DATA_DIR/,
+  ],
+  [
+    'a secret whose file is not there',
+    () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
+    /PLATFORM_API_KEY_FILE/,
+    /mend these settings/,
+  ],
+  [
+    'a wrong password',
+    () => told('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
+    /✗.*refuses the user or the password of DATABASE_URL \(28P01\)/,
+    /correct it/,
+  ],
+  [
+    'a database that takes no writes',
+    () => told('Database', { DATABASE_URL: withOption(database.url, 'default_transaction_read_only=on') }),
+    /✗.*takes no writes/,
+    /let DATABASE_URL name the primary/,
+  ],
+  [
+    'commits that a crash takes back',
+    () => told('Database', { DATABASE_URL: withOption(database.url, 'synchronous_commit=off') }),
+    /✗.*synchronous_commit off/,
+    /set it to on/,
+  ],
+  [
+    'migrations that are missing under a role that may not apply them',
+    () => told('Database', { DATABASE_URL: ofRole(empty) }),
+    /✗.*migrations are missing.*may not apply them/,
+    /Run migrate .*DATABASE_OWNER_URL/,
+  ],
+  [
+    'a role without rights on the tables',
+    () => told('Database', { DATABASE_URL: ofRole(database) }),
+    /✗.*DATABASE_URL/,
+    /DATABASE_OWNER_URL/,
+  ],
+  [
+    'the owner of a database that is not named',
+    () => told('Database', { DATABASE_URL: undefined, DATABASE_OWNER_URL: database.url }),
+    /✗.*DATABASE_OWNER_URL is set and DATABASE_URL is not/,
+    /set both, or neither/,
+  ],
+  [
+    'an owner who owns nothing',
+    () => told('Owner', { DATABASE_OWNER_URL: ofRole(database) }),
+    /✗.*DATABASE_OWNER_URL does not own the tables/,
+    /Name the role that made the tables/,
+  ],
+  ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
+  ['nobody who can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY once more/],
+  [
+    'a Redis that is not there',
+    () => told('Queues', { REDIS_URL: `redis://${closed}` }),
+    /✗.*can not be reached where REDIS_URL says/,
+    /Check REDIS_URL/,
+  ],
+  [
+    'a contract that is not there',
+    () => told('Contract', { PLATFORM_CONTRACT: '/nowhere/contract.json' }),
+    /✗.*can't be read \(ENOENT\)/,
+    /name a readable JSON file/,
+  ],
+  [
+    'a contract that is cut short',
+    () => told('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
+    /✗.*PLATFORM_CONTRACT .*cut\.json is no JSON/,
+    /Unexpected end/,
+  ],
+  [
+    'no contract',
+    () => told('Contract', { PLATFORM_CONTRACT: undefined }),
+    /✗.*capabilities are on/,
+    /user-mirroring is off, set .*apiKey\.header/,
+  ],
+  ['a platform that is not there', () => told('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
+  [
+    'a clock that is wrong',
+    async () => {
+      const date = new Date(Date.now() + 3_600_000).toUTCString();
+      return told('Platform', { PLATFORM_BASE_URL: await answering(200, '', { date }) });
+    },
+    /✗.*the clock of this machine is 3\d{3} s behind the platform's/,
+    /Set the clock/,
+  ],
+  [
+    'a port that another web server holds',
+    async () => told('Service', {}, await answering(404, '<h1>Not found</h1>')),
+    /✗.*another program than notebridge/,
+    /set PORT to a free one/,
+  ],
+  [
+    'a port that a program holds which speaks no HTTP',
+    async () => told('Service', {}, await listening(net.createServer((socket) => socket.end('220 ready\r\n')))),
+    /✗.*does not answer as notebridge does/,
+    /set PORT to a free one/,
+  ],
+  [
+    'a service without a worker',
+    async () => {
+      const worker = { status: 'degraded', reason: 'no worker is alive: start one' };
+      return told('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', checks: { worker } })));
+    },
+    /✗.*is degraded/,
+    /worker is degraded: no worker is alive: start one/,
+  ],
+  [
+    'a public address that leads elsewhere',
+    async () => told('Public', { PUBLIC_URL: await answering(200, 'welcome') }),
+    /✗.*PUBLIC_URL .* leads to something else than notebridge/,
+    /Correct PUBLIC_URL, or the proxy/,
+  ],
+  [
+    'a collector that takes no spans',
+    async () => told('Traces', { OTEL_EXPORTER_OTLP_ENDPOINT: await answering(404, '') }),
+    /✗.*\/v1\/traces takes no spans \(404\)/,
+    /Correct OTEL_EXPORTER_OTLP_ENDPOINT/,
+  ],
+])('the doctor names %s, and the remedy', async (_, tell, named, mend) => {
+  const said = await tell();
+  expect(said).toMatch(named);
+  expect(said).toMatch(mend);
+  expect(said).not.toMatch(/wrong|its-own-password|a-key-of-the-platform/);
+});
+
+function ofRole(of: TestDatabase): string {
+  return changed(of.url, { username: role, password: 'its-own-password' });
+}
+
+const redis = process.env.TEST_REDIS_URL;
+(redis ? test : test.skip)('the doctor names a Redis that rejects the password', async () => {
+  const said = await told('Queues', { REDIS_URL: changed(redis ?? '', { username: 'nobody', password: 'wrong' }) });
+  expect(said).toMatch(/✗.*Redis refuses the user or the password of REDIS_URL: correct it/);
+});
+
+test('an unreadable contract is one fault, not two', async () => {
+  const said = await told('Addresses', { PLATFORM_CONTRACT: '/nowhere/contract.json' });
+  expect(said).toMatch(/^– Addresses +not judged/);
+});

@@ -1,0 +1,26 @@
+import { createDecipheriv } from 'node:crypto';
+import { dumpOf } from '../support/database-dump.js';
+
+/** A sealed value begins with the layout and the name of the tests' key, in hex and in base64. */
+const SEALED = /\\\\?x(0[12]026b31[0-9a-f]{56,})|"(A[QI]JrM[A-Za-z0-9+/]{36,}=*)"/g;
+/** As `testSettings` has it. */
+const KEY = Buffer.alloc(32, 7);
+const HEADER_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Everything that a database of the tests holds, with every sealed value opened, wherever it stands. */
+export async function openedDumpOf(url: string): Promise<string> {
+  const dump = await dumpOf(url);
+  const sealed = [...dump.replaceAll('""', '"').matchAll(SEALED)].map(([, hex, base64]) =>
+    hex ? Buffer.from(hex, 'hex') : Buffer.from(base64 ?? '', 'base64'),
+  );
+  return [dump, ...sealed.map(opened)].join('\n');
+}
+
+/** GCM's counter mode alone (NIST SP 800-38D §7.1), without the place that a value is bound to. */
+function opened(sealed: Buffer): string {
+  const start = HEADER_BYTES + NONCE_BYTES;
+  const counter = Buffer.concat([sealed.subarray(HEADER_BYTES, start), Buffer.from([0, 0, 0, 2])]);
+  return createDecipheriv('aes-256-ctr', KEY, counter).update(sealed.subarray(start, -TAG_BYTES)).toString('utf8');
+}

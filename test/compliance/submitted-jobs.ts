@@ -1,0 +1,72 @@
+import type { CallOptions } from '../../harness/world/request.js';
+import type { World } from '../../harness/world/world.js';
+import type { ComplianceJob } from '../../simulator/compliance/compliance-job.js';
+import { finishJob } from '../../simulator/compliance/compliance-routes.js';
+import type { ComplianceJobResponse, ComplianceUploadResponse } from '../../src/compliance/compliance.dto.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+
+export const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
+export const SUBMIT = 'submitComplianceJob';
+
+/** What the service answers: a job, or a problem. */
+export type JobAnswer = ComplianceJobResponse & {
+  type: string;
+  pointer?: string;
+  platformMessage?: string;
+};
+
+export type Part = [name: string, content: string, fileName?: string];
+
+export const file = (name = 'files', content = PDF): Part => [name, content, 'Jane Roe.pdf'];
+
+/** Compliance jobs, which the platform ends when a test says so. */
+export function submittedJobs(world: World) {
+  const onPlatform = () => [...world.platform.simulator.state.complianceJobs.values()];
+  const platformJob = (jobId: string | null): ComplianceJob => {
+    const job = onPlatform().find((each) => each.jobId === jobId);
+    if (!job) throw new Error('The platform has no such job.');
+    return job;
+  };
+  const post = (parts: Part[] = [file()], options: CallOptions = {}) => {
+    const form = new FormData();
+    for (const [name, content, fileName] of parts) {
+      if (fileName === undefined) form.append(name, content);
+      else form.append(name, new Blob([content], { type: 'application/pdf' }), fileName);
+    }
+    return world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body: form, ...options });
+  };
+  const tell = (eventType: 'COMPLIANCE_JOB_COMPLETED' | 'COMPLIANCE_JOB_FAILED', jobId: string | null) =>
+    world.platform.simulator.state.deliveries.send({ eventType, payload: { jobId: jobId ?? '' } });
+  return {
+    onPlatform,
+    platformJob,
+    post,
+    tell,
+    submitJson: (body: unknown) => world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body }),
+    uploadUrl: async () =>
+      (await world.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} })).body,
+    show: async (id: string) => (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body,
+    resolve: (id: string, body: object) => world.call<JobAnswer>('POST', `/v1/compliance/jobs/${id}/resolve`, { body }),
+    /** Ends a job on the platform, which tells of it. */
+    async finish(jobId: string | null, willFail = false): Promise<ComplianceJob> {
+      const job = platformJob(jobId);
+      job.willFail = willFail;
+      finishJob(world.platform.simulator.state, job);
+      await world.settle();
+      return job;
+    },
+    /** The feed's events of a job. */
+    async events(jobId: string | null) {
+      const { body } = await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200');
+      return body.items.filter(({ data }) => data.jobId === jobId).map(({ type, subject }) => ({ type, subject }));
+    },
+    /** A submission whose answer was lost, and its job on the platform. */
+    async unknownJob(idempotencyKey?: string): Promise<[ComplianceJobResponse, ComplianceJob]> {
+      world.platform.injectFault({ operation: SUBMIT, kind: 'commit-then-cut' });
+      const { status, body } = await post([file()], { idempotencyKey });
+      expect([status, body.state, body.jobId]).toEqual([202, 'Unknown', null]);
+      return [body, platformJob(onPlatform().at(-1)?.jobId ?? null)];
+    },
+  };
+}

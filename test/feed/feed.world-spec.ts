@@ -1,0 +1,167 @@
+import { SeededRandom } from '../../simulator/seeded-random.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import { Feed } from '../../src/feed/feed.js';
+import type { Page } from '../../src/http/request/page.js';
+import { useWorld } from '../world/use-world.js';
+
+const SEED = Number(process.env.SEED);
+const WRITERS = 6;
+const EVENTS_EACH = 40;
+const KILLS = 5;
+const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
+
+const world = useWorld();
+
+const append = (events: number) =>
+  world.sql(
+    `INSERT INTO feed_events (type, subject, data)
+     SELECT 'person.synced', 'clients/c-' || n, '{}' FROM generate_series(1, $1::int) AS n`,
+    [events],
+  );
+
+const readPage = async (query: string): Promise<Page<FeedEventResponse>> =>
+  (await world.call<Page<FeedEventResponse>>('GET', `/v1/events?${query}`)).body;
+
+/** Opens a stream; resolves when its headers are there. */
+async function openStream({ key = ADMIN_KEY, after = '0', url = world.url } = {}) {
+  const closing = new AbortController();
+  const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream', 'last-event-id': after };
+  const answer = await fetch(`${url}/v1/events`, { headers, signal: closing.signal });
+  return { answer, close: () => closing.abort() };
+}
+
+/** The events of a stream, as they arrive. */
+async function* eventsOf({ body }: Response): AsyncGenerator<FeedEventResponse> {
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString();
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data) yield JSON.parse(data);
+    }
+  }
+}
+
+describe('readers', () => {
+  test.each(['poll', 'stream'] as const)(
+    'get each event once and in order while many write, by %s, killed five times',
+    async (way) => {
+      const random = new SeededRandom(SEED);
+      const feed = world.get(Feed);
+      const committed: string[] = [];
+      const seen: FeedEventResponse[] = [];
+      const last = () => seen.at(-1)?.cursor ?? '0';
+      const isAllRead = () => writers.length === 0 && seen.length === committed.length;
+
+      const pollOnce = async () => {
+        const { items } = await readPage(`after=${last()}&limit=${1 + random.below(20)}`);
+        // A killed reader keeps what it wrote down of its page.
+        seen.push(...items.slice(0, random.below(4) === 0 ? random.below(items.length + 1) : undefined));
+      };
+      const streamUntil = async (isEnough: () => boolean) => {
+        const { answer, close } = await openStream({ after: last() });
+        for await (const event of eventsOf(answer)) {
+          seen.push(event);
+          if (isEnough()) break;
+        }
+        close();
+      };
+      const stream = async () => {
+        for (let kills = 1; kills <= KILLS; kills += 1) {
+          const enough = seen.length + 1 + random.below((WRITERS * EVENTS_EACH) / KILLS / 2);
+          await streamUntil(() => seen.length >= enough);
+        }
+      };
+
+      /** Each has a transaction open with an event in it, which others overtake. */
+      const writers = await Promise.all(
+        Array.from({ length: WRITERS }, async (_, writer) => ({
+          writer,
+          number: 0,
+          tx: await world.database.pool.connect(),
+        })),
+      );
+      const step = async () => {
+        const writer = writers[random.below(writers.length)];
+        if (!writer) return;
+        const { tx, number } = writer;
+        if (number > 0) {
+          const isKept = random.fraction() > 0.1;
+          await tx.query(isKept ? 'COMMIT' : 'ROLLBACK');
+          if (isKept) committed.push(`${writer.writer}/${number}`);
+        }
+        writer.number += 1;
+        if (writer.number > EVENTS_EACH) {
+          tx.release();
+          writers.splice(writers.indexOf(writer), 1);
+          return;
+        }
+        await tx.query('BEGIN');
+        const data = { writer: writer.writer, number: writer.number };
+        await feed.append(tx, { type: 'person.synced', subject: 'clients/c', data });
+      };
+
+      const streaming = way === 'stream' ? stream() : undefined;
+      while (writers.length > 0) {
+        await step();
+        // Two readers at once: neither may give cursors of its own.
+        if (random.below(4) === 0) await Promise.all([way === 'poll' && pollOnce(), readPage('limit=1')]);
+      }
+      await streaming;
+      while (!isAllRead()) await (way === 'poll' ? pollOnce() : streamUntil(isAllRead));
+
+      const nameOf = ({ data }: FeedEventResponse) => `${data.writer}/${data.number}`;
+      expect(seen.map(nameOf).sort()).toEqual([...committed].sort());
+      expect(seen.map(({ cursor }) => Number(cursor))).toEqual(seen.map((_, place) => place + 1));
+      const numbersOf = (writer: number) =>
+        seen.filter(({ data }) => data.writer === writer).map(({ data }) => data.number);
+      for (let writer = 0; writer < WRITERS; writer += 1)
+        expect(numbersOf(writer)).toEqual(numbersOf(writer).sort((a, b) => Number(a) - Number(b)));
+    },
+  );
+
+  test('that repeat their first "after" beside the cursor reach the end', async () => {
+    await append(25);
+    const read: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null && read.length <= 25; ) {
+      const page = await readPage(`after=0&limit=10${cursor && `&cursor=${cursor}`}`);
+      read.push(...page.items.map(({ subject }) => subject));
+      cursor = page.nextCursor;
+    }
+    expect(read).toEqual(Array.from({ length: 25 }, (_, at) => `clients/c-${at + 1}`));
+  });
+
+  test('give cursors to 1,000 events at a time', async () => {
+    await append(2_500);
+    expect((await readPage('limit=1')).items).toHaveLength(1);
+    expect(await world.sql('SELECT count(cursor)::int AS n FROM feed_events')).toEqual([{ n: 1_000 }]);
+    const read: string[] = [];
+    for (let items: FeedEventResponse[] = []; read.length === 0 || items.length > 0; ) {
+      ({ items } = await readPage(`limit=200&after=${read.at(-1) ?? 0}`));
+      read.push(...items.map(({ cursor }) => cursor));
+    }
+    expect(read).toEqual(Array.from({ length: 2_500 }, (_, at) => String(at + 1)));
+  });
+
+  test('have at most EVENT_STREAMS_PER_KEY streams per key', async () => {
+    const { url } = await world.startAnother({ EVENT_STREAMS_PER_KEY: '3' });
+    const streams = await Promise.all([1, 2, 3].map(() => openStream({ url })));
+    expect(streams.map(({ answer }) => answer.status)).toEqual([200, 200, 200]);
+    const { answer } = await openStream({ url });
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '5']);
+    expect(await answer.json()).toMatchObject({ type: 'urn:notebridge:problem:too-many-streams' });
+
+    const body = { name: 'another reader', scopes: ['events:read'] };
+    const { key } = (await world.call<{ key: string }>('POST', '/v1/api-keys', { body })).body;
+    const other = await openStream({ url, key });
+    expect(other.answer.status).toBe(200);
+
+    streams[0]?.close();
+    let again = await openStream({ url });
+    while (again.answer.status === 429) again = await openStream({ url });
+    expect(again.answer.status).toBe(200);
+    for (const { close } of [...streams, other, again]) close();
+  });
+});

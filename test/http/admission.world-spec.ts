@@ -1,0 +1,49 @@
+import { useWorld } from '../world/use-world.js';
+import { connectTo, firstAnswer, headOf } from './connection.js';
+
+const world = useWorld();
+
+/** Every operation of the API, with `x` for each parameter. */
+async function operations(): Promise<[method: string, path: string][]> {
+  const { body } = await world.call<{ paths: Record<string, object> }>('GET', '/openapi.json');
+  return Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method): [string, string] => [method.toUpperCase(), path.replace(/\{\w+\}/g, 'x')]),
+  );
+}
+
+/** The status of a request whose body never comes. */
+async function statusOf(method: string, path: string, key?: string): Promise<number> {
+  const headers = {
+    'content-type': 'application/json',
+    ...(method !== 'GET' && { 'content-length': 1_000 }),
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+  };
+  const socket = connectTo(world, headOf(method, path, headers));
+  const answer = await firstAnswer(socket);
+  socket.destroy();
+  return Number(answer.slice(9, 12));
+}
+
+describe('before the body is read', () => {
+  test('every route but those of health answers 401 without a key', async () => {
+    const all = await operations();
+    expect(all.length).toBeGreaterThan(40);
+    const open = [];
+    for (const [method, path] of all) if ((await statusOf(method, path)) !== 401) open.push(`${method} ${path}`);
+    expect(open).toEqual(['GET /health/live', 'GET /health/ready']);
+  });
+
+  test('every route with a scope answers 403 to a key of another scope', async () => {
+    const keyOf = async (scope: string) =>
+      (await world.call<{ key: string }>('POST', '/v1/api-keys', { body: { name: scope, scopes: [scope] } })).body.key;
+    const [webhooks, operational] = [await keyOf('webhooks'), await keyOf('operations')];
+    const open = [];
+    for (const [method, path] of await operations()) {
+      const key = path.startsWith('/v1/webhook') ? operational : webhooks;
+      if ((await statusOf(method, path, key)) !== 403) open.push(`${method} ${path}`);
+    }
+    const toAnyKey = ['DELETE', 'GET', 'POST'].map((method) => `${method} /v1/browser-session`);
+    const others = ['GET /health/live', 'GET /health/ready', 'GET /v1/capabilities'];
+    expect(open.sort()).toEqual([...toAnyKey, ...others].sort());
+  });
+});

@@ -1,0 +1,380 @@
+import { getEventListeners, once } from 'node:events';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { Logger } from '@nestjs/common';
+import { FeedStream } from '../../src/feed/feed-stream.js';
+import { ArrivingBodies } from '../../src/http/body/body-policy.js';
+import { ImportsService } from '../../src/imports/report/imports.service.js';
+import { nextCall } from '../world/next-call.js';
+import { useWorld } from '../world/use-world.js';
+import { connectTo, firstAnswer, headOf, wholeAnswer } from './connection.js';
+
+const ADMIN = { authorization: 'Bearer admin-key-of-the-notebridge-tests' };
+const JSON_TYPE = { 'content-type': 'application/json' };
+const PROVIDER = '/v1/providers/p-1';
+
+const world = useWorld();
+
+async function send(path: string, init: RequestInit = {}, url = world.url) {
+  const response = await fetch(url + path, { ...init, headers: { ...ADMIN, ...init.headers } });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  const json = isJson ? JSON.parse(text) : {};
+  const type = json.type?.replace('urn:notebridge:problem:', '');
+  return { status: response.status, headers: response.headers, text, json, type };
+}
+const put = (path: string, body: RequestInit['body'], headers: Record<string, string> = JSON_TYPE) =>
+  send(path, { method: 'PUT', body, headers });
+const post = (path: string, body: RequestInit['body'], headers: Record<string, string> = JSON_TYPE) =>
+  send(path, { method: 'POST', body, headers });
+
+describe('errors', () => {
+  test('are RFC 9457 problem details', async () => {
+    const body = { email: 'no', firstName: 'Jane', lastName: 'Roe', 'last/name': 'Roe' };
+    const answer = await put(PROVIDER, JSON.stringify(body));
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      400,
+      'application/problem+json; charset=utf-8',
+    ]);
+    expect(answer.json).toEqual({
+      type: 'urn:notebridge:problem:validation',
+      title: 'Validation',
+      status: 400,
+      detail: 'The field /last~1name is not acceptable: is not a field of this request.',
+      pointer: '/last~1name',
+      errors: [
+        { pointer: '/last~1name', detail: 'is not a field of this request' },
+        { pointer: '/email', detail: 'must be an email address such as name@example.org' },
+      ],
+    });
+  });
+
+  test.each([
+    ['/nowhere?email=jane@roe.example', 404, 'not-found'],
+    ['/v1/providers/jane', 404, 'provider-not-found'],
+    ['/v1/providers/%zz', 400, 'bad-url'],
+    [`/v1/providers/${'x'.repeat(2_000)}`, 414, 'url-too-long'],
+    ['/v1/providers?limit=0', 400, 'validation'],
+    ['/v1/providers?limit=201', 400, 'validation'],
+    ['/v1/providers?offset=1', 400, 'validation'],
+  ])('answer GET %.40s without repeating it', async (path, status, type) => {
+    const answer = await send(path);
+    expect([answer.status, answer.type]).toEqual([status, type]);
+    expect(answer.text).not.toMatch(/jane/i);
+  });
+
+  test.each([
+    ['DELETE', '/v1/providers', 'GET, HEAD'],
+    ['POST', '/v1/providers/4711?name=roe', 'DELETE, GET, HEAD, PUT'],
+    ['GET', '/webhooks/platform', 'POST'],
+  ])('answer %s %s 405 with the allowed methods', async (method, path, allow) => {
+    const answer = await send(path, { method });
+    expect([answer.status, answer.type, answer.headers.get('allow')]).toEqual([405, 'method-not-allowed', allow]);
+  });
+
+  test('show only a reference when unexpected, and the log has it without the message', async () => {
+    const logged = jest.spyOn(Logger.prototype, 'error');
+    const unexpected = Object.assign(new Error('Jane Roe <jane@roe.example>'), { row: 'Jane Roe' });
+    jest.spyOn(world.get(ImportsService), 'list').mockRejectedValue(unexpected);
+    const answer = await send('/v1/imports');
+    expect([answer.status, answer.json.reference]).toEqual([500, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+    expect(answer.text).not.toMatch(/jane|at /i);
+    expect(logged).toHaveBeenCalledWith(
+      expect.objectContaining({ reference: answer.json.reference, route: 'GET /v1/imports' }),
+    );
+    expect(JSON.stringify(logged.mock.calls)).not.toMatch(/jane/i);
+  });
+
+  test.each([
+    ['nonsense', 400, 'bad-request'],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}`, 431, 'headers-too-large'],
+    ['POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6', 400, 'bad-request'],
+    ['POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1', 400, 'bad-request'],
+    ['\x16\x03\x01', 400, 'bad-request'],
+  ])('answer malformed HTTP with a problem, too (%#)', async (text, status, type) => {
+    const answer = await wholeAnswer(connectTo(world, `${text}\r\n\r\n`));
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+    expect(answer).toContain(`"urn:notebridge:problem:${type}"`);
+  });
+});
+
+describe('bodies', () => {
+  const person = { email: 'a@b.example', firstName: 'A', lastName: 'B' };
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]));
+
+  test.each([
+    ['{"email": Jane}', 400, 'bad-json'],
+    ['{"__proto__": {"x": 1}}', 400, 'bad-json'],
+    [`"${'x'.repeat(64 * 1024)}"`, 413, 'body-too-large'],
+    ['[]', 400, 'validation'],
+    ['null', 400, 'validation'],
+  ])('of unusable JSON are rejected (%#)', async (body, status, type) => {
+    const answer = await put(PROVIDER, body);
+    expect([answer.status, answer.type]).toEqual([status, type]);
+  });
+
+  const TOO_MANY = /^must hold no more than/;
+
+  test.each([
+    ['4,000 unknown fields', members(4_000), ''],
+    ['6,000 items', { providers: Array(6_000).fill('p-1') }, '/providers'],
+  ])('with %s are counted, not validated', async (_, body, pointer) => {
+    const answer = await put('/v1/clients/c-1', JSON.stringify(body));
+    expect([answer.status, answer.json.errors]).toEqual([400, [{ pointer, detail: expect.stringMatching(TOO_MANY) }]]);
+  });
+
+  test('in a query of many parameters are counted, too', async () => {
+    const answer = await send(`/v1/providers?${new URLSearchParams(members(1_000) as never)}`);
+    expect(answer.json.errors).toEqual([{ pointer: '', detail: expect.stringMatching(TOO_MANY) }]);
+  });
+
+  test('of more than 64 KiB are accepted only where the route says so', async () => {
+    const long = JSON.stringify({ ...person, firstName: 'x'.repeat(70_000), providers: ['p-1'] });
+    expect((await put(PROVIDER, long)).type).toBe('body-too-large');
+    expect((await put('/v1/clients/c-1', long)).type).not.toBe('body-too-large');
+  });
+
+  test.each([
+    ['text/plain', 'x'],
+    ['application/x-www-form-urlencoded', 'email=a@b.example'],
+    ['application/xml', '<x/>'],
+    ['garbage', '{}'],
+    ['application/vnd.notebridge.stream', '{}'],
+    ['multipart/form-data; boundary=x', '--x--'],
+  ])('of type %s are rejected by most routes', async (type, body) => {
+    const answer = await put(PROVIDER, body, { 'content-type': type });
+    expect([answer.status, answer.type]).toEqual([415, 'unsupported-media-type']);
+  });
+
+  test('without a type or compressed are rejected by most routes', async () => {
+    expect((await put(PROVIDER, Buffer.from('{}'), {})).status).toBe(415);
+    const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+    expect((await put(PROVIDER, gzipSync(JSON.stringify(person)), headers)).type).toBe('unsupported-encoding');
+  });
+
+  test('that are empty may have any Content-Type', async () => {
+    for (const type of ['application/json', 'garbage']) {
+      const answer = await send(PROVIDER, { method: 'DELETE', headers: { 'content-type': type } });
+      expect(answer.type).toBe('provider-not-found');
+    }
+  });
+
+  test.each(['application/json', 'garbage', 'application/octet-stream'])(
+    'of type %s reach the handler of a route for streams',
+    async (type) => {
+      const answer = await post('/v1/imports?kind=providers', 'x', { 'content-type': type });
+      expect([answer.status, answer.type, answer.json.detail]).toEqual([
+        415,
+        'unknown-format',
+        expect.stringContaining('text/csv'),
+      ]);
+    },
+  );
+
+  test('of broken multipart are 400', async () => {
+    const answer = await post('/v1/imports?kind=providers', '--x\r\nContent-', {
+      'content-type': 'multipart/form-data; boundary=x',
+    });
+    expect([answer.status, answer.type]).toEqual([400, 'bad-multipart']);
+  });
+
+  test('of a route for forms are multipart or JSON', async () => {
+    const types = { multipart: new FormData(), json: '{}', text: 'x' };
+    const jobs = '/v1/compliance/jobs';
+    const statuses = [
+      (await post(jobs, types.multipart, {})).status,
+      (await post(jobs, types.json)).status,
+      (await post(jobs, types.text, { 'content-type': 'text/plain' })).status,
+    ];
+    expect(statuses).toEqual([400, 400, 415]);
+  });
+
+  test('that stall are answered 408, and their connection closes', async () => {
+    const arriving = nextCall(ArrivingBodies.prototype, 'watch');
+    const socket = connectTo(world, `${headOf('PUT', PROVIDER, { ...ADMIN, ...JSON_TYPE, 'content-length': 9 })}{`);
+    const answer = wholeAnswer(socket);
+    await arriving;
+    await world.advance('29 s');
+    expect(socket.closed).toBe(false);
+    await world.advance('1 s');
+    expect(await answer).toMatch(/^HTTP\/1.1 408 [\s\S]*"urn:notebridge:problem:request-timeout"/);
+  });
+
+  test('whose request was rejected are read when short, so that the connection can be used again', async () => {
+    const head = (headers: object) => headOf('PUT', PROVIDER, { ...JSON_TYPE, 'content-length': 2, ...headers });
+    const socket = connectTo(world, head({}));
+    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1.1 401 /);
+    socket.write(`{}${head(ADMIN)}{}`);
+    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1.1 400 /);
+    socket.destroy();
+  });
+
+  test('whose request was rejected are not read to the end when long: the connection closes', async () => {
+    const answer = await wholeAnswer(
+      connectTo(world, `${headOf('POST', '/v1/recordings', { 'content-length': 4e9 })}x`),
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close/i);
+  });
+});
+
+describe('a caller that waits', () => {
+  const wait = (init: RequestInit = {}) => send('/v1/events', { ...init, headers: { prefer: 'wait=60' } });
+
+  test('is no longer waited for once it hung up', async () => {
+    const begun = nextCall(FeedStream.prototype, 'next');
+    const caller = new AbortController();
+    const waiting = wait({ signal: caller.signal });
+    const { returned } = await begun;
+    caller.abort();
+    await expect(waiting).rejects.toThrow();
+    expect(await returned).toEqual([]);
+  });
+
+  test('is answered when the service stops', async () => {
+    const begun = nextCall(FeedStream.prototype, 'next');
+    const waiting = wait();
+    await begun;
+    await world.restart();
+    // Connections without an answer are cut after a grace period.
+    expect((await waiting).status).toBe(200);
+  });
+
+  test('leaves nothing behind on the signal of the whole service', async () => {
+    const { app, url } = await world.startAnother();
+    const { closing } = app.getHttpAdapter().getInstance();
+    const added = jest.spyOn(closing, 'addEventListener');
+    const ask = () => wholeAnswer(connectTo({ url }, headOf('GET', '/v1/events', { ...ADMIN, connection: 'close' })));
+    for (let requests = 0; requests < 20; requests += 1) expect(await ask()).toMatch(/^HTTP\/1.1 200 /);
+    expect(added).toHaveBeenCalledTimes(20);
+    expect(getEventListeners(closing, 'abort')).toEqual([]);
+    // `AbortSignal.any` would keep a reference for each request.
+    const member = Object.getOwnPropertySymbols(closing).find(({ description }) => description === 'kDependantSignals');
+    expect(member && Reflect.get(closing, member).size).toBeFalsy();
+  });
+});
+
+test('the access log has route patterns, and no URL, query or body', async () => {
+  const logged = jest.spyOn(Logger.prototype, 'log');
+  const body = JSON.stringify({ email: 'jane@roe.example', firstName: 'Jane' });
+  // One connection each: an answer is logged before its connection closes.
+  const ask = async (method: string, path: string, sent = '') => {
+    const headers = { ...ADMIN, ...JSON_TYPE, 'content-length': sent.length, connection: 'close' };
+    await wholeAnswer(connectTo(world, headOf(method, path, headers) + sent));
+  };
+  await ask('DELETE', '/v1/providers/mrn-4711?name=roe');
+  await ask('PUT', '/v1/providers/mrn-4711', body);
+  await ask('GET', '/nowhere/mrn-4711');
+  await ask('POST', '/webhooks/platform', body);
+  expect(logged.mock.calls.map(([line]) => line)).toMatchObject([
+    { msg: 'request', method: 'DELETE', route: '/v1/providers/:externalId', status: 404, ms: expect.any(Number) },
+    { method: 'PUT', route: '/v1/providers/:externalId', status: 400 },
+    { method: 'GET', route: 'unmatched', status: 404 },
+  ]);
+  expect(JSON.stringify(logged.mock.calls)).not.toMatch(/mrn-4711|roe|jane/i);
+});
+
+test('forwarding headers are honoured only from a trusted proxy', async () => {
+  const behind = await world.startAnother({ TRUSTED_PROXIES: '127.0.0.0/8,198.51.100.4' });
+  const sources = async (url: string, forwardedFor: string) => {
+    const headers = { 'x-forwarded-for': forwardedFor, forwarded: 'for=203.0.113.7', 'x-real-ip': '203.0.113.7' };
+    const read = await send(PROVIDER, { headers }, url);
+    const { json } = await send(`/v1/audit?action=${encodeURIComponent('GET /v1/providers/:externalId')}`);
+    const isOfIt = ({ requestId }: { requestId: string }) => requestId === read.headers.get('request-id');
+    return json.items.find(isOfIt).source;
+  };
+  expect(await sources(world.url, '203.0.113.7')).toBe('127.0.0.1');
+  expect(await sources(behind.url, '203.0.113.7')).toBe('203.0.113.7');
+  // Proxies append on the right, so the client wrote the leftmost address.
+  expect(await sources(behind.url, '192.0.2.1, 203.0.113.7, 198.51.100.4')).toBe('203.0.113.7');
+  for (const invalid of ["203.0.113.7'; DROP TABLE people", '203.0.113.7:50000'])
+    expect(await sources(behind.url, invalid)).toBe('127.0.0.1');
+});
+
+test('every answer has the security headers of browsers and forbids caching', async () => {
+  const raw = async (request: string) => {
+    const [head = ''] = (await wholeAnswer(connectTo(world, `${request}\r\n\r\n`))).split('\r\n\r\n', 1);
+    return new Map(head.split('\r\n').map((line) => line.split(': ') as [string, string]));
+  };
+  jest.spyOn(world.get(ImportsService), 'list').mockRejectedValue(new Error('unexpected'));
+  const answers: Record<string, { get(name: string): string | null | undefined }> = {
+    usual: (await send('/v1/providers')).headers,
+    hot: (await send('/health/live')).headers,
+    'no such route': (await send('/no-such-route')).headers,
+    'wrong method': (await send('/v1/providers', { method: 'DELETE' })).headers,
+    'bad address': (await send('/%zz')).headers,
+    unauthorized: (await send('/v1/providers', { headers: { authorization: '' } })).headers,
+    unexpected: (await send('/v1/imports')).headers,
+    documentation: (await send('/docs')).headers,
+    'its style': (await send('/docs/swagger-ui.css')).headers,
+    'malformed HTTP': await raw('nonsense'),
+    'headers too large': await raw(`GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}`),
+  };
+  const shown = Object.entries(answers).map(([name, headers]) => [
+    name,
+    headers.get('cache-control'),
+    headers.get('x-content-type-options'),
+    headers.get('content-security-policy')?.includes("default-src 'self'"),
+  ]);
+  expect(shown).toEqual(Object.keys(answers).map((name) => [name, 'no-store', 'nosniff', true]));
+});
+
+describe('a silent connection', () => {
+  /** A process whose HTTP server says when it has a connection, and when that has a request. */
+  async function startServer(settings: Record<string, string>) {
+    const service = await world.startAnother(settings);
+    const server: Server = service.app.getHttpServer();
+    const open = async (sent: string) => {
+      const accepted = once(server, 'connection') as Promise<[Socket]>;
+      const requested = once(server, 'request');
+      const socket = connectTo(service, sent);
+      const [accepting] = await accepted;
+      return { socket, accepting, requested };
+    };
+    return { server, open };
+  }
+
+  test('is answered 408 when its headers are late', async () => {
+    const { server, open } = await startServer({ HEADERS_TIMEOUT_SECONDS: '7' });
+    expect(server.headersTimeout).toBe(7_000);
+    const { socket, accepting } = await open('GET /v1/providers HTTP/1.1\r\nHost: x\r\n');
+    const answer = wholeAnswer(socket);
+    server.emit('clientError', Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), accepting);
+    expect(await answer).toMatch(/^HTTP\/1.1 408 [\s\S]*"urn:notebridge:problem:request-timeout"/);
+  });
+
+  test('is cut in the middle of a request, but not while its answer takes time', async () => {
+    const { server, open } = await startServer({ SILENCE_TIMEOUT_SECONDS: '7' });
+    expect(server.timeout).toBe(7_000);
+    const file = await open(`${headOf('POST', '/v1/imports', { ...ADMIN, 'content-length': 9 })}1234`);
+    await file.requested;
+    const begun = nextCall(FeedStream.prototype, 'next');
+    const slow = await open(headOf('GET', '/v1/events', { ...ADMIN, prefer: 'wait=60' }));
+    await begun;
+    for (const { accepting } of [file, slow]) server.emit('timeout', accepting);
+    expect([file.accepting.destroyed, slow.accepting.destroyed]).toEqual([true, false]);
+    slow.socket.destroy();
+  });
+});
+
+describe('the description of the API', () => {
+  test('is readable with assets of its own', async () => {
+    const { url } = await world.startAnother({ PUBLIC_URL: 'https://notes.example' });
+    const { json } = await send('/openapi.json', {}, url);
+    expect(json.paths['/v1/providers'].get).toBeDefined();
+    expect(json.servers).toEqual([{ url: 'https://notes.example' }]);
+    const { text } = await send('/docs', {}, url);
+    const assets = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset = '']) => new URL(asset, `${url}/docs`));
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(asset.origin).toBe(url);
+      expect((await send(asset.pathname, {}, url)).status).toBe(200);
+    }
+  });
+
+  test('is absent where it is switched off', async () => {
+    const { url } = await world.startAnother({ API_DOCS: 'false' });
+    for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui.css'])
+      expect((await send(path, {}, url)).status).toBe(404);
+  });
+});

@@ -1,0 +1,97 @@
+import { Clock } from '../../src/config/clock.js';
+import { Database } from '../../src/database/database.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import { Liveness } from '../../src/operations/liveness.js';
+import { backendPid } from '../support/databases.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const want = (externalId: string, wait?: number) => {
+  const body = { email: `${externalId}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
+  return world.call('PUT', `/v1/providers/${externalId}`, { body, wait });
+};
+const health = async () => (await world.call<HealthReport>('GET', '/health/ready')).body;
+const platform = async () => (await health()).checks.platform;
+
+async function metric(name: string): Promise<number> {
+  const lines = (await world.call('GET', '/metrics')).text.split('\n');
+  return Number(lines.find((line) => line.startsWith(`notebridge_${name} `))?.split(' ')[1]);
+}
+
+test('health and metrics show an outage of the platform and its end', async () => {
+  const unanswered = 'platform_call_seconds_count{operation="checkUser",outcome="unknown-outcome"}';
+  const before = (await metric(unanswered)) || 0;
+  world.platform.injectFault({ kind: 'status', status: 502, count: 3 });
+  for (const externalId of ['p-1', 'p-2', 'p-3']) await want(externalId);
+  await world.settle();
+  expect(await platform()).toMatchObject({
+    status: 'degraded',
+    reason: expect.stringMatching(/answered with 502.*work is kept/),
+    facts: { lastOutcome: 'unknown-outcome', lastStatus: 502 },
+  });
+  expect((await metric(unanswered)) - before).toBe(3);
+  world.platform.release();
+  await want('p-4', 60);
+  expect((await platform())?.status).toBe('ok');
+});
+
+test('health and metrics show how long a 429 pauses the calls', async () => {
+  world.platform.injectFault({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 1_800 });
+  await want('p-5');
+  await world.settle();
+  expect((await platform())?.reason).toMatch(/429: no call to user management before \d{4}-/);
+  const pause = await metric('platform_pause_seconds');
+  expect(pause).toBeGreaterThan(1_790);
+  await world.advance('10 min');
+  expect(pause - (await metric('platform_pause_seconds'))).toBeCloseTo(600, 0);
+  expect(await metric('platform_window_limit')).toBe(6_000);
+  await world.advance('21 min');
+  expect((await platform())?.status).toBe('ok');
+});
+
+test('health names the session that holds the budget of calls; the work waits for its end', async () => {
+  await want('held', 60);
+  const holder = await world.database.pool.connect();
+  await holder.query('BEGIN; SELECT FROM call_budgets FOR UPDATE');
+  const pid = await backendPid(holder);
+  const found = await health();
+  await holder.query('ROLLBACK');
+  holder.release();
+  expect(found.checks.platform).toMatchObject({
+    status: 'down',
+    reason: expect.stringContaining(`pid ${pid}, idle in transaction`),
+    facts: { heldByPid: pid },
+  });
+  expect(found.status).toBe('degraded');
+  expect((await platform())?.status).toBe('ok');
+});
+
+test('liveness fails only while a new connection works and those of the process do not', async () => {
+  let nowMs = 0;
+  let isStuck = false;
+  const { url } = world.get(Database);
+  const query = async () => {
+    if (isStuck) throw new Error('timeout');
+  };
+  const database = { url, pool: { query } };
+  const clock = Object.assign(new Clock(), { monotonicMs: () => nowMs });
+  const liveness = new Liveness(database as unknown as Database, clock);
+  const isAliveAfter = async (ms: number) => {
+    nowMs += ms;
+    await liveness.look();
+    const isAlive = liveness.isAlive();
+    await liveness.look(); // the look that the question started
+    return isAlive;
+  };
+  expect(await isAliveAfter(0)).toBe(true);
+  isStuck = true;
+  expect(await isAliveAfter(0)).toBe(true);
+  expect(await isAliveAfter(61_000)).toBe(false);
+  database.url = 'postgresql://127.0.0.1:1/none'; // the database itself is away
+  expect(await isAliveAfter(0)).toBe(true);
+  Object.assign(database, { url });
+  expect(await isAliveAfter(0)).toBe(false);
+  isStuck = false;
+  expect(await isAliveAfter(0)).toBe(true);
+});

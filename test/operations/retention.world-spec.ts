@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { beginRegeneration } from '../../simulator/sessions/session-run.js';
+import { Audit } from '../../src/access/audit/audit.js';
+import { Clock } from '../../src/config/clock.js';
+import { Env } from '../../src/config/env.js';
+import { Database } from '../../src/database/database.js';
+import { Retention } from '../../src/operations/retention.js';
+import { Poller } from '../../src/queue/notifier/poller.js';
+import type { RevisionsResponse } from '../../src/sessions/model/session-view.js';
+import { useArrivingSessions } from '../sessions/arriving-sessions.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+const sql = (text: string, values?: unknown[]) => world.sql(text, values);
+const count = async (from: string) => (await sql(`SELECT 1 FROM ${from}`)).length;
+
+/** Drops what is older than 90 days, or as the settings say. @returns how many rows of each kind were dropped */
+function drop(settings: Partial<Env> = {}): Promise<Record<string, number>> {
+  const env = Object.assign(new Env(), { RETENTION_DAYS: 90 }, settings);
+  const [database, clock, poller, audit] = [world.get(Database), world.get(Clock), world.get(Poller), world.get(Audit)];
+  return new Retention(database, env, clock, poller, audit).dropOld();
+}
+
+describe('retention after 100 days', () => {
+  const passes = () => world.advance('100 d');
+
+  test('drops calls in batches, with an audit entry per kind', async () => {
+    const call = (rows: number) =>
+      sql(
+        `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, worker)
+         SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w' FROM generate_series(1, $1)`,
+        [rows],
+      );
+    const lookUp = () =>
+      sql(`INSERT INTO session_calls (session, operation, begun_at, outcome)
+        VALUES (gen_random_uuid(), 'getSession', now(), 'answered')`);
+    await sql(`INSERT INTO call_budgets (account) VALUES ('a')`); // each call is granted from a budget
+    await call(10_500);
+    await lookUp();
+    await passes();
+    await call(1);
+    await lookUp();
+    expect((await drop({ CALLS_RETENTION_DAYS: 'off' })).calls).toBeUndefined();
+    expect((await drop({ CALLS_RETENTION_DAYS: 101 })).calls).toBe(0);
+    expect(await drop()).toMatchObject({ calls: 10_500, sessionCalls: 1 });
+    expect([await count('platform_calls'), await count('session_calls')]).toEqual([1, 1]);
+    expect(await sql('SELECT key_id, action, outcome FROM audit_entries ORDER BY id')).toEqual([
+      { key_id: 'system', action: 'retention.calls', outcome: '10000 removed' },
+      { key_id: 'system', action: 'retention.calls', outcome: '500 removed' },
+      { key_id: 'system', action: 'retention.sessionCalls', outcome: '1 removed' },
+    ]);
+    expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
+  });
+
+  test('drops handled deliveries, notices, handed-out URLs, rejections and expired idempotency records', async () => {
+    const record = `INSERT INTO idempotency_records (id, scope_hash, lease_token, lease_until, expires_at)
+      VALUES (gen_random_uuid(), $1, gen_random_uuid(), now(), now() + interval '1 day')`;
+    const url = 'INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())';
+    const rejection = `INSERT INTO webhook_rejections VALUES (now(), 'stale', 1)`;
+    for (const state of ['processed', 'ignored', 'failed', 'dead', 'received']) {
+      await sql(
+        `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, received_at)
+         VALUES ($1, '', 0, 0, $2::delivery_state, now())`,
+        [Buffer.from(state), state],
+      );
+    }
+    await sql(`INSERT INTO processing_notices (delivery_id, payload, received_at) VALUES ('d', '', now())`);
+    await sql(url, ['old']);
+    await sql(record, [Buffer.from('old')]);
+    await world.advance('85 d');
+    await sql(rejection); // kept for 14 days only
+    await world.advance('15 d');
+    await sql(rejection);
+    await sql(url, ['young']);
+    await sql(record, [Buffer.from('young')]);
+    expect((await drop({ RECORDINGS_RETENTION_DAYS: 'off', DELIVERIES_RETENTION_DAYS: 101 })).deliveries).toBe(0);
+    expect(await count('handed_out_urls')).toBe(2);
+    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1, handedOut: 1 });
+    for (const table of ['handed_out_urls', 'webhook_rejections', 'idempotency_records'])
+      expect([table, await count(table)]).toEqual([table, 1]);
+  });
+
+  test('drops feed events except the last one with a cursor, so that cursors continue', async () => {
+    await sql(`INSERT INTO feed_events (cursor, type, at, subject, data)
+      SELECT c, 't', now(), 's', '{}' FROM unnest(ARRAY[1, 2, 3, NULL]) AS c`);
+    await passes();
+    await sql(`INSERT INTO feed_events (type, subject, data) VALUES ('young', 's', '{}')`);
+    expect((await drop({ FEED_RETENTION_DAYS: 101 })).events).toBe(0);
+    expect((await drop()).events).toBe(3);
+    expect(await sql('SELECT cursor, type FROM feed_events ORDER BY id')).toEqual([
+      { cursor: '3', type: 't' },
+      { cursor: null, type: 'young' },
+    ]);
+  });
+
+  test('drops the personal data in rows of finished imports, and keeps their outcomes', async () => {
+    const [finished, running] = [randomUUID(), randomUUID()];
+    for (const id of [finished, running]) {
+      await sql(
+        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, finished_at)
+         VALUES ($1, 'clients', 'upsert', false, 'completed', 'admin', CASE WHEN $2 THEN now() END)`,
+        [id, id === finished],
+      );
+      await sql(
+        `INSERT INTO import_rows (import_id, row_no, file, line, profile, was, outcome, code)
+         VALUES ($1, 1, 1, 2, 'x', NULL, 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, NULL, 'rejected', 'bad'),
+           ($1, 3, 0, 0, NULL, '{"profile": "x"}', 'deleted', NULL)`,
+        [id],
+      );
+      await sql(`INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
+    }
+    await passes();
+    expect(await drop()).toMatchObject({ plans: 0, importRows: 2, importCells: 1 });
+    const rows = 'SELECT outcome, code, profile, was FROM import_rows WHERE import_id = $1 ORDER BY row_no';
+    expect(await sql(rows, [finished])).toEqual([
+      { outcome: 'skipped', code: 'expired', profile: null, was: null },
+      { outcome: 'rejected', code: 'bad', profile: null, was: null },
+      { outcome: 'deleted', code: null, profile: null, was: null },
+    ]);
+    expect([await count('import_rows WHERE profile IS NOT NULL'), await count('import_raw_rows')]).toEqual([1, 1]);
+  });
+
+  test('cancels a plan that was never applied, and drops the data in its rows once it has ended', async () => {
+    const [old, young, wanted] = [randomUUID(), randomUUID(), randomUUID()];
+    const plan = async (id: string) => {
+      await sql(
+        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
+         VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', now(), $2)`,
+        [id, id === wanted],
+      );
+      await sql(`INSERT INTO import_rows (import_id, row_no, file, line, profile) VALUES ($1, 1, 1, 2, 'x')`, [id]);
+    };
+    await plan(old);
+    await plan(wanted);
+    await passes();
+    await plan(young);
+    expect(await drop()).toMatchObject({ plans: 1, importRows: 0 });
+    expect(await sql(`SELECT id FROM imports WHERE state = 'cancelled'`)).toEqual([{ id: old }]);
+    await sql('UPDATE imports SET finished_at = now() WHERE id = $1', [old]);
+    expect(await drop()).toMatchObject({ plans: 0, importRows: 1 });
+  });
+
+  test('drops stored platform answers with the notes or the transcripts, whichever go first', async () => {
+    const answer = 'INSERT INTO processing_sessions (processing_id, answer, updated_at) VALUES ($1, $2, now())';
+    await sql(answer, ['old', 'x']);
+    await sql(answer, ['none', null]);
+    await passes();
+    await sql(answer, ['young', 'x']);
+    expect((await drop()).processingAnswers).toBeUndefined();
+    expect((await drop({ NOTES_RETENTION_DAYS: 200 })).processingAnswers).toBe(0);
+    expect((await drop({ NOTES_RETENTION_DAYS: 200, TRANSCRIPTS_RETENTION_DAYS: 30 })).processingAnswers).toBe(1);
+    const kept = await sql('SELECT processing_id FROM processing_sessions WHERE answer IS NOT NULL');
+    expect(kept).toEqual([{ processing_id: 'young' }]);
+  });
+
+  test('drops requests and results of ended compliance jobs if a setting says so, and keeps their ends', async () => {
+    await sql(`INSERT INTO compliance_jobs (id, job_id, state, request, result, fault, due_at, updated_at)
+      SELECT gen_random_uuid(), name, state, 'x', result::bytea, fault, due_at::timestamptz, now()
+      FROM (VALUES ('done', 'Completed', 'x', NULL, NULL), ('failed', 'Failed', 'x', NULL, NULL),
+        ('rejected', 'Rejected', NULL, 'rejected', NULL), ('given up', 'Abandoned', NULL, NULL, NULL),
+        ('looked up', 'Completed', 'x', NULL, '2020-01-01'), ('no result', 'Completed', NULL, NULL, NULL),
+        ('gone', 'Completed', NULL, 'gone', NULL), ('unknown', 'Unknown', NULL, NULL, NULL),
+        ('running', 'Submitted', 'x', NULL, NULL)) AS jobs (name, state, result, fault, due_at)`);
+    await passes();
+    await sql(`INSERT INTO compliance_jobs (id, job_id, state, result) VALUES (gen_random_uuid(), 'y', 'Failed', 'x')`);
+    expect((await drop()).complianceJobs).toBeUndefined();
+    expect((await drop({ COMPLIANCE_RETENTION_DAYS: 90 })).complianceJobs).toBe(4);
+    const removed = 'removed_at IS NOT NULL AND request IS NULL AND result IS NULL';
+    expect(await sql(`SELECT job_id, state FROM compliance_jobs WHERE ${removed} ORDER BY job_id`)).toEqual([
+      { job_id: 'done', state: 'Completed' },
+      { job_id: 'failed', state: 'Failed' },
+      { job_id: 'given up', state: 'Abandoned' },
+      { job_id: 'rejected', state: 'Rejected' },
+    ]);
+    const kept = 'compliance_jobs WHERE removed_at IS NULL AND (request IS NOT NULL OR result IS NOT NULL)';
+    expect(await count(kept)).toBe(6);
+  });
+});
+
+describe('notes and transcripts', () => {
+  const { newSession, toEnd, read, refresh, notesOf, fetches } = useArrivingSessions(world);
+  const get = (path: string, accept?: string) => world.call<{ type: string }>('GET', path, { accept });
+
+  test('are removed by age, the session stays, and a later fetch restores only new content', async () => {
+    const old = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(old);
+    await read(old, 1);
+    await world.advance('31 d');
+    const young = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(young);
+    await read(young, 1);
+    const settings = { NOTES_RETENTION_DAYS: 30, TRANSCRIPTS_RETENTION_DAYS: 10 };
+    for (const removed of [1, 0]) expect(await drop(settings)).toMatchObject({ notes: removed, transcripts: removed });
+    for (const kind of ['notes', 'transcripts']) {
+      const { body } = await world.call<{ items: object[] }>('GET', `/v1/audit?action=retention.${kind}`);
+      expect(body.items).toMatchObject([{ keyId: 'system' }]);
+    }
+
+    const path = `/v1/sessions/${old.sessionId}`;
+    const expectRemoved = async () => {
+      const { documents } = await notesOf(old.sessionId);
+      expect(documents).toMatchObject([{ revision: 1, notes: [], removedAt: expect.any(String) }]);
+      const { status, body } = await get(`${path}/transcript`);
+      expect([status, body.type]).toEqual([410, 'urn:notebridge:problem:transcript-removed']);
+      return documents[0]?.documentId;
+    };
+    const documentId = await expectRemoved();
+    expect((await get(`${path}/notes`, 'text/markdown')).text).toContain('kept no longer');
+    expect((await get(`${path}/notes`, 'application/fhir+json')).text).not.toContain('Composition');
+    expect((await get(`${path}/insights`)).body).toMatchObject({ topics: null, removedAt: expect.any(String) });
+    expect((await get(`/v1/sessions/${young.sessionId}/transcript`)).status).toBe(200);
+
+    const before = fetches(200);
+    await refresh(old);
+    await world.settle();
+    expect(fetches(200)).toBe(before + 1);
+    await expectRemoved();
+
+    beginRegeneration(world.platform.simulator.state, old, [SOAP]);
+    toEnd(old);
+    await read(old, 2);
+    const { body } = await world.call<RevisionsResponse>('GET', `${path}/notes/${documentId}/revisions`);
+    expect(body.items).toMatchObject([
+      { revision: 2, removedAt: null },
+      { revision: 1, removedAt: expect.any(String), notes: [] },
+    ]);
+  });
+});

@@ -1,0 +1,206 @@
+import { useWorld } from '../world/use-world.js';
+import { peopleOf } from './mirroring.js';
+
+const world = useWorld();
+const { begin, beginRemoval, put, get, resolve, verdict, verdicts, callsDuring, health } = peopleOf(world);
+
+const usersOf = (externalId: string) => world.platform.usersOf(externalId);
+const creates = (operation = 'createProvider') => world.platform.arrivals(operation);
+const passing = async (span: '7 s' | '2 min' | '10 min' | '2 h') => {
+  await world.advance(span);
+  await world.settle();
+};
+/** The time of the first probe after an operation was stopped. */
+const FIRST_PROBE = '7 s';
+
+describe('a wrong base URL', () => {
+  test.each(['message', 'page'] as const)('(404 with a %s) fails and deletes no person', async (unknownPaths) => {
+    world.platform.set({ unknownPaths });
+    for (const path of ['providers/home', 'providers/p2', 'clients/gone', 'clients/moved']) {
+      expect((await put(path)).sync.state).toBe('synced');
+    }
+    await world.restart({ PLATFORM_BASE_URL: `${world.platform.url}/v9` });
+    await begin('providers/new');
+    await beginRemoval('clients/gone');
+    await put('clients/moved', { providers: ['p2'] });
+    const changed = ['providers/new', 'clients/gone', 'clients/moved'];
+    expect(await verdicts(changed)).toEqual([
+      ['pending', 'platform-address'],
+      ['deleting', 'platform-address'],
+      ['pending', 'platform-address'],
+    ]);
+    expect(usersOf('gone')).toHaveLength(1);
+    expect(await health('people')).toMatchObject({
+      status: 'degraded',
+      reason: expect.stringContaining('check PLATFORM_BASE_URL'),
+    });
+
+    await world.restart();
+    await passing('10 min');
+    expect(await verdicts(changed)).toEqual([
+      ['synced', null],
+      ['deleted', null],
+      ['synced', null],
+    ]);
+    expect(usersOf('gone')).toEqual([]);
+  });
+
+  test.each([404, 405])('is not the cause of a %d to one person while others are created', async (status) => {
+    world.platform.injectFault({
+      operation: 'createProvider',
+      kind: 'status',
+      status,
+      count: null,
+      match: { partnerUserId: 'own' },
+    });
+    await put('providers/own');
+    expect(await verdict('providers/own')).toEqual(['pending', 'platform-address']);
+    await put('providers/other');
+    for (const _time of ['first', 'second']) {
+      await passing('10 min');
+      expect(await verdicts(['providers/other', 'providers/own'])).toEqual([
+        ['synced', null],
+        ['pending', 'platform-address'],
+      ]);
+      expect((await health('people'))?.status).toBe('ok');
+    }
+    world.platform.release();
+    await passing('2 h');
+    expect(await verdict('providers/own')).toEqual(['synced', null]);
+  });
+});
+
+describe('a 403', () => {
+  test('stops its operation except for single probes, until one succeeds', async () => {
+    const paths = ['providers/k-1', 'providers/k-2', 'providers/k-3', 'providers/k-4'];
+    world.platform.injectFault({ operation: 'createProvider', kind: 'forbid', count: null });
+    for (const path of paths) await put(path);
+    const known = { email: 'k-known@example.org', firstName: 'Pia', lastName: 'Ruiz' };
+    world.platform.simulator.state.users.add({ role: 'HealthcareProvider', ...known, providerUserIds: [] });
+    expect((await put('providers/k-known')).sync.state).toBe('synced');
+    expect(creates()).toBe(1);
+    expect((await get('providers/k-1')).sync).toMatchObject({
+      step: 'createProvider',
+      error: { code: 'platform-unauthorized' },
+    });
+    expect((await get('providers/k-4')).sync.state).toBe('pending');
+    expect((await health('people'))?.status).toBe('degraded');
+
+    await passing(FIRST_PROBE);
+    expect(creates()).toBe(2);
+    // The wait before the next probe is twice as long, a quarter more or less.
+    await passing(FIRST_PROBE);
+    expect(creates()).toBe(2);
+
+    world.platform.release();
+    await passing('10 min');
+    expect(await verdicts(paths)).toEqual(paths.map(() => ['synced', null]));
+    for (const path of paths) expect(usersOf(path.slice('providers/'.length))).toHaveLength(1);
+    expect((await health('people'))?.status).toBe('ok');
+  });
+
+  test('of two people only is their own: probes go to others, and the two fail as forbidden', async () => {
+    const refused = ['providers/own-1', 'providers/own-2'];
+    for (const partnerUserId of ['own-1', 'own-2']) {
+      world.platform.injectFault({
+        operation: 'createProvider',
+        kind: 'forbid',
+        count: null,
+        match: { partnerUserId },
+      });
+    }
+    for (const path of refused) await put(path);
+    await passing(FIRST_PROBE);
+    expect(creates()).toBe(2);
+    const others = ['providers/other-1', 'providers/other-2', 'providers/other-3'];
+    for (const path of others) await put(path);
+    expect(creates()).toBe(2);
+    // One probe is enough: it is the turn of a person who was never refused.
+    await world.advance('2 min');
+    await world.settle();
+    expect(creates()).toBe(2 + others.length + refused.length);
+    for (const path of others) expect(await verdict(path)).toEqual(['synced', null]);
+    for (const path of refused) expect(await verdict(path)).toEqual(['failed', 'forbidden']);
+    expect((await health('people'))?.status).toBe('ok');
+
+    world.platform.release();
+    await resolve('providers/own-1', { action: 'retry' });
+    await world.settle();
+    expect(await verdict('providers/own-1')).toEqual(['synced', null]);
+  });
+});
+
+describe('without answers', () => {
+  const lose = (rule: { operation: string; match?: Record<string, string> }) =>
+    world.platform.injectFault({ kind: 'status', status: 503, count: null, ...rule });
+  const waiting = ['clients/waits-1', 'clients/waits-2', 'clients/waits-3', 'clients/waits-4'];
+
+  /** Three clients without an email whose creates are lost, then more of them who wait. */
+  async function loseThree(): Promise<void> {
+    for (const path of ['clients/lost-1', 'clients/lost-2', 'clients/lost-3']) {
+      expect((await put(path)).sync).toMatchObject({ state: 'needs-review', error: { code: 'create-unknown' } });
+    }
+    for (const path of waiting) await put(path);
+    expect(creates('createClient')).toBe(3);
+    expect(new Set((await verdicts(waiting)).map(([state]) => state))).toEqual(new Set(['pending']));
+  }
+
+  async function mirrorAll(): Promise<void> {
+    world.platform.release();
+    await passing('10 min');
+    for (const path of waiting) expect(await verdict(path)).toEqual(['synced', null]);
+    expect(creates('createClient')).toBe(3 + waiting.length);
+  }
+
+  beforeEach(() => put('providers/home'));
+
+  test('to any call, creates without an email wait until a check is answered', async () => {
+    lose({ operation: '*' });
+    const checks = creates('checkUser');
+    await loseThree();
+    expect(creates('checkUser')).toBeGreaterThanOrEqual(checks + waiting.length);
+    await mirrorAll();
+  });
+
+  test('to creates alone, creates without an email wait for a probe that is answered', async () => {
+    lose({ operation: 'createClient' });
+    await loseThree();
+    expect(await health('people')).toMatchObject({
+      status: 'degraded',
+      reason: expect.stringContaining('no readable answer to createClient'),
+    });
+    await mirrorAll();
+  });
+
+  test('to the creates of one person, no other person waits', async () => {
+    lose({ operation: 'createClient', match: { partnerUserId: 'poison' } });
+    await begin('clients/poison', { email: 'poison@example.org' });
+    for (const _lost of [1, 2, 3]) for (const _check of ['before', 'after']) await passing('2 min');
+    expect(creates('createClient')).toBeGreaterThanOrEqual(3);
+    expect((await health('people'))?.status).toBe('ok');
+    expect((await put('clients/well')).sync.state).toBe('synced');
+  });
+
+  test('to 13 creates of a person, it needs review, and resolving it tries again', async () => {
+    lose({ operation: 'createProvider' });
+    await begin('providers/never');
+    for (let hours = 0; hours < 60 && (await verdict('providers/never'))[0] === 'pending'; hours += 2)
+      await passing('2 h');
+    expect(await verdict('providers/never')).toEqual(['needs-review', 'create-unanswered']);
+    expect(creates()).toBe(1 + 13);
+    world.platform.release();
+    await resolve('providers/never', { action: 'retry' });
+    await world.settle();
+    expect(await verdict('providers/never')).toEqual(['synced', null]);
+  });
+
+  test('a 409 to a create is followed by one more check and one more create', async () => {
+    const twice = ['checkUser', 'createProvider', 'checkUser', 'createProvider'];
+    world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 409 });
+    expect(await callsDuring(() => put('providers/late'))).toEqual(twice);
+    expect(await verdict('providers/late')).toEqual(['synced', null]);
+    world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 409, count: null });
+    expect(await callsDuring(() => put('providers/refused'))).toEqual(twice);
+    expect(await verdict('providers/refused')).toEqual(['failed', 'rejected']);
+  });
+});

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import type { FaultRule } from '../../simulator/gate/fault-rule.js';
+import type { UserRole } from '../../src/platform/contract/wire-types.js';
+import { useWorld } from '../world/use-world.js';
+import { peopleOf } from './mirroring.js';
+
+const world = useWorld();
+const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdictOf } = peopleOf(world);
+
+const usersOf = (externalId: string) => world.platform.usersOf(externalId);
+const hasUser = (userId: string) => world.platform.simulator.state.users.find(userId) !== undefined;
+/** Adds a user that was made in the platform's own application. */
+const addUser = (role: UserRole, more: { email?: string; partnerUserId?: string }): string =>
+  world.platform.simulator.state.users.add({ role, firstName: 'M', lastName: 'M', providerUserIds: [], ...more })
+    .userId;
+/** Delivers a USER_CREATED event. */
+async function tell(payload: { userId: string; role: UserRole; externalUserId?: string }): Promise<void> {
+  world.platform.simulator.state.deliveries.send({ eventType: 'USER_CREATED', payload });
+  await world.settle();
+}
+async function unknownToEhr(): Promise<string[]> {
+  const list = await world.call<{ items: { platformUserId: string }[] }>('GET', '/v1/people/unknown-to-ehr');
+  return list.body.items.map(({ platformUserId }) => platformUserId);
+}
+
+beforeEach(() => put('providers/home'));
+
+test.each<[string, Pick<FaultRule, 'kind'> & Partial<FaultRule>]>([
+  ['400', { kind: 'status', status: 400 }],
+  ['403', { kind: 'forbid' }],
+  ['429', { kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 60 }],
+])('a client keeps its user when its deletion was rejected (%s) and it is wanted again', async (_status, rule) => {
+  const { platformUserId } = await put('clients/kept');
+  world.platform.injectFault({ operation: 'deleteUser', ...rule });
+  await remove('clients/kept');
+  await begin('clients/kept');
+  await world.advance('2 min');
+  const kept = await settled('clients/kept');
+  expect([...verdictOf(kept), kept.platformUserId]).toEqual(['synced', null, platformUserId]);
+  expect(usersOf('kept').map(({ userId }) => userId)).toEqual([platformUserId]);
+  expect(world.platform.arrivals('deleteUser')).toBe(1);
+});
+
+describe('a client whose email belongs to a clinician’s user', () => {
+  const email = 'dr.osei@example.org';
+  const MISMATCH = ['needs-review', 'role-mismatch', null];
+  let userId: string;
+  beforeEach(() => {
+    userId = addUser('HealthcareProvider', { email });
+  });
+
+  test('is not linked when the platform told the role before', async () => {
+    await tell({ userId, role: 'HealthcareProvider' });
+    const refused = await put('clients/patient', { email });
+    expect([...verdictOf(refused), refused.platformUserId]).toEqual(MISMATCH);
+    await remove('clients/patient');
+    expect(hasUser(userId)).toBe(true);
+  });
+
+  test('is unlinked when the platform tells the role later', async () => {
+    expect((await put('clients/patient', { email })).platformUserId).toBe(userId);
+    await tell({ userId, role: 'HealthcareProvider' });
+    const unlinked = await get('clients/patient');
+    expect([...verdictOf(unlinked), unlinked.platformUserId]).toEqual(MISMATCH);
+  });
+
+  test('does not delete the user until an operator decides; ignore leaves it', async () => {
+    await put('clients/patient', { email });
+    expect(verdictOf(await remove('clients/patient'))).toEqual(['needs-review', 'delete-linked']);
+    await resolve('clients/patient', { action: 'ignore' });
+    expect(verdictOf(await settled('clients/patient'))).toEqual(['deleted', null]);
+    expect([hasUser(userId), world.platform.arrivals('deleteUser')]).toEqual([true, 0]);
+  });
+});
+
+test('a linked client is deleted by an operator, or once the platform told its role', async () => {
+  const email = 'noor@example.org';
+  const first = addUser('Client', { email });
+  const { origin, sync } = await put('clients/noor', { email });
+  expect([origin, sync.unknownThere]).toEqual(['linked', ['firstName', 'lastName', 'primaryProvider']]);
+  await remove('clients/noor');
+  await resolve('clients/noor', { action: 'delete' });
+  expect(verdictOf(await settled('clients/noor'))).toEqual(['deleted', null]);
+
+  const second = addUser('Client', { email });
+  await put('clients/noor', { email });
+  expect(verdictOf(await remove('clients/noor'))).toEqual(['needs-review', 'delete-linked']);
+  await tell({ userId: second, role: 'Client' });
+  expect(await verdict('clients/noor')).toEqual(['deleted', null]);
+  expect([hasUser(first), hasUser(second)]).toEqual([false, false]);
+});
+
+test('a create that made another user than an event named needs review', async () => {
+  await begin('clients/noor');
+  const held = await world.untilHeld({ operation: 'createClient' });
+  const [made] = usersOf('noor');
+  const userId = addUser('Client', { partnerUserId: 'noor' });
+  world.platform.simulator.state.deliveries.send({
+    eventType: 'USER_CREATED',
+    payload: { userId, externalUserId: 'noor', role: 'Client' },
+  });
+  await world.platform.webhooksSent();
+  await world.work.inbox();
+  await held.answer();
+  const torn = await get('clients/noor');
+  expect([...verdictOf(torn), torn.platformUserId]).toEqual(['needs-review', 'second-user', userId]);
+  expect(await unknownToEhr()).toEqual([made?.userId]);
+});
+
+describe('USER_CREATED', () => {
+  /** A client that waits for review, because the answer to its create was lost. */
+  async function lostClient(): Promise<string> {
+    world.platform.injectFault({ operation: 'createClient', kind: 'commit-then-cut' });
+    expect(verdictOf(await put('clients/lost'))).toEqual(['needs-review', 'create-unknown']);
+    return usersOf('lost')[0]?.userId ?? '';
+  }
+
+  test('links a client that waits for review after a lost answer', async () => {
+    const userId = await lostClient();
+    await tell({ userId, externalUserId: 'lost', role: 'Client' });
+    const { sync, platformUserId } = await get('clients/lost');
+    expect([sync.state, platformUserId]).toEqual(['synced', userId]);
+    expect(await unknownToEhr()).toEqual([]);
+  });
+
+  test('deletes the user of a client that was deleted meanwhile', async () => {
+    const userId = await lostClient();
+    await beginRemoval('clients/lost');
+    await tell({ userId, externalUserId: 'lost', role: 'Client' });
+    expect([await verdict('clients/lost'), usersOf('lost')]).toEqual([['deleted', null], []]);
+  });
+
+  test('of another role, or of an external id that no person has, links no person', async () => {
+    await lostClient();
+    const [role, nameless, stranger] = [randomUUID(), randomUUID(), randomUUID()];
+    await tell({ userId: role, externalUserId: 'lost', role: 'HealthcareProvider' });
+    await tell({ userId: nameless, role: 'OrgAdmin' });
+    await tell({ userId: stranger, externalUserId: 'never-named', role: 'Client' });
+    expect((await get('clients/lost')).platformUserId).toBeNull();
+    expect((await unknownToEhr()).sort()).toEqual([role, nameless, stranger].sort());
+  });
+
+  test('never changes the user of a mapped person', async () => {
+    const { platformUserId } = await put('clients/mapped');
+    await tell({ userId: randomUUID(), externalUserId: 'mapped', role: 'Client' });
+    expect((await get('clients/mapped')).platformUserId).toBe(platformUserId);
+  });
+
+  test('of a deleted user does not link it to the person who comes back', async () => {
+    const { platformUserId } = await put('clients/lost');
+    await remove('clients/lost');
+    await lostClient();
+    await tell({ userId: platformUserId ?? '', externalUserId: 'lost', role: 'Client' });
+    const back = await get('clients/lost');
+    expect([...verdictOf(back), back.platformUserId]).toEqual(['needs-review', 'create-unknown', null]);
+  });
+});

@@ -1,0 +1,454 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
+import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
+import type { ComplianceUploadResponse } from '../../src/compliance/compliance.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
+import { usePrograms } from '../support/programs.js';
+import { type Mirror, useMirrors } from '../support/service.js';
+
+type Ended = [code: number | null, output: string];
+
+const CLI = 'dist/src/cli/main.js';
+const SOAP = '11111111-1111-4111-8111-111111111111';
+
+const newMirror = useMirrors();
+const startProgram = usePrograms();
+let mirror: Mirror;
+let service: Service;
+let folder: string;
+let imported: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
+  mirror = await newMirror({
+    platform: { stepMs: 0, processingEvents: false, webhookSecret: WEBHOOK_SECRET, webhookTimeoutMs: 60_000 },
+    env: {
+      PLATFORM_TIMEOUT_SECONDS: '60',
+      IMPORT_MAX_CREATES: '1%,6',
+      // Sessions are fetched only when a command asks for it.
+      SESSION_REFRESH_AFTER_SECONDS: '3600',
+      SESSION_REFRESH_EVERY_SECONDS: '3600',
+    },
+  });
+  service = await mirror.start();
+  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const connection = (): Record<string, string> => ({
+  NOTEBRIDGE_URL: service.url,
+  NOTEBRIDGE_KEY: ADMIN_KEY,
+  DATA_DIR: folder,
+});
+const start = (args: string[], env: Record<string, string> = {}) =>
+  startProgram({ file: CLI, args, env: { ...connection(), ...env } });
+
+async function runWith(env: Record<string, string>, ...args: string[]): Promise<Ended> {
+  const program = await start(args, env);
+  return [await program.ended(), program.output()];
+}
+const run = (...args: string[]) => runWith({}, ...args);
+
+function file(name: string, ...lines: string[]): string {
+  const place = path.join(folder, name);
+  writeFileSync(place, `${lines.join('\n')}\n`);
+  return place;
+}
+
+const HEADER = 'externalId,email,firstName,lastName';
+const provider = (id: string) => `${id},${id}@example.org,Ada,Osei`;
+const PROVIDERS = [HEADER, provider('p1'), provider('p2')];
+const CLIENTS = [`${HEADER},providers`, 'c1,c1@example.com,Cy,Ng,p1|p2', 'c2,,Di,Ru,p2'];
+const idIn = (output: string) => /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(output)?.[0] ?? '';
+
+describe('import', () => {
+  it('takes several files, watches to the end and ends with 0', async () => {
+    const [code, output] = await run('import', file('providers.csv', ...PROVIDERS), file('clients.csv', ...CLIENTS));
+    expect(output).toMatch(/completed in .*: 4 rows, \d+ calls to the platform/);
+    expect(output).toMatch(/4 {2}created on the platform/);
+    imported = idIn(output);
+    expect(code).toBe(0);
+  });
+
+  it('ends with 2 for rejected rows, which can be fetched, corrected and sent again', async () => {
+    const first = await run('import', file('clients.csv', CLIENTS[0] ?? '', 'c3,c3@example.com,Ed,Wu,missing'));
+    expect(first).toEqual([2, expect.stringContaining('1  rejected')]);
+    const id = idIn(first[1]);
+    const [, rows] = await run('import-rows', id, '--outcome', 'rejected');
+    expect(rows).toMatch(/clients\.csv:2 +c3 +rejected +unknown-provider/);
+    const rejected = path.join(folder, 'rejected-clients.csv');
+    expect((await run('import-rows', id, '--rejected-csv', rejected))[0]).toBe(0);
+    const twice = await run('import-rows', id, '--rejected-csv', rejected);
+    expect(twice).toEqual([1, expect.stringContaining('is there already')]);
+    writeFileSync(rejected, readFileSync(rejected, 'utf8').replace('missing', 'p1'));
+    expect(await run('import', rejected)).toEqual([0, expect.stringContaining('1  created')]);
+  });
+
+  it('prints one JSON object with --json, and nothing else', async () => {
+    const [code, output] = await run('import', file('providers.csv', ...PROVIDERS), '--json');
+    expect([code, JSON.parse(output)]).toMatchObject([0, { state: 'completed', counts: { total: 2 } }]);
+  });
+
+  it('ends with 2 and names the guard that holds the plan', async () => {
+    const many = Array.from({ length: 7 }, (_, n) => provider(`e${n}`));
+    const held = await run('import', file('providers.csv', HEADER, ...many));
+    expect(held).toEqual([2, expect.stringContaining('threshold creates: 7 of')]);
+    expect(held[1]).toContain('--override creates');
+  });
+
+  it('sends nothing after a dry run until the plan is applied', async () => {
+    const before = mirror.arrivals();
+    const [, planned] = await run('import', file('providers.csv', HEADER, provider('p9')), '--dry-run');
+    expect(planned).toContain('Nothing was sent');
+    expect(mirror.arrivals()).toBe(before);
+    const id = /apply ([0-9a-f-]{36})/.exec(planned)?.[1] ?? '';
+    expect(await run('apply', id)).toEqual([0, expect.stringContaining('1  created')]);
+  });
+
+  it('ends with 130 on Ctrl-C and leaves the import running', async () => {
+    mirror.hold({ operation: 'checkUser' });
+    const program = await start(['import', file('providers.csv', HEADER, provider('p8'))]);
+    const [, id = ''] = await program.printed(/Import ([0-9a-f-]{36})/);
+    expect(await program.kill('SIGINT')).toBe(130);
+    expect(program.output()).toContain(`npx notebridge imports ${id}`);
+    mirror.release();
+    expect((await service.importEnded(id)).counts.created).toBe(1);
+  });
+
+  it('does not lose a Ctrl-C that arrives just before the watch begins', () => {
+    const script = `
+      const { onInterrupt } = require('./dist/src/cli/import/import-watch.js');
+      onInterrupt('sending');
+      process.kill(process.pid, 'SIGINT');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200); // until the signal has arrived
+      onInterrupt('watching');
+      setTimeout(() => {}, 2_000);`;
+    const { status, stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([130, 'watching\n']);
+  });
+
+  it('asks for --kind when neither name nor header of a file tells it', async () => {
+    const asked = await run('import', file('export.csv', ...PROVIDERS));
+    expect(asked).toEqual([1, expect.stringContaining('--kind')]);
+  });
+});
+
+describe('refresh', () => {
+  const fetches = () => mirror.arrivals('getSession');
+
+  async function knownSession(): Promise<SimulatedSession> {
+    const { state } = mirror.simulator;
+    const session = createSession(state, {
+      providerUserId: mirror.usersOf('p1')[0]?.userId ?? '',
+      clientUserIds: [mirror.usersOf('c1')[0]?.userId ?? ''],
+      noteTemplateIds: [SOAP],
+      input: { kind: 'text', text: 'They spoke of the week.' },
+      date: '2026-03-01T09:00:00.000Z',
+    });
+    while (session.nextStep) takeStep(state, session);
+    await generationBecomes(session, '1');
+    await until('every event is fetched', async () => {
+      const open = await mirror.sql('SELECT FROM webhook_deliveries WHERE due_at IS NOT NULL');
+      const { body } = await service.call<{ pending: number }>('GET', '/v1/sessions/refreshes');
+      return open.length === 0 && body.pending === 0;
+    });
+    return session;
+  }
+
+  /** Has the platform write the notes anew, without an event. */
+  function regenerateSilently(session: SimulatedSession): void {
+    const { state } = mirror.simulator;
+    state.settings = { ...state.settings, webhookDropRate: 1 };
+    beginRegeneration(state, session, [SOAP]);
+    takeStep(state, session);
+    state.settings = { ...state.settings, webhookDropRate: 0 };
+  }
+
+  async function generationOf({ sessionId }: SimulatedSession): Promise<string | undefined> {
+    const { body } = await service.call<object>('GET', `/v1/sessions/${sessionId}/notes`);
+    return /\(Generation (\d+)\.\)/.exec(JSON.stringify(body))?.[1];
+  }
+  const generationBecomes = (session: SimulatedSession, wanted: string) =>
+    until(`generation ${wanted} is there`, async () => (await generationOf(session)) === wanted);
+
+  let one: SimulatedSession;
+  let other: SimulatedSession;
+  beforeAll(async () => {
+    one = await knownSession();
+    other = await knownSession();
+    for (const session of [one, other]) regenerateSilently(session);
+  });
+
+  it('--session reports only that session, whatever else waits or fails', async () => {
+    const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour',
+      fault = 'unreachable', failures = 1 WHERE session_id = $1`;
+    await mirror.sql(want, [other.sessionId]);
+    const before = fetches();
+    expect(await run('refresh', '--session', one.sessionId)).toEqual([
+      0,
+      expect.stringMatching(/^1 session to be fetched\n[\s\S]*^All were fetched\.$/m),
+    ]);
+    expect([await generationOf(one), await generationOf(other), fetches() - before]).toEqual(['2', '1', 1]);
+    await mirror.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
+  });
+
+  it('--since fetches every session and shows the progress', async () => {
+    mirror.trouble({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: null });
+    const program = await start(['refresh', '--since', '2026-01-31']);
+    await program.printed(/^0 of 2 sessions/m);
+    mirror.release();
+    expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('2 sessions to be fetched')]);
+    expect(await generationOf(other)).toBe('2');
+    expect(await run('refresh', '--since', '2999-01-01')).toEqual([0, '0 sessions to be fetched\n']);
+  });
+
+  it('ends with 2 when a fetch fails, and with 1 when no session is meant', async () => {
+    mirror.trouble({ operation: 'getSession', kind: 'status', status: 500, count: null });
+    const failed = await run('refresh', '--session', one.sessionId);
+    mirror.release();
+    expect(failed).toEqual([2, expect.stringContaining('1 session could not be fetched')]);
+    expect(await run('refresh')).toEqual([1, expect.stringContaining('--since or --session')]);
+    expect((await run('refresh', '--session', 'unknown'))[0]).toBe(1);
+  });
+});
+
+describe('the output', () => {
+  it.each([
+    [['people', '--json'], 0],
+    [['doctor'], 1],
+  ])('%j ends without an error when the reader closes the pipe', async (words, exitCode) => {
+    const child = spawn(process.execPath, [CLI, ...words], { env: { ...process.env, ...connection() } });
+    child.stdout.destroy();
+    let errors = '';
+    child.stderr.on('data', (text) => {
+      errors += text;
+    });
+    const [code] = await once(child, 'close');
+    expect([code, errors]).toEqual([exitCode, '']);
+  });
+
+  it.each(['people', 'doctor'])('%s ends with 1 and one sentence when the disk is full', (command) => {
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [CLI, command], {
+      ...{ env: { ...process.env, ...connection() }, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
+    });
+    closeSync(full);
+    expect([status, stderr]).toEqual([1, 'The output can not be written (ENOSPC); what is there is not whole.\n']);
+  });
+
+  it('contains no names in people, trace and resolve', async () => {
+    const outputs = [
+      await run('people', '--kind', 'client'),
+      await run('trace', 'client', 'c1'),
+      await run('resolve', 'client', 'c1', 'retry'),
+    ].map(([, output]) => output);
+    for (const output of outputs) {
+      expect(output).toContain('c1');
+      expect(output).not.toMatch(/Cy|Ng|@example/);
+    }
+    expect(outputs[1]).toContain('createClient');
+  });
+
+  it('is limited in a list and says that there is more; it is complete as JSON', async () => {
+    const [code, limited] = await run('people', '--limit', '1');
+    expect([code, limited]).toEqual([0, expect.stringMatching(/^There are more than these 1: --limit all/m)]);
+    expect(limited).toMatch(/^provider +p1 /m);
+    expect(limited).not.toMatch(/^provider +p2 /m);
+    const lines = async (...more: string[]) => (await run('people', '--json', ...more))[1].trim().split('\n');
+    expect(await lines('--limit', '1')).toHaveLength(1);
+    const all = (await lines()).map((line) => JSON.parse(line).externalId);
+    expect(all).toEqual(expect.arrayContaining(['p1', 'p2', 'c1', 'c2']));
+    expect(await run('sessions', '--since', '2999-01-31')).toEqual([0, 'There are none like that.\n']);
+  });
+
+  it.each([
+    [['status', '--json', '--none'], "unknown option '--none'"],
+    [['audit', 'verify', '--json'], 'PLATFORM_BASE_URL'],
+    [['doctor', '--json', '--none'], "unknown option '--none'"],
+  ])('%j fails with JSON instead of a sentence', async (words, detail) => {
+    const [code, output] = await run(...words);
+    expect([code, JSON.parse(output).detail]).toEqual([1, expect.stringContaining(detail)]);
+  });
+});
+
+describe('an operator', () => {
+  it('sees in a trace how a person in review can be resolved', async () => {
+    const body = { email: 'twice@example.org', firstName: 'Eve', lastName: 'Roe' };
+    for (const id of ['twice-1', 'twice-2']) await service.call('PUT', `/v1/providers/${id}`, { body });
+    await until('one needs a review', async () => {
+      const { body: second } = await service.call('GET', '/v1/providers/twice-2', { wait: 1 });
+      return second.sync.state === 'needs-review';
+    });
+    const [, output] = await run('trace', 'provider', 'twice-2');
+    expect(output).toMatch(/^choice {4}resolve provider twice-2 [a-z]+: .+$/m);
+    expect(output).not.toMatch(/twice@|Eve|Roe/);
+  });
+
+  it('creates, uses, rotates and revokes a key', async () => {
+    const made = JSON.parse((await run('keys', 'create', 'r', '--scopes', 'people:read', '--json'))[1]);
+    const next = JSON.parse((await run('keys', 'rotate', made.id, '--overlap-seconds', '0', '--json'))[1]);
+    expect([next.name, next.id === made.id]).toEqual(['r', false]);
+    const [code, output] = await runWith({ NOTEBRIDGE_KEY: made.key }, 'status', '--json');
+    expect([code, JSON.parse(output)]).toMatchObject([1, { status: 401 }]);
+    const use = async () => (await runWith({ NOTEBRIDGE_KEY: next.key }, 'people'))[0];
+    expect(await use()).toBe(0);
+    expect((await run('keys'))[1]).toContain(next.id);
+    await run('keys', 'revoke', next.id);
+    expect(await use()).toBe(1);
+  });
+
+  it('finds a session request without an answer and resolves it', async () => {
+    const input = { text: { text: 'Spoke of the quarry.' } };
+    const body = { provider: 'p1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-17' };
+    mirror.trouble({ operation: 'createSession', kind: 'refuse' });
+    await service.call('POST', '/v1/sessions', { body });
+    await outcomeIsUnknown('sessions');
+    const [, output] = await run('sessions', '--state', 'Unknown');
+    expect(output).toMatch(/Unknown +– +p1 +visit-17 +–$/m);
+    expect(output).not.toContain('quarry');
+    const id = idIn(output);
+    const linked = await run('sessions', 'resolve', id, 'link', '--to', 'made-up');
+    expect(linked).toEqual([1, expect.stringContaining('no session with this id')]);
+    const created = await run('sessions', 'resolve', id, 'create');
+    expect(created).toEqual([0, expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`)]);
+    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('none like that');
+  });
+
+  it('finds a compliance job without an answer and abandons it', async () => {
+    mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
+    const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
+    await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
+    await service.call('POST', '/v1/compliance/jobs', { body: { files: [{ id: 'visit-17', url: body.url }] } });
+    await outcomeIsUnknown('compliance_jobs');
+    const [, output] = await run('compliance', '--state', 'Unknown');
+    expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);
+    const id = idIn(output);
+    expect(await run('compliance', 'resolve', id, 'abandon')).toEqual([0, `${id}: Abandoned, abandoned\n`]);
+  });
+
+  const outcomeIsUnknown = (table: string) =>
+    until('its outcome is unknown', async () => {
+      return (await mirror.sql(`SELECT FROM ${table} WHERE state = 'Unknown'`)).length > 0;
+    });
+
+  it('sees the number of people in review with the scope operations, and reads nobody', async () => {
+    const status = async (scope: string): Promise<Ended> => {
+      const { id, key } = JSON.parse((await run('keys', 'create', scope, '--scopes', scope, '--json'))[1]);
+      const ended = await runWith({ NOTEBRIDGE_KEY: key }, 'status');
+      const { items } = (await service.call<Page<AuditResponse>>('GET', `/v1/audit?keyId=${id}`)).body;
+      expect(items.filter(({ outcome }) => outcome === 'ok')).toEqual([]);
+      return ended;
+    };
+    const line = /^ *✗ +\d+ provider-needs-review: npx notebridge people --kind provider --state needs-review$/m;
+    expect(await status('operations')).toEqual([2, expect.stringMatching(line)]);
+    const [, output] = await status('people:read');
+    expect(output).toContain('the key lacks the scope operations');
+    expect((await run('status'))[1]).toContain('– recorder: set PLATFORM_PARTNER_DOMAIN');
+  });
+
+  it('must confirm a replay of several deliveries after their number is shown', async () => {
+    expect((await run('deliveries', 'replay', '--state', 'dead'))[1]).toContain('no such deliveries');
+    await mirror.sql(
+      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
+       SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,
+    );
+    expect(await run('replay', '--state', 'dead')).toEqual([2, expect.stringContaining('3 deliveries would be')]);
+    const [code, output] = await run('replay', '--state', 'dead', '--yes', '--json');
+    expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: false, count: 3 }]);
+  });
+});
+
+describe('an error is one sentence and exit code 1:', () => {
+  const oneSentence = (sentence: string) => [1, expect.stringMatching(new RegExp(`^[^\n]*${sentence}[^\n]*\n$`))];
+
+  it.each([
+    ['an unknown id', ['trace', 'client', 'missing'], 'No client with this external id is known'],
+    ['a missing file', ['import', '/nowhere/providers.csv'], 'there is no such file'],
+    ['a folder instead of a file', ['import', '.'], 'is a folder'],
+    ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
+    ['a link without a user', ['resolve', 'client', 'c1', 'link'], '--user'],
+  ])('%s', async (_what, args, sentence) => {
+    expect(await run(...args.map((arg) => (arg === 'ID' ? imported : arg)))).toEqual(oneSentence(sentence));
+  });
+
+  it('another program at the address', async () => {
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const [command, address] of [
+      ['status', url],
+      ['people', url],
+      ['people', `${service.url}/console`],
+    ] as const) {
+      const sentence = `What answers at ${address} is not the API of notebridge: is NOTEBRIDGE_URL right?\n`;
+      expect(await runWith({ NOTEBRIDGE_URL: address }, command)).toEqual([1, sentence]);
+    }
+    server.close();
+  });
+
+  it('no service at the address', async () => {
+    const failed = await runWith({ NOTEBRIDGE_URL: 'http://127.0.0.1:1' }, 'people');
+    expect(failed).toEqual(oneSentence('notebridge does not answer at http://127\\.0\\.0\\.1:1'));
+  });
+});
+
+describe('the doctor', () => {
+  const settings = () => ({
+    PLATFORM_BASE_URL: `${mirror.simulator.url}/api/v2`,
+    PLATFORM_API_KEY: 'simulator-api-key',
+    PLATFORM_WEBHOOK_SECRET: 'secret',
+    PLATFORM_CONTRACT: 'simulator/contract.json',
+    ADMIN_API_KEY: ADMIN_KEY,
+    DATABASE_URL: mirror.database.url,
+    DATA_KEYS: mirror.settings.DATA_KEYS ?? '',
+  });
+
+  it('finds no fault, calls no operation of the platform, and warns about what is odd', async () => {
+    await run('keys', 'create', 'an administrator', '--scopes', 'admin');
+    const before = mirror.arrivals();
+    const [, output] = await runWith(settings(), 'doctor');
+    // The service itself may be degraded by the faults of the tests before.
+    expect(output.match(/^✗ (?!Service).*$/gm)).toBeNull();
+    expect(output).toMatch(/^[✓✗] Service/m);
+    expect(output).toContain('✓ Keys');
+    expect(output).toMatch(/– Access .*ADMIN_API_KEY is still taken beside them\n +Set ADMIN_API_KEY=off/);
+    expect(output).toContain(`checkUser: POST ${mirror.simulator.url}/api/v2/users/check`);
+    expect(output).toMatch(/– Addresses[\s\S]* where \/api\/v2 stands twice/);
+    expect(mirror.arrivals()).toBe(before);
+  });
+
+  it('names the data key that the database needs and the settings lack', async () => {
+    const other = { DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` };
+    const [code, output] = await runWith({ ...settings(), ...other }, 'doctor');
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/✗ Keys {7}DATA_KEYS lacks the key k1.*add it behind the first/),
+    ]);
+  });
+
+  it('explains itself and rejects an unknown option before any check', async () => {
+    const answers = [await run('doctor', '--help'), await run('doctor', '--jsn')];
+    expect(answers.map(([code]) => code)).toEqual([0, 1]);
+    for (const [, output] of answers) expect(output).not.toContain('Settings');
+  });
+});
+
+test('a command loads no package but commander, and prints the version', async () => {
+  const nodeArgs = ['--require', path.resolve('test/support/print-packages.cjs')];
+  const program = await startProgram({ file: CLI, args: ['--version'], nodeArgs });
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect([await program.ended(), program.output()]).toEqual([0, `${version}\n\nPackages: commander.\n`]);
+});

@@ -1,0 +1,227 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import { testSettings } from '../support/app.js';
+import { freshDatabase, type TestDatabase } from '../support/databases.js';
+import { partIs } from '../support/health.js';
+import { usePrograms } from '../support/programs.js';
+import { type Mirror, useMirrors } from '../support/service.js';
+
+const PASSWORD = 'password-of-the-tests';
+
+async function sql(url: string, ...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function as(url: string, user: string, password: string): string {
+  const address = new URL(url);
+  address.username = user;
+  address.password = password;
+  return address.toString();
+}
+
+describe('a service whose role owns nothing', () => {
+  const newMirror = useMirrors();
+  const role = `runtime_${randomBytes(6).toString('hex')}`;
+  let mirror: Mirror;
+  let service: Service;
+
+  let env: Record<string, string | undefined>;
+  /** The output of a start that fails. */
+  const refusal = async (more: Record<string, string | undefined> = {}) => {
+    const refused = await mirror.start({ ...env, ...more }).catch((error: Error) => error.message);
+    return String(refused);
+  };
+
+  beforeAll(async () => {
+    mirror = await newMirror();
+    const { url } = mirror.database;
+    await sql(url, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+    env = { DATABASE_URL: as(url, role, PASSWORD) };
+    await mirror.migrate({ ...env, DATABASE_OWNER_URL: url });
+    service = await mirror.start(env);
+  });
+
+  // Its rights end with the database.
+  afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
+
+  it('is created by migrate with the rights that it needs', async () => {
+    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditTrailProtected: true });
+    expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL/);
+    const owned = 'SELECT FROM pg_class WHERE relowner = $1::regrole';
+    expect(await mirror.sql(owned, [role])).toEqual([]);
+  });
+
+  it('mirrors people', async () => {
+    const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
+    await service.call('PUT', '/v1/providers/p-1', { body });
+    await until('the provider is mirrored', async () => {
+      const { body: person } = await service.call('GET', '/v1/providers/p-1', { wait: 1 });
+      return person.sync.state === 'synced';
+    });
+    await until('every part is well', async () => {
+      const { body: health } = await service.call<{ status: string }>('GET', '/health/ready');
+      return health.status === 'ok';
+    });
+    expect(service.output()).not.toMatch(/permission denied|\b42501\b/);
+    // A stalled machine causes errors about timeouts and locks.
+    const errors = service.output().match(/^.*"level":(50|"error").*$/gm) ?? [];
+    expect(errors.filter((line) => !/timeout|lock/i.test(line))).toEqual([]);
+  });
+
+  it('may neither change the audit trail nor the schema', async () => {
+    for (const statement of [
+      'DELETE FROM audit_entries',
+      `UPDATE audit_entries SET outcome = 'other'`,
+      'DELETE FROM audit_subjects',
+      'UPDATE audit_seals SET no = 0',
+      'SELECT prune_audit(now())',
+      'TRUNCATE people',
+      'DELETE FROM _prisma_migrations',
+      'CREATE TABLE other (id int)',
+      'ALTER TABLE audit_entries DISABLE TRIGGER ALL',
+      `SET session_replication_role = 'replica'`,
+    ]) {
+      const done = sql(as(mirror.database.url, role, PASSWORD), statement).then(
+        () => 'done',
+        ({ code }: { code: string }) => code,
+      );
+      expect([statement, await done]).toEqual([statement, statement.includes('prune') ? 'P0001' : '42501']);
+    }
+  });
+
+  it('is the only one that may prune the audit trail', async () => {
+    const prune = `SELECT prune_audit(now() - interval '2 years')`;
+    await sql(as(mirror.database.url, role, PASSWORD), prune);
+    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz)', 'EXECUTE') AS may`;
+    expect(await mirror.sql(anybody)).toEqual([{ may: false }]);
+  });
+
+  it('cannot prune recent entries with forged seals', async () => {
+    const forge = (no: string) =>
+      `INSERT INTO audit_seals (no, at, entries, macs, mac)
+       SELECT ${no}, '2001-01-01', array_agg(id), '', '' FROM audit_entries`;
+    const present = async () => {
+      const text = `SELECT 'entry ' || id AS it FROM audit_entries UNION SELECT 'seal ' || no FROM audit_seals WHERE no > 0`;
+      return (await mirror.sql<{ it: string }>(text)).map(({ it }) => it);
+    };
+    const address = as(mirror.database.url, role, PASSWORD);
+    // A seal in the making would take the next number.
+    await until('all is sealed', async () => {
+      const [row] = await mirror.sql<{ sealed: boolean }>(
+        `SELECT EXISTS (SELECT FROM audit_seals) AND NOT EXISTS (SELECT FROM audit_unsealed) AS sealed`,
+      );
+      return row?.sealed;
+    });
+    await sql(address, forge('-1'), forge('1 + (SELECT max(no) FROM audit_seals)'));
+    const before = await present();
+    await sql(address, `SELECT prune_audit(now() - interval '2 years')`);
+    expect(await present()).toEqual(expect.arrayContaining(before));
+    expect(await mirror.sql('SELECT FROM audit_seals WHERE no = -1')).toEqual([]);
+  });
+
+  it('may analyse the tables of imports since PostgreSQL 17', async () => {
+    const client = new pg.Client({ connectionString: env.DATABASE_URL });
+    const notices: (string | undefined)[] = [];
+    client.on('notice', ({ message }) => notices.push(message));
+    await client.connect();
+    await client.query('ANALYZE import_rows; ANALYZE import_references; ANALYZE people; ANALYZE client_providers');
+    const { rows } = await client.query(`SELECT current_setting('server_version_num')::int >= 170000 AS may`);
+    await client.end();
+    if (rows[0].may) expect(notices).toEqual([]);
+  });
+
+  it('does not start before the migrations, which it may not apply', async () => {
+    const last = 'SELECT max(migration_name) AS name FROM _prisma_migrations';
+    const [{ name = '' } = {}] = await mirror.sql<{ name: string }>(last);
+    const finish = (at: string) => `UPDATE _prisma_migrations SET finished_at = ${at} WHERE migration_name = '${name}'`;
+    await mirror.sql(finish('NULL'));
+    expect(await refusal()).toMatch(new RegExp(`lacks the migrations ${name}, and .* run migrate first`));
+    await mirror.sql(finish('now()'));
+  });
+
+  it('does not start without the data key of the database', async () => {
+    const said = await refusal({ DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` });
+    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*$/m);
+    expect(said).not.toMatch(/^\s+at /m);
+  });
+
+  it('warns when the service can change the audit trail', async () => {
+    const { url } = mirror.database;
+    const one = await mirror.start({ DATABASE_OWNER_URL: url });
+    expect((await partIs(one, 'database', 'ok')).facts).toEqual({ auditTrailProtected: false });
+    expect(one.output()).toMatch(/"warn".*The audit trail is not protected from the service itself/);
+    expect(one.output()).toMatch(/"warn".*DATABASE_OWNER_URL is set for a process that serves/);
+    await one.kill();
+    expect(await refusal({ DATABASE_URL: undefined, DATABASE_OWNER_URL: url })).toMatch(
+      /DATABASE_OWNER_URL is set and DATABASE_URL is not/,
+    );
+  });
+
+  it('is down while its role is read-only, and names the cause when the database is gone', async () => {
+    const { url } = mirror.database;
+    const newConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`;
+    const healthBecomes = (status: number) =>
+      until(`health is ${status}`, async () => (await service.call('GET', '/health/ready')).status === status);
+    await sql(url, `ALTER ROLE ${role} SET default_transaction_read_only = on`, newConnections);
+    await healthBecomes(503);
+    await sql(url, `ALTER ROLE ${role} RESET default_transaction_read_only`, newConnections);
+    await healthBecomes(200);
+
+    await mirror.database.drop();
+    const reason = 'It stands in PostgreSQL, which is away.';
+    await until('its health names the cause', async () => {
+      const { body } = await service.call<HealthReport>('GET', '/health/ready');
+      const { database, people } = body.checks;
+      return /check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
+    });
+    expect(service.output()).not.toContain('a health check failed');
+  });
+});
+
+describe('a start ends with one sentence about', () => {
+  const start = usePrograms();
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it.each([
+    ['an unreachable database', { port: '1' }, /can not be reached \(ECONNREFUSED\): check DATABASE_URL/],
+    ['a missing database', { pathname: '/none' }, /that DATABASE_URL names does not exist/],
+  ])('%s', async (_what, change, sentence) => {
+    const url = Object.assign(new URL(database.url), change);
+    expect(await refusal({ DATABASE_URL: url.toString() })).toMatch(sentence);
+  });
+
+  it('a database that loses commits in a crash', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    await sql(database.url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
+    expect(await refusal({ DATABASE_URL: database.url })).toMatch(/synchronous_commit off .* set it to on/);
+  });
+
+  async function refusal(env: Record<string, string>): Promise<string> {
+    const program = await start({
+      file: 'dist/src/main.js',
+      env: { ...testSettings(database.url), PORT: '0', ...env },
+    });
+    expect([await program.ended(), program.output()]).toEqual([1, expect.any(String)]);
+    // The log before the sentence warns that the tests use one role.
+    const said = program
+      .output()
+      .replace(/^\{.*\}\n/gm, '')
+      .trim();
+    expect(said.split('\n')).toHaveLength(1);
+    return said;
+  }
+});

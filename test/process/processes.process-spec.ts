@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { Service } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { NEW_IMPORT } from '../support/bulk.js';
+import { type Mirror, useMirrors } from '../support/service.js';
+import { settledPerson } from '../support/settled-person.js';
+import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+
+const newMirror = useMirrors();
+
+const put = (service: Service, id: string) =>
+  service.call('PUT', `/v1/providers/${id}`, {
+    body: { email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' },
+  });
+
+describe('an API process and its workers', () => {
+  let mirror: Mirror;
+  let api: Service;
+  let worker: Service;
+
+  beforeAll(async () => {
+    mirror = await newMirror({ env: { SHUTDOWN_DELAY_SECONDS: '60' } });
+    api = await mirror.start({ ROLES: 'api' });
+  });
+
+  const becomes = (status: string, reason = '') =>
+    until(`the API is ${status} (${reason})`, async () => {
+      const { status: code, body } = await api.call<{
+        status: string;
+        checks: Record<string, { reason?: string }>;
+      }>('GET', '/health/ready');
+      return code === 200 && body.status === status && (body.checks.worker?.reason ?? '').includes(reason);
+    });
+  const metricsOf = ({ url }: Service) =>
+    fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } }).then((answer) => answer.text());
+  const heartbeatAge = async () => {
+    const [, seconds] = /^notebridge_heartbeat_age_seconds\{role="worker"\} (\S+)$/m.exec(await metricsOf(api)) ?? [];
+    return seconds === undefined ? undefined : Number(seconds);
+  };
+  const startWorker = () => mirror.start({ ROLES: 'worker', SHUTDOWN_DELAY_SECONDS: '0' });
+
+  test('the API is degraded until a worker is alive', async () => {
+    await becomes('degraded', 'No worker was alive');
+    expect(await heartbeatAge()).toBeUndefined();
+    worker = await startWorker();
+    await becomes('ok');
+    await until('its heartbeat is measured', async () => Number(await heartbeatAge()) >= 0);
+  });
+
+  test('a worker serves its health and metrics, and nothing else', async () => {
+    expect((await worker.call('GET', '/health/live')).status).toBe(200);
+    await until('it is ready', async () => (await worker.call('GET', '/health/ready')).status === 200);
+    expect(await metricsOf(worker)).toContain('notebridge_');
+    expect((await fetch(`${worker.url}/metrics`)).status).toBe(401);
+    for (const path of ['/v1/people', '/docs', '/openapi.json']) {
+      expect((await worker.call('GET', path)).status).toBe(404);
+    }
+    expect((await worker.call('POST', '/webhooks/platform', { body: {} })).status).toBe(404);
+  });
+
+  test('a process whose port is taken ends with one sentence that says what to do', async () => {
+    const { port } = new URL(api.url);
+    const refused = await mirror.start({ ROLES: 'worker', PORT: port }).catch((error: Error) => error.message);
+    expect(refused).toMatch(
+      new RegExp(`^The address 127\\.0\\.0\\.1:${port} is taken .* set PORT to a free port`, 'm'),
+    );
+    expect(refused).not.toMatch(/^\s+at /m);
+  });
+
+  test('the API is degraded again after the worker is killed', async () => {
+    await worker.kill();
+    await mirror.sql(`UPDATE workers SET alive_until = alive_until - interval '38 seconds'`);
+    await becomes('degraded', 'No worker was alive');
+    await until('its heartbeat is old', async () => Number(await heartbeatAge()) >= 30);
+  });
+
+  test('a stop waits for one delivery of the inbox, not for a whole batch', async () => {
+    const sessions = Array.from({ length: 30 }, (_, at) => `s-${at}`);
+    await Promise.all(sessions.map((session) => deliver(api, signed(sessionEvent(session)))));
+    const lock = new pg.Client({ connectionString: mirror.database.url });
+    await lock.connect();
+    try {
+      // Each delivery waits for two seconds, all of them longer than a process may take to stop.
+      await lock.query('BEGIN; LOCK TABLE sessions IN SHARE MODE');
+      const stopped = await startWorker();
+      await until('a delivery waits', async () => {
+        const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass";
+        return (await mirror.sql(waiting)).length > 0;
+      });
+      expect(await stopped.kill('SIGTERM')).toBe(0);
+    } finally {
+      await lock.end();
+    }
+    const left = await mirror.sql("SELECT FROM webhook_deliveries WHERE state = 'received' AND attempts = 0");
+    expect(left.length).toBeGreaterThan(0);
+    expect(await mirror.sql('SELECT FROM webhook_claims')).toEqual([]);
+  });
+
+  test('during SHUTDOWN_DELAY_SECONDS health reports it, and each answer ends its connection', async () => {
+    const before = await deliver(api, signed(sessionEvent('before')));
+    expect([before.status, before.headers.get('connection')]).toEqual([204, 'keep-alive']);
+    api.signal('SIGTERM');
+    await api.printed(/"msg":"stopping"/);
+    const ready = await fetch(`${api.url}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'stopping', checks: {} }]);
+    const after = await deliver(api, signed(sessionEvent('after')));
+    expect([after.status, after.headers.get('connection')]).toEqual([204, 'close']);
+    await api.kill();
+  });
+});
+
+/** Longer than the pollers and the queue leave due work alone. */
+const LONG_MS = 5_000;
+
+test('a stop completes what has begun, a call and a delivery, and begins nothing else', async () => {
+  const mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  const service = await mirror.start();
+  // This person waits for an hour and becomes due while the service stops.
+  mirror.trouble({ operation: 'checkUser', kind: 'rate-limit', retryAfterSeconds: 3_600 });
+  await put(service, 'later');
+  const paused = 'SELECT FROM call_budgets WHERE blocked_until > now()';
+  await until('the calls are paused', async () => (await mirror.sql(paused)).length > 0);
+  await mirror.sql(NEW_IMPORT);
+  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = (SELECT id FROM imports)`);
+  await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
+  mirror.hold({ operation: 'createProvider' });
+  await put(service, 'now');
+  await until('its create is in flight', () => mirror.arrivals('createProvider') === 1);
+
+  const body = sessionEvent('s-1');
+  const { headers } = signed(body);
+  const socket = createConnection(Number(new URL(service.url).port), '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    answer += chunk;
+  });
+  await once(socket, 'connect');
+  const begin = `POST /webhooks/platform HTTP/1.1\r\nhost: notebridge\r\ncontent-length: ${body.length}\r\n`;
+  await new Promise((sent) => socket.write(begin, sent));
+  // A connection is idle until its first bytes are read; this later answer proves that they were.
+  await fetch(`${service.url}/health/live`);
+
+  const ended = service.kill('SIGTERM');
+  await until('new connections are refused', () =>
+    fetch(`${service.url}/health/live`).then(
+      async (live) => !(await live.arrayBuffer()),
+      (error: { cause?: { code?: string } }) => error.cause?.code === 'ECONNREFUSED',
+    ),
+  );
+  const rest = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`${rest.join('')}\r\n${body}`);
+  await until('the delivery is answered', () => answer.includes('\r\n\r\n'));
+  expect(answer).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nconnection: close\r\n/i);
+
+  await mirror.sql(`UPDATE people SET due_at = now(), paused_by_import = NULL WHERE external_id = 'later'`);
+  const before = mirror.arrivals();
+  await delay(LONG_MS);
+  mirror.release();
+  expect(await ended).toBe(0);
+  expect(mirror.arrivals()).toBe(before);
+  expect(await mirror.sql('SELECT external_id, state FROM people ORDER BY 1')).toEqual([
+    { external_id: 'later', state: 'pending' },
+    { external_id: 'now', state: 'synced' },
+  ]);
+  expect(await mirror.sql('SELECT FROM webhook_deliveries')).toHaveLength(1);
+});
+
+test('a worker that continues after its lease ended stores only the end of its call', async () => {
+  const mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  const stale = await mirror.start();
+  mirror.hold({ operation: 'checkUser' });
+  await put(stale, 'p-1');
+  await until('its check is in flight', () => mirror.arrivals('checkUser') === 1);
+  stale.signal('SIGSTOP');
+  const heir = await mirror.start();
+  expect((await settledPerson(heir, 'providers/p-1')).sync.state).toBe('synced');
+
+  const person = () => mirror.sql('SELECT * FROM people');
+  const open = 'SELECT FROM platform_calls WHERE outcome IS NULL';
+  const before = await person();
+  expect(await mirror.sql(open)).toHaveLength(1);
+  mirror.release();
+  stale.signal('SIGCONT');
+  await until('the end of its call is stored', async () => (await mirror.sql(open)).length === 0);
+  // A stop waits for whatever the answer leads to.
+  expect(await stale.kill('SIGTERM')).toBe(0);
+  expect(await person()).toEqual(before);
+  const made = mirror.simulator.state.arrivals.list().map(({ operation }) => operation);
+  expect(made).toEqual(['checkUser', 'checkUser', 'createProvider']);
+  expect(await heir.kill('SIGTERM')).toBe(0);
+});

@@ -1,0 +1,166 @@
+import { beginRegeneration } from '../../simulator/sessions/session-run.js';
+import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
+import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
+import { WantedRefreshes } from '../../src/sessions/refresh/wanted-refreshes.repository.js';
+import { statementsOf } from '../support/statements.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+import { useArrivingSessions } from './arriving-sessions.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+const { show, shownAs, notesOf, read, refresh, regenerate, fetches, tell, unheard } = sessions;
+
+const rows = () =>
+  world.sql(`SELECT *, due_at - now() < interval '1 minute' AS soon FROM sessions ORDER BY created_at, id`);
+const done = () => {
+  const session = sessions.newSession({ noteTemplateIds: [SOAP] });
+  sessions.toEnd(session);
+  return session;
+};
+/** Longer than each of the first waits. */
+async function later(times: number): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
+    await world.advance('1 h');
+    await world.settle();
+  }
+}
+
+describe('a session that the platform does not know', () => {
+  it('is looked up again while it is new, and does not count as gone', async () => {
+    world.platform.set({ hiddenLookUps: 3 });
+    const session = done();
+    await world.settle();
+    await later(1);
+    expect([session.lookUps, (await show(session.sessionId)).goneAt]).toEqual([2, null]);
+    await later(2);
+    await read(session, 1);
+    expect(await rows()).toMatchObject([{ fault: null, failures: 0, not_found_at: null }]);
+  });
+
+  it('counts as gone if it was there before, and is read again when it is back', async () => {
+    const session = done();
+    await read(session, 1);
+    world.platform.set({ hiddenLookUps: session.lookUps + 3 });
+    await refresh(session);
+    expect((await shownAs(session.sessionId, 'Done')).goneAt).not.toBeNull();
+    await later(3);
+    expect((await shownAs(session.sessionId, 'Done')).goneAt).toBeNull();
+  });
+
+  it('is looked up as soon as an event names it, however long its wait is', async () => {
+    const session = done();
+    await read(session, 1);
+    world.platform.simulator.state.sessions.remove(session);
+    await refresh(session);
+    await world.settle();
+    await later(8);
+    const [before] = await rows();
+    expect(before).toMatchObject({ fault: 'gone', soon: false });
+    const [{ sessionId }, providerUserId] = [session, sessions.provider];
+    tell({ eventType: 'SESSION_PROCESSING_NOTES_COMPLETED', sessionId, providerUserId, aiNotesEnabled: true });
+    await world.settle();
+    expect(await rows()).toMatchObject([{ failures: Number(before?.failures) + 1 }]);
+  });
+
+  it('is looked up again by its processing id', async () => {
+    world.platform.set({ hiddenLookUps: 2 });
+    const session = unheard(done);
+    tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId } });
+    await world.settle();
+    await later(4);
+    expect((await notesOf(session.sessionId)).documents).toHaveLength(1);
+  });
+});
+
+describe('the places of look-ups', () => {
+  /** Has the events so far handled, and nothing fetched. */
+  async function handleEvents(): Promise<void> {
+    await world.platform.webhooksSent();
+    await world.work.inbox();
+    await world.advance('1 s');
+  }
+
+  it('are two for processing ids, and those that hang hold up no notes', async () => {
+    world.platform.hold({ operation: 'getProcessingSession', count: null });
+    for (const { processingId } of Array.from({ length: 4 }, () => unheard(done))) {
+      tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId } });
+    }
+    await handleEvents();
+    world.get(ProcessingRefresher).trigger();
+    await world.untilCalled('getProcessingSession', 1);
+    const session = done();
+    await handleEvents();
+    await world.get(SessionRefresher).run();
+    expect((await notesOf(session.sessionId)).documents).toHaveLength(1);
+    expect(world.platform.arrivals('getProcessingSession')).toBe(2);
+    world.platform.release();
+    await world.get(ProcessingRefresher).finished();
+  });
+
+  it('are never all taken by a bulk refresh, and sessions with events come first', async () => {
+    const old = Array.from({ length: 6 }, done);
+    await world.settle();
+    const before = fetches();
+    world.platform.hold({ operation: 'getSession', count: 3 });
+    await world.call('POST', '/v1/sessions/refreshes', { body: { since: '2026-01-01' } });
+    const refresher = world.get(SessionRefresher);
+    refresher.trigger();
+    await world.untilCalled('getSession', before + 2);
+    const lately = [done(), done()];
+    await handleEvents();
+    await refresher.run();
+    for (const { sessionId } of lately) expect((await notesOf(sessionId)).documents).toHaveLength(1);
+    const waiting = 'SELECT 1 FROM sessions WHERE lane = 1 AND lease_owner IS NULL';
+    expect(await world.sql(waiting)).toHaveLength(old.length - 3);
+    world.platform.release();
+    await refresher.finished();
+    await world.settle();
+    expect(await world.sql('SELECT 1 FROM sessions WHERE lane = 1')).toEqual([]);
+  });
+
+  it('are wanted in batches by a bulk refresh, which keeps sessions with events before the rest', async () => {
+    await world.sql(
+      `INSERT INTO sessions (id, session_id, state, updated_at, due_at, wanted_generation)
+       SELECT gen_random_uuid(), 'bulk-' || n, 'Done', '2031-01-01', CASE WHEN n = 1 THEN now() END, 1
+       FROM generate_series(1, 1200) n`,
+    );
+    const statements = await statementsOf(['sessions'], async () => {
+      expect(await world.get(WantedRefreshes).wantSince(new Date('2030-12-31'))).toBe(1_200);
+    });
+    const sizes = statements.flatMap(({ values }) => (Array.isArray(values[0]) ? [values[0].length] : []));
+    expect(sizes).toEqual([500, 500, 200]);
+    const lanes = await world.sql(
+      `SELECT session_id = 'bulk-1' AS told, array_agg(DISTINCT lane) AS lanes FROM sessions GROUP BY 1 ORDER BY 1`,
+    );
+    expect(lanes).toEqual([
+      { told: false, lanes: [1] },
+      { told: true, lanes: [0] },
+    ]);
+  });
+});
+
+describe('a session that is processed again', () => {
+  it('a month after its end is looked up soon, and has its notes at its end', async () => {
+    const session = done();
+    await read(session, 1);
+    await world.advance('30 d');
+    unheard(() => beginRegeneration(world.platform.simulator.state, session, [SOAP]));
+    await refresh(session);
+    await shownAs(session.sessionId, 'Processing');
+    expect(await rows()).toMatchObject([{ soon: true }]);
+    unheard(() => sessions.toEnd(session));
+    await world.advance('1 min');
+    await read(session, 2);
+    expect(await rows()).toMatchObject([{ reopened_at: null }]);
+  });
+
+  it('is an Error that keeps its notes when it fails', async () => {
+    const session = done();
+    const before = await read(session, 1);
+    world.platform.set({ regenerationFailureRate: 1 });
+    regenerate(session);
+    await shownAs(session.sessionId, 'Error');
+    expect((await notesOf(session.sessionId)).documents).toEqual(before.documents);
+  });
+});

@@ -1,0 +1,244 @@
+import type { FaultKind, FaultRule } from '../../simulator/gate/fault-rule.js';
+import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import { PlatformError } from '../../src/platform/contract/platform-errors.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { SessionReader } from '../../src/sessions/read/session-reader.js';
+import { RefreshRepository } from '../../src/sessions/refresh/refresh.repository.js';
+import { WantedRefreshes } from '../../src/sessions/refresh/wanted-refreshes.repository.js';
+import { contractFile } from '../support/contract-file.js';
+import { DAP, SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+import { type Problem, useArrivingSessions } from './arriving-sessions.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+const { show, notesOf, onPlatform, toEnd } = sessions;
+
+const TEXT = { text: { text: 'First notes of the provider.' } };
+const RECORDING = {
+  recording: { recordingUrls: ['https://files.example.test/1.wav'], recordingContent: 'Recording' },
+};
+const UNCLEAR = 'urn:notebridge:problem:platform-unclear';
+const disconnected = () => Object.assign(new Error('terminating connection'), { code: '57P01' });
+
+/** Requests a session and has the platform finish it. */
+async function done(input: object = TEXT): Promise<SessionResponse> {
+  const body = { provider: 'p-1', client: 'c-1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-1' };
+  const { id, sessionId } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 60 })).body;
+  toEnd(onPlatform(sessionId));
+  await world.settle();
+  const session = await show(id);
+  expect([session.state, session.notesRevision]).toEqual(['Done', 1]);
+  return session;
+}
+
+const update = (id: string, body: unknown) =>
+  world.call<SessionResponse & Problem>('PATCH', `/v1/sessions/${id}`, { body });
+const calls = () => world.platform.arrivals('updateSession');
+const templatesOf = async ({ id }: SessionResponse) => (await show(id)).noteTemplateIds;
+
+describe('an update', () => {
+  it('returns the session as the platform then has it, and its new notes follow', async () => {
+    const session = await done();
+    const change = { input: { text: 'Second notes.' }, noteTemplateIds: [DAP], externalTreatmentPlan: 'A plan.' };
+    const { status, body } = await update(session.sessionId ?? '', change);
+    expect([status, body.id, body.state, body.noteTemplateIds]).toEqual([200, session.id, 'Processing', [SOAP, DAP]]);
+    const simulated = onPlatform(session.sessionId);
+    expect(simulated).toMatchObject({
+      input: { kind: 'text', text: 'Second notes.' },
+      externalTreatmentPlan: 'A plan.',
+    });
+    toEnd(simulated);
+    await world.settle();
+    expect((await notesOf(session.id)).documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
+  });
+
+  it('finds its session when another row absorbed it meanwhile', async () => {
+    const { id } = await done();
+    jest.spyOn(world.get(WantedRefreshes), 'beginUpdate').mockResolvedValueOnce(undefined);
+    const { status, body } = await update(id, { noteTemplateIds: [DAP] });
+    expect([status, body.id]).toEqual([200, id]);
+  });
+
+  it('sends only the fields that hold something', async () => {
+    const session = await done(RECORDING);
+    const speakerMapping = { A: sessions.client, B: sessions.provider };
+    const blank = { externalTreatmentPlan: '  ', noteTemplateIds: [], input: { text: ' ' } };
+    expect((await update(session.id, { ...blank, speakerMapping })).status).toBe(200);
+    expect(onPlatform(session.sessionId)).toMatchObject({ speakerMapping, noteTemplateIds: [SOAP] });
+  });
+
+  it.each<[string, object, object, string]>([
+    ['without a field', TEXT, {}, ''],
+    ['of the speakers of a text', TEXT, { speakerMapping: { A: SOAP } }, '/speakerMapping'],
+    ['of the text of a recording', RECORDING, { input: { text: 'x' } }, '/input'],
+  ])('%s is rejected without a call', async (_name, input, change, pointer) => {
+    const session = await done(input);
+    expect((await update(session.id, change)).body).toMatchObject({ status: 400, pointer });
+    expect(calls()).toBe(0);
+  });
+
+  it('is left to the platform when the session was not requested here', async () => {
+    const session = await done(RECORDING);
+    await world.sql('DELETE FROM session_requests');
+    const { body } = await update(session.id, { input: { text: 'x' } });
+    expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('recording') });
+  });
+
+  it.each<[string, Partial<FaultRule>, number, string, string | null]>([
+    ['400', { kind: 'status', status: 400 }, 400, 'platform-rejected', null],
+    ['403', { kind: 'forbid' }, 503, 'platform-unauthorized', '60'],
+    ['404', { kind: 'status', status: 404 }, 404, 'not-on-platform', null],
+    ['429 with Retry-After', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', '7'],
+    ['429 without Retry-After', { kind: 'rate-limit', retryAfter: 'absent' }, 503, 'platform-rate-limited', '5'],
+  ])('that the platform answers with %s changes nothing and is not repeated', async (_, rule, status, type, wait) => {
+    const session = await done();
+    world.platform.injectFault({ operation: 'updateSession', kind: 'forbid', ...rule });
+    const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
+    expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    expect(answer.headers.get('retry-after')).toBe(wait);
+    await world.settle();
+    expect([calls(), await show(session.id)]).toEqual([1, { ...session, fetchedAt: expect.any(String) }]);
+  });
+
+  it('passes on the reason for which the platform rejects it', async () => {
+    const session = await done();
+    Object.assign(onPlatform(session.sessionId), { editedByHand: true });
+    const { body } = await update(session.id, { input: { text: 'Second notes.' } });
+    expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('edited') });
+  });
+
+  it('answered with the required fields alone erases nothing, and the change is fetched without an event', async () => {
+    const session = await done(RECORDING);
+    const contents = async () => {
+      const of = async (part: string) => (await world.call<object>('GET', `/v1/sessions/${session.id}/${part}`)).body;
+      return [(await notesOf(session.id)).documents, await of('transcript'), await of('insights')];
+    };
+    const before = await contents();
+    world.platform.set({ updateAnswer: 'lean', webhookDropRate: 1 });
+    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+    expect(status).toBe(200);
+    const { state, noteTemplateIds, fetchedAt, updatedAt, notesRevision } = body;
+    expect(body).toEqual({ ...session, state, noteTemplateIds, fetchedAt, updatedAt, notesRevision });
+    expect(body.recordingDurationMs).toBeGreaterThan(0);
+    expect(await contents()).toEqual(before);
+    toEnd(onPlatform(session.sessionId));
+    world.platform.set({ updateAnswer: 'whole', webhookDropRate: 0 });
+    await world.settle();
+    expect((await notesOf(session.id)).documents).toMatchObject([{ supersededAt: null }, { supersededAt: null }]);
+  });
+
+  it('is followed by a fetch even if its answer and its event are lost with the process', async () => {
+    const session = await done();
+    const open = async () =>
+      (
+        await world.sql(
+          `SELECT wanted_generation - fetched_generation AS wanted, due_at IS NOT NULL AND update_until IS NOT NULL AS due
+           FROM sessions`,
+        )
+      )[0];
+    expect(await open()).toEqual({ wanted: 0, due: false });
+    const seen: unknown[] = [];
+    jest.spyOn(world.get(PlatformClient), 'updateSession').mockImplementation(async () => {
+      seen.push(await open());
+      await world.call('POST', '/v1/sessions/refreshes', { body: { session: session.id } });
+      await world.settle(); // a fetch that began before the update took effect is stored
+      seen.push(await open());
+      throw new PlatformError('unknown-outcome', 'updateSession', { reason: 'the process ends here' });
+    });
+    expect((await update(session.id, { noteTemplateIds: [DAP] })).status).toBe(504);
+    expect(seen).toEqual([
+      { wanted: 1, due: true },
+      { wanted: 1, due: true },
+    ]);
+    await world.settle();
+    expect(await open()).toMatchObject({ wanted: 1 });
+    onPlatform(session.sessionId).noteTemplateIds = [SOAP, DAP];
+    await world.advance('5 min'); // it can no longer take effect
+    await world.settle();
+    expect(await templatesOf(session)).toEqual([SOAP, DAP]);
+    expect(await open()).toEqual({ wanted: 0, due: false });
+  });
+
+  it('returns 504 while its answer cannot be stored, and is stored once it can be', async () => {
+    const session = await done();
+    const simulated = onPlatform(session.sessionId);
+    simulated.partnerAppointmentId = 'a\0b';
+    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+    expect([status, body.type, calls()]).toEqual([504, UNCLEAR, 1]);
+    await world.settle();
+    expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'not-storable' }]);
+    expect(await templatesOf(session)).toEqual([SOAP]);
+    simulated.partnerAppointmentId = 'visit-1';
+    await world.advance('1 h');
+    await world.settle();
+    expect(await templatesOf(session)).toEqual([SOAP, DAP]);
+  });
+
+  it('returns 200 once its answer is stored, even if the database is unavailable afterwards', async () => {
+    const session = await done();
+    const [refreshes, reader] = [world.get(RefreshRepository), world.get(SessionReader)];
+    const [find, store] = [reader.find.bind(reader), refreshes.storeAnswer.bind(refreshes)];
+    let isStored = false;
+    jest.spyOn(refreshes, 'storeAnswer').mockImplementation(async (...answer) => {
+      const stored = await store(...answer);
+      isStored = true;
+      return stored;
+    });
+    jest.spyOn(reader, 'find').mockImplementation((id, tx) => {
+      return isStored && tx === undefined ? Promise.reject(disconnected()) : find(id, tx);
+    });
+    const { status, body } = await update(session.id, { externalTreatmentPlan: 'A plan.' });
+    expect([status, body.id, body.sessionId]).toEqual([200, session.id, session.sessionId]);
+  });
+
+  it('returns 504 when both its answer and the database are lost', async () => {
+    const session = await done();
+    world.platform.injectFault({ operation: 'updateSession', kind: 'commit-then-cut' });
+    jest.spyOn(world.get(WantedRefreshes), 'wantOne').mockRejectedValueOnce(disconnected());
+    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+    expect([status, body.type]).toEqual([504, UNCLEAR]);
+  });
+
+  it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json', 'commit-late'])(
+    'returns 504 when its answer is lost (%s); it is not repeated, and its change is fetched',
+    async (kind) => {
+      const session = await done();
+      world.platform.injectFault({ operation: 'updateSession', kind });
+      const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
+      expect([status, body.type]).toEqual([504, UNCLEAR]);
+      await world.settle();
+      expect([await templatesOf(session), calls()]).toEqual([[SOAP, DAP], 1]);
+    },
+  );
+
+  it('returns 404 for an unknown session, and 409 for one that the platform does not have yet', async () => {
+    expect((await update('nowhere', { externalTreatmentPlan: 'x' })).status).toBe(404);
+    world.platform.injectFault({ operation: 'createSession', kind: 'refuse' });
+    const wish = { provider: 'p-1', noteTemplateIds: [SOAP], input: TEXT };
+    const unknown = await world.call<SessionResponse>('POST', '/v1/sessions', { body: wish, wait: 60 });
+    const { body } = await update(unknown.body.id, { externalTreatmentPlan: 'x' });
+    expect(body).toMatchObject({ status: 409, state: 'Unknown' });
+  });
+});
+
+describe('the deprecated update of note templates', () => {
+  const put = (id: string) =>
+    world.call<SessionResponse & Problem>('PUT', `/v1/sessions/${id}/note-templates`, {
+      body: { noteTemplateIds: [DAP] },
+    });
+
+  it('adds templates and returns the session', async () => {
+    const { status, body } = await put((await done()).id);
+    expect([status, body.noteTemplateIds]).toEqual([200, [SOAP, DAP]]);
+    const { paths } = (await world.call<{ paths: Record<string, object> }>('GET', '/openapi.json')).body;
+    expect(paths['/v1/sessions/{id}/note-templates']).toMatchObject({ put: { deprecated: true } });
+  });
+
+  it('returns 501 without its contract entry, while the update works', async () => {
+    await world.restart({ PLATFORM_CONTRACT: await contractFile(['updateSessionTemplates']) });
+    const { status, body } = await put('any');
+    expect([status, body.missing?.join()]).toEqual([501, expect.stringContaining('updateSessionTemplates')]);
+    expect((await update('any', { externalTreatmentPlan: 'x' })).status).toBe(404);
+  });
+});

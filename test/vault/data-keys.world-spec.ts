@@ -1,0 +1,191 @@
+import { DATA_KEYS } from '../../harness/world/world.js';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import { Random } from '../../src/config/random.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import { parseDataKeys } from '../../src/vault/data-keys.js';
+import { countKeys, rotate } from '../../src/vault/rotation.js';
+import { Vault } from '../../src/vault/vault.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
+const [K2, K3] = [key('k2', 8), key('k3', 9)];
+const SOAP = '11111111-1111-4111-8111-111111111111';
+
+const person = (id: string) => ({ email: `${id}@example.org`, firstName: id, lastName: 'Osei' });
+const vaultHealth = async () => (await world.call<HealthReport>('GET', '/health/ready')).body.checks.vault;
+const get = (path: string) => world.call<Record<string, unknown>>('GET', path);
+const userOf = (id: string) => world.platform.usersOf(id)[0]?.userId ?? '';
+
+async function mirrored(): Promise<void> {
+  await world.call('PUT', '/v1/providers/p-1', { body: person('p-1'), wait: 60 });
+  for (const id of ['c-1', 'c-2']) {
+    const body = { ...person(id), providers: ['p-1'] };
+    expect((await world.call('PUT', `/v1/clients/${id}`, { body, wait: 60 })).body.sync.state).toBe('synced');
+  }
+}
+
+/** A session of c-1 with notes. */
+async function sessionWithNotes(): Promise<{ session: SessionResponse; notes: NotesResponse }> {
+  const { state } = world.platform.simulator;
+  const made = createSession(state, {
+    providerUserId: userOf('p-1'),
+    clientUserIds: [userOf('c-1')],
+    noteTemplateIds: [SOAP],
+    input: { kind: 'text', text: 'They spoke of the week.' },
+    date: '2026-03-01T09:00:00.000Z',
+  });
+  while (made.nextStep) takeStep(state, made);
+  await world.settle();
+  const session = (await world.call<SessionResponse>('GET', `/v1/sessions/${made.sessionId}`)).body;
+  const notes = (await world.call<NotesResponse>('GET', `/v1/sessions/${session.id}/notes`)).body;
+  expect(session).toMatchObject({ clients: ['c-1'], provider: 'p-1' });
+  expect(notes.documents).toHaveLength(1);
+  return { session, notes };
+}
+
+async function rotateTo(keys: string): Promise<{ table: string; column: string; row: string }[]> {
+  const parsed = parseDataKeys(keys.split(','));
+  const unreadable: { table: string; column: string; row: string }[] = [];
+  const vault = new Vault(parsed, Buffer.alloc(32), new Random());
+  await rotate(world.database.pool, vault, parsed[0]?.id ?? '', {
+    onProgress: () => undefined,
+    onUnreadable: (row) => unreadable.push(row),
+    beforeLast: async () => 0,
+  });
+  return unreadable;
+}
+
+test('while a data key is missing, nothing that it encrypted is sent or decided', async () => {
+  await world.call('PUT', '/v1/providers/p-1', { body: person('p-1'), wait: 60 });
+  await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
+  // Without an email, an unanswered create would need a review.
+  const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
+  expect((await world.call('PUT', '/v1/clients/c-1', { body: client })).status).toBe(202);
+  const body = { provider: 'p-1', noteTemplateIds: [SOAP], input: { text: { text: 'Cleo came.' } } };
+  const asked = await world.call<SessionResponse>('POST', '/v1/sessions', { body });
+  expect([asked.status, asked.body.state]).toEqual([202, 'Requested']);
+
+  await world.restart({ DATA_KEYS: `${K3},${DATA_KEYS}` });
+  await world.settle();
+  expect(await vaultHealth()).toMatchObject({
+    status: 'degraded',
+    reason: expect.stringMatching(/DATA_KEYS lacks k2.*restart/),
+    facts: { missing: 'k2' },
+  });
+  const shown = await get('/v1/clients/c-1');
+  expect([shown.status, shown.body]).toMatchObject([
+    200,
+    { sync: { state: 'pending' }, firstName: null, unreadable: ['email', 'firstName', 'lastName'] },
+  ]);
+  const request = await world.sql('SELECT state, fault FROM session_requests');
+  expect(request).toEqual([{ state: 'Requested', fault: 'unreadable' }]);
+  expect([world.platform.arrivals('createClient'), world.platform.arrivals('createSession')]).toEqual([0, 0]);
+
+  await world.restart({ DATA_KEYS: `${K3},${K2},${DATA_KEYS}` });
+  await world.advance('1 h');
+  await world.settle();
+  expect((await world.call('GET', '/v1/clients/c-1')).body.sync.state).toBe('synced');
+  expect(world.platform.usersOf('c-1')).toHaveLength(1);
+  expect((await get(`/v1/sessions/${asked.body.id}`)).body.sessionId).not.toBeNull();
+});
+
+test('after a rotation the first key can go, and everything is readable without it', async () => {
+  await mirrored();
+  const { session, notes } = await sessionWithNotes();
+  try {
+    await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
+    expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([]);
+    const columns = await countKeys(world.database.pool, 'k2');
+    expect(columns.reduce((sum, { keys }) => sum + (keys.k2 ?? 0), 0)).toBeGreaterThan(10);
+    expect(columns.filter(({ keys }) => Object.keys(keys).some((name) => name !== 'k2'))).toEqual([]);
+    await world.restart({ DATA_KEYS: K2 });
+    expect((await get(`/v1/sessions/${session.id}`)).body).toMatchObject({ clients: ['c-1'], date: session.date });
+    expect((await get(`/v1/sessions/${session.id}/notes`)).body.documents).toEqual(notes.documents);
+    const body = { email: 'C-1@example.org' };
+    const found = await world.call<{ items: unknown[] }>('POST', '/v1/people/search', { body });
+    expect(found.body.items).toMatchObject([{ externalId: 'c-1' }]);
+    expect((await vaultHealth())?.status).toBe('ok');
+  } finally {
+    await rotateTo(`${DATA_KEYS},${K2}`); // the world's own key opens what it keeps
+  }
+});
+
+describe('encrypted values that were changed or moved in the database', () => {
+  const isRejected = async (path: string) => {
+    const { status, body } = await get(path);
+    expect([path, status, body.type]).toEqual([path, 503, 'urn:notebridge:problem:data-unreadable']);
+  };
+  const contentOf = ({ id }: SessionResponse) =>
+    ['notes', 'transcript', 'insights', 'recording-url'].map((part) => `/v1/sessions/${id}/${part}`);
+  const unreadableValues = async () =>
+    (await get('/metrics')).text
+      .split('\n')
+      .filter((line) => line.startsWith('notebridge_unreadable_values_total{'))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+
+  test('a session that was moved to another client shows nothing of it', async () => {
+    await mirrored();
+    const { session, notes } = await sessionWithNotes();
+    const before = await unreadableValues();
+    const moveTo = (client: string) =>
+      world.sql('UPDATE sessions SET client_user_ids = ARRAY[$2] WHERE id = $1', [session.id, userOf(client)]);
+    await moveTo('c-2');
+    for (const path of contentOf(session)) await isRejected(path);
+    await isRejected(`/v1/sessions/${session.id}/notes/${notes.documents[0]?.documentId}/revisions`);
+    const { body } = await world.call<{ items: SessionResponse[] }>('GET', '/v1/sessions?client=c-2');
+    expect(body.items).toMatchObject([{ id: session.id, state: 'Done', clients: [], date: null, error: null }]);
+    expect(body.items[0]?.unreadable).toContain('clients');
+    expect(await unreadableValues()).toBeGreaterThan(before + 5);
+    expect((await vaultHealth())?.reason).toMatch(/do not open.*backup/);
+
+    const due = 'UPDATE sessions SET due_at = now(), wanted_generation = wanted_generation + 1 WHERE id = $1';
+    await world.sql(due, [session.id]);
+    await world.settle();
+    const row = await world.sql('SELECT fault, due_at FROM sessions WHERE id = $1', [session.id]);
+    expect(row).toEqual([{ fault: 'unreadable', due_at: null }]);
+    await moveTo('c-1');
+    expect((await get(contentOf(session)[0] ?? '')).status).toBe(200);
+    expect((await vaultHealth())?.status).toBe('ok');
+  });
+
+  test('documents that were moved to another session and missing facts show nothing', async () => {
+    await mirrored();
+    const { session, notes } = await sessionWithNotes();
+    const other = (await sessionWithNotes()).session;
+    const move = 'UPDATE session_documents SET session = $2, ordinal = ordinal + 10 WHERE session = $1';
+    await world.sql(move, [session.id, other.id]);
+    const shown = (await world.call<NotesResponse>('GET', `/v1/sessions/${other.id}/notes`)).body;
+    expect(shown.documents.filter(({ unreadable }) => unreadable)).toMatchObject(
+      notes.documents.map(({ documentId }) => ({ documentId, notes: [], unreadable: ['notes'] })),
+    );
+    await world.sql('UPDATE sessions SET facts = NULL WHERE id = $1', [session.id]);
+    for (const path of contentOf(session)) await isRejected(path);
+  });
+
+  test('a changed person is shown with id and state, and the rotation names the row', async () => {
+    await mirrored();
+    const [row] = await world.sql<{ id: string; profile: Buffer }>(
+      `SELECT id, profile FROM people WHERE external_id = 'c-2'`,
+    );
+    const bent = Buffer.from(row?.profile ?? []);
+    bent.writeUInt8(bent.readUInt8(40) ^ 1, 40);
+    await world.sql('UPDATE people SET profile = $2 WHERE id = $1', [row?.id, bent]);
+    expect((await get('/v1/clients/c-2')).body).toMatchObject({
+      ...{ externalId: 'c-2', email: null, firstName: null, sync: { state: 'synced' } },
+      unreadable: ['email', 'firstName', 'lastName'],
+    });
+    const { body } = await world.call<{ items: object[] }>('GET', '/v1/clients?limit=5');
+    expect(body.items).toContainEqual(expect.objectContaining({ externalId: 'c-2', firstName: null }));
+    expect(body.items).toContainEqual(expect.objectContaining({ externalId: 'c-1', firstName: 'c-1' }));
+    await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
+    try {
+      expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([{ table: 'people', column: 'profile', row: row?.id }]);
+    } finally {
+      await rotateTo(`${DATA_KEYS},${K2}`);
+    }
+  });
+});
