@@ -59,7 +59,8 @@ export class ApiDescription {
 
   private readonly ajv = new Ajv2019({ strict: false, logger: false });
   private readonly operations: Operation[];
-  private readonly validators = new Map<Schema, ValidateFunction>();
+  /** By the text of the schema, because many operations answer with the same one. */
+  private readonly validators = new Map<string, ValidateFunction>();
 
   constructor(readonly document: OpenAPIObject) {
     addFormats.default(this.ajv);
@@ -140,10 +141,11 @@ export class ApiDescription {
   }
 
   private faultOfJson(schema: Schema, value: unknown): string | undefined {
-    let validate = this.validators.get(schema);
+    const text = JSON.stringify(schema);
+    let validate = this.validators.get(text);
     if (!validate) {
       validate = this.ajv.compile(closed(schema));
-      this.validators.set(schema, validate);
+      this.validators.set(text, validate);
     }
     return validate(value) ? undefined : inWords(validate.errors ?? [], value);
   }
