@@ -39,8 +39,11 @@ export async function refusalOf(response: Response, askedBy: string | null): Pro
   return problem;
 }
 
+/** The console reads neither streams nor lines with this client. */
+type Media = 'application/json' | 'application/problem+json';
+
 /** Every call of the API, typed by `openapi.json`. A failure is thrown as a {@link ProblemError}. */
-export const api = createClient<paths>({ baseUrl: location.origin, credentials: 'same-origin' });
+export const api = createClient<paths, Media>({ baseUrl: location.origin, credentials: 'same-origin' });
 
 api.use({
   onRequest({ request }) {

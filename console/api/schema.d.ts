@@ -1527,6 +1527,10 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        FeedPageResponse: {
+            items: components["schemas"]["FeedEventResponse"][];
+            nextCursor: string | null;
+        };
         DeliveryErrorResponse: {
             /** @example unknown-event-type */
             code: string;
@@ -1700,6 +1704,32 @@ export interface components {
              *     ]
              */
             providers: string[];
+        };
+        StuckPersonResponse: {
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            kind: "client" | "provider";
+            externalId: string;
+            /** @enum {string} */
+            state: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
+            code: string | null;
+            ageSeconds: number;
+        };
+        StuckPersonPageResponse: {
+            items: components["schemas"]["StuckPersonResponse"][];
+            nextCursor: string | null;
+        };
+        UnknownPlatformUserResponse: {
+            platformUserId: string;
+            role: string;
+            externalUserId: string | null;
+            /** Format: date-time */
+            seenAt: string;
+        };
+        UnknownPlatformUserPageResponse: {
+            items: components["schemas"]["UnknownPlatformUserResponse"][];
+            nextCursor: string | null;
         };
         SearchRequest: {
             email?: string;
@@ -1900,6 +1930,15 @@ export interface components {
             since?: string;
             /** @description One session: our id or the platform's */
             session?: string;
+        };
+        RefreshesResponse: {
+            sessions: number;
+        };
+        PendingRefreshesResponse: {
+            /** @description Due, and not failed since */
+            pending: number;
+            /** @description Their last fetch failed; they are retried */
+            failing: number;
         };
         TimelineEventResponse: {
             deliveryId: string;
@@ -2112,6 +2151,9 @@ export interface components {
             /** @description The newest first */
             items: components["schemas"]["RevisionResponse"][];
             nextCursor: string | null;
+        };
+        RecordingUrlResponse: {
+            url: string;
         };
         ProcessingSessionResponse: {
             /**
@@ -2438,6 +2480,19 @@ export interface components {
             items: components["schemas"]["DisclosureResponse"][];
             nextCursor: string | null;
         };
+        HealthResponse: {
+            /** @description Numbers and words worth seeing */
+            facts?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `degraded`: it works with restrictions
+             * @enum {string}
+             */
+            status: "degraded" | "down" | "ok";
+            /** @description One sentence for an operator; absent if `ok` */
+            reason?: string;
+        };
         CapabilityResponse: {
             /** @enum {string} */
             name: "compliance-polling" | "compliance-result" | "compliance-submit" | "compliance-upload" | "note-templates-update" | "processing-session-read" | "recorder" | "recording-upload" | "session-create" | "session-read" | "session-update" | "user-mirroring";
@@ -2448,6 +2503,21 @@ export interface components {
         CapabilityPageResponse: {
             items: components["schemas"]["CapabilityResponse"][];
             nextCursor: string | null;
+        };
+        LivenessResponse: {
+            /** @enum {string} */
+            status: "ok" | "stuck";
+        };
+        HealthReportResponse: {
+            /** @description By the names of the parts */
+            checks: {
+                [key: string]: components["schemas"]["HealthResponse"];
+            };
+            /**
+             * @description `down` and `stopping` mean: send no requests
+             * @enum {string}
+             */
+            status: "degraded" | "down" | "ok" | "stopping";
         };
         PartResponse: {
             /** @description As /health/ready names it */
@@ -2542,8 +2612,1120 @@ export interface components {
             /** @description The head of the change feed: GET /v1/events?after= goes on from here */
             feedCursor: string | null;
         };
+        /** @description What is wrong, and what to do (RFC 9457) */
+        Problem: {
+            /** @description Branch on it */
+            type: string;
+            title: string;
+            status: number;
+            /** @description One sentence to show */
+            detail: string;
+            /** @description JSON Pointer of the field at fault */
+            pointer?: string;
+            /** @description When the same request may succeed, as in Retry-After */
+            retryAfterSeconds?: number;
+            clients?: number;
+            /** @description Why a file cannot be read */
+            code?: string;
+            count?: number;
+            /** @description All fields at fault */
+            errors?: {
+                pointer: string;
+                detail: string;
+            }[];
+            file?: string;
+            guards?: string[];
+            line?: number;
+            /** @description Settings */
+            missing?: string[];
+            planned?: number;
+            /** @description The words of the platform; null without `notes:read` */
+            platformMessage?: string | null;
+            /** @description Finds the entry in the log */
+            reference?: string;
+            /** Format: date-time */
+            removedAt?: string;
+            rotatedTo?: string;
+            scope?: string;
+            scopes?: string[];
+            session?: string;
+            state?: string;
+            sync?: {
+                state: string;
+                code: string | null;
+            };
+        };
     };
-    responses: never;
+    responses: {
+        /** @description bad-request, bad-url, bad-value, validation */
+        400: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found */
+        404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
+        503: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+        others: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:method-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:url-too-long";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller.bad-cursor": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description signed-out, unauthenticated */
+        "401.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:unauthenticated";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description forbidden-scope, forged-request */
+        "403.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description too-many-failures */
+        "429.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:too-many-failures";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
+        "503.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        "400.body.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description forbidden-scope, forged-request, scope-escalation */
+        "403.caller.scope-escalation": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:scope-escalation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description request-timeout */
+        "408.body": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:request-timeout";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description body-too-large */
+        "413.body": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:body-too-large";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unsupported-encoding, unsupported-media-type */
+        "415.body": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, unavailable */
+        "503.body.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        "400.body.caller.bad-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-api-key */
+        "404.unknown-api-key": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-api-key";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description already-rotated, api-key-ended */
+        "409.already-rotated.api-key-ended": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:api-key-ended";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description no-browser-session, not-found */
+        "404.no-browser-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, key-needed, too-deep, validation */
+        "400.body.caller.key-needed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description too-many-failures, too-many-streams */
+        "429.caller.too-many-streams": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:too-many-failures" | "urn:notebridge:problem:too-many-streams";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-delivery */
+        "404.unknown-delivery": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-delivery";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-waiting */
+        "409.not-waiting": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-waiting";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description plan-changed */
+        "409.plan-changed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:plan-changed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller.bad-external-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, provider-not-found */
+        "404.provider-not-found": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        "400.body.caller.bad-external-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description provider-in-use */
+        "409.provider-in-use": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:provider-in-use";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description call-under-way, has-platform-user, nothing-to-resolve, platform-user-taken */
+        "409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:platform-user-taken";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description platform-user-id-needed */
+        "422.platform-user-id-needed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:platform-user-id-needed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description client-not-found, not-found */
+        "404.client-not-found": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unknown-provider */
+        "422.unknown-provider": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unknown-provider";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description client-not-found, not-found, provider-not-found */
+        "404.client-not-found.provider-not-found": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        "400.body.caller.idempotent.abandoned.platform-rejected": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description client-not-mirrored, idempotency-in-progress, provider-not-mirrored, session-unsettled */
+        "409.idempotent.parties.session-unsettled": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:session-unsettled";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-key-reused, not-treated, unknown-client, unknown-provider, url-not-allowed */
+        "422.idempotent.parties.url-not-allowed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:url-not-allowed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-configured */
+        "501.not-configured": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-configured";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-session */
+        "404.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        "400.body.caller.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, not-on-platform, unknown-session */
+        "404.platform.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description no-session-yet */
+        "409.no-session-yet": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:no-session-yet";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-configured */
+        "501.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-configured";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, unavailable */
+        "503.body.caller.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description platform-unclear */
+        "504.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:platform-unclear";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, not-requested, unknown-session */
+        "404.not-requested.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-requested" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description abandoned, bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        "400.body.caller.abandoned.platform-rejected": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description session-taken, wrong-state */
+        "409.session-taken.wrong-state": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:wrong-state";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-on-platform, other-provider, session-id-needed */
+        "422.not-on-platform.other-provider.session-id-needed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:session-id-needed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-unreachable, unavailable */
+        "503.body.caller.platform-unreachable": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-acceptable */
+        "406.not-acceptable": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-acceptable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-document, unknown-session */
+        "404.unknown-document.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description no-transcript, not-found, unknown-session */
+        "404.no-transcript.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description transcript-removed */
+        "410.transcript-removed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:transcript-removed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, validation */
+        "400.caller.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description no-recording, not-found, not-on-platform, unknown-session */
+        "404.platform.no-recording.unknown-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, unavailable */
+        "503.caller.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-processing-session */
+        "404.unknown-processing-session": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-session";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-processing-notice */
+        "404.unknown-processing-notice": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-notice";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, platform-rejected, too-deep, validation */
+        "400.body.caller.idempotent.platform.bad-multipart.empty-recording": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, not-on-platform */
+        "404.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-in-progress */
+        "409.idempotent": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-in-progress";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description length-required */
+        "411.length-required": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:length-required";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-key-reused */
+        "422.idempotent": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-key-reused";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description upload-broken-off */
+        "499.upload": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:upload-broken-off";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description upload-failed, upload-refused */
+        "502.upload": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        "400.body.caller.idempotent.platform": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        "400.body.caller.idempotent.bad-multipart": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description import-not-found, not-found */
+        "404.import-not-found": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description interrupted, request-timeout, upload-stalled */
+        "408.body.interrupted.upload-stalled": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:upload-stalled";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-in-progress, import-cancelled */
+        "409.idempotent.import-cancelled": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:import-cancelled";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description body-too-large, too-many-rows */
+        "413.body.too-many-rows": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:too-many-rows";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unknown-format, unsupported-encoding, unsupported-media-type */
+        "415.body.unknown-format": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-key-reused, no-file, rejected-rows, unreadable-file, wrong-part */
+        "422.idempotent.no-file.rejected-rows.unreadable-file.wrong-part": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, too-many-uploads, unavailable */
+        "503.body.caller.too-many-uploads": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller.bad-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-cursor, bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller.bad-cursor.bad-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description threshold-exceeded, wrong-state */
+        "409.threshold-exceeded.wrong-state": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:wrong-state";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description wrong-state */
+        "409.wrong-state": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:wrong-state";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description client-not-mirrored, provider-not-mirrored */
+        "409.parties": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:provider-not-mirrored";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-treated, redirect-not-allowed, unknown-client, unknown-provider */
+        "422.parties.redirect-not-allowed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-treated, unknown-client, unknown-provider */
+        "422.parties": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, repeated-part, too-deep, unknown-part, validation */
+        "400.body.caller.idempotent.platform.bad-multipart.repeated-part.unknown-part": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, not-on-platform, unknown-job */
+        "404.platform.unknown-job": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-job";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency-key-reused, not-a-pdf, url-not-allowed */
+        "422.idempotent.not-a-pdf.url-not-allowed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:url-not-allowed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-job */
+        "404.unknown-job": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-job";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description job-taken, wrong-state */
+        "409.job-taken.wrong-state": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:wrong-state";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description job-id-needed */
+        "422.job-id-needed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:job-id-needed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-cursor, bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        "400.caller.bad-cursor.bad-external-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: {
         /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
         "Notebridge-On-Behalf-Of": string;
@@ -2583,6 +3765,13 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "ApiKeys.create": {
@@ -2611,6 +3800,16 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller.scope-escalation"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "ApiKeys.rotate": {
@@ -2642,6 +3841,17 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller.scope-escalation"];
+            404: components["responses"]["404.unknown-api-key"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.already-rotated.api-key-ended"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "ApiKeys.revoke": {
@@ -2667,6 +3877,16 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-api-key"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Audit.list": {
@@ -2712,8 +3932,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPageResponse"];
+                    "application/x-ndjson": components["schemas"]["AuditResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "BrowserSession.read": {
@@ -2738,6 +3966,13 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.no-browser-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "BrowserSession.open": {
@@ -2762,6 +3997,16 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.key-needed"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "BrowserSession.close": {
@@ -2784,6 +4029,16 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Feed.read": {
@@ -2797,6 +4052,10 @@ export interface operations {
                 after?: string;
             };
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description Like `after`; a browser sends it when it opens a stream again */
+                "Last-Event-ID"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -2813,9 +4072,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedEventResponse"][];
+                    "application/json": components["schemas"]["FeedPageResponse"];
+                    "text/event-stream": string;
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller.too-many-streams"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.list": {
@@ -2846,6 +4113,13 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.get": {
@@ -2872,6 +4146,13 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-delivery"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.replay": {
@@ -2898,6 +4179,16 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-delivery"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.dismiss": {
@@ -2924,6 +4215,17 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-delivery"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.not-waiting"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.replayAll": {
@@ -2952,6 +4254,17 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.plan-changed"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Deliveries.rejections": {
@@ -2981,12 +4294,21 @@ export interface operations {
                     "application/json": components["schemas"]["RejectionPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Providers.get": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3007,12 +4329,21 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Providers.put": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3047,12 +4378,24 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Providers.remove": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3083,6 +4426,17 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.provider-in-use"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Providers.list": {
@@ -3113,12 +4467,21 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Providers.resolve": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3143,12 +4506,26 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.platform-user-id-needed"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.get": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3169,12 +4546,21 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.put": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3209,12 +4595,25 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.unknown-provider"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.remove": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3245,12 +4644,25 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.provider-in-use"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.putProviders": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3285,6 +4697,17 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.unknown-provider"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.list": {
@@ -3315,12 +4738,21 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Clients.resolve": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3345,6 +4777,18 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.platform-user-id-needed"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "People.stuck": {
@@ -3370,8 +4814,17 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["StuckPersonPageResponse"];
+                };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "People.unknownToEhr": {
@@ -3397,8 +4850,17 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["UnknownPlatformUserPageResponse"];
+                };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "People.search": {
@@ -3427,6 +4889,16 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "People.trace": {
@@ -3455,6 +4927,16 @@ export interface operations {
                     "application/json": components["schemas"]["TraceResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found.provider-not-found"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.list": {
@@ -3494,12 +4976,21 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.create": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
+                Prefer?: string;
                 /** @description Sent again with the same body within 24 hours, the first answer comes back */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -3533,6 +5024,19 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.abandoned.platform-rejected"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.idempotent.parties.session-unsettled"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.idempotent.parties.url-not-allowed"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.not-configured"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.pending": {
@@ -3557,9 +5061,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["PendingRefreshesResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.refresh": {
@@ -3584,8 +5095,21 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["RefreshesResponse"];
+                };
             };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.not-configured"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.show": {
@@ -3612,6 +5136,13 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.update": {
@@ -3642,6 +5173,19 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform.unknown-session"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.no-session-yet"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.happened": {
@@ -3677,6 +5221,13 @@ export interface operations {
                     "application/json": components["schemas"]["TimelinePageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.updateNoteTemplates": {
@@ -3707,6 +5258,19 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform.unknown-session"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.no-session-yet"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.request": {
@@ -3733,12 +5297,21 @@ export interface operations {
                     "application/json": components["schemas"]["RequestEvidenceResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.not-requested.unknown-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.resolve": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -3763,6 +5336,18 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.session-taken.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller.platform-unreachable"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.notes": {
@@ -3781,16 +5366,34 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The notes, as Accept asks */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["NotesResponse"];
-                    "text/markdown": components["schemas"]["NotesResponse"];
-                    "application/fhir+json": components["schemas"]["NotesResponse"];
+                    "text/markdown": string;
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "Bundle";
+                        /** @enum {string} */
+                        type: "collection";
+                        /** Format: date-time */
+                        timestamp: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            406: components["responses"]["406.not-acceptable"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.revisions": {
@@ -3823,6 +5426,13 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionsResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-document.unknown-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.transcript": {
@@ -3841,15 +5451,48 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Utterances with their words, and who spoke. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": {
+                        utterances?: ({
+                            text?: string;
+                            /** @description Milliseconds from the beginning of the recording */
+                            start?: number;
+                            /** @description Milliseconds from the beginning of the recording */
+                            end?: number;
+                            speaker?: string;
+                            words?: ({
+                                text?: string;
+                                /** @description Milliseconds from the beginning of the recording */
+                                start?: number;
+                                /** @description Milliseconds from the beginning of the recording */
+                                end?: number;
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                        } & {
+                            [key: string]: unknown;
+                        })[];
+                        /** @description The platform's ids of users by the labels of speakers */
+                        speakerMapping?: {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    };
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.no-transcript.unknown-session"];
+            410: components["responses"]["410.transcript-removed"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.insights": {
@@ -3873,9 +5516,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": {
+                        topics: ({
+                            headline?: string;
+                            gist?: string;
+                            /** @description Milliseconds from the beginning of the recording */
+                            start?: number;
+                            /** @description Milliseconds from the beginning of the recording */
+                            end?: number;
+                        } & {
+                            [key: string]: unknown;
+                        })[] | null;
+                        namedEntities: ({
+                            entityType?: string;
+                            name?: string;
+                            summary?: string;
+                        } & {
+                            [key: string]: unknown;
+                        })[] | null;
+                        /** @description Measures by the platform's ids of users */
+                        analyticsSummary: {
+                            [key: string]: unknown;
+                        } | null;
+                        /**
+                         * Format: date-time
+                         * @description Since when they are no longer kept
+                         */
+                        removedAt: string | null;
+                    };
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Sessions.recordingUrl": {
@@ -3899,8 +5576,19 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["RecordingUrlResponse"];
+                };
             };
+            400: components["responses"]["400.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform.no-recording.unknown-session"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Processing.session": {
@@ -3927,6 +5615,13 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessingSessionResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-processing-session"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Processing.notice": {
@@ -3953,6 +5648,13 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessingNoticeResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-processing-notice"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Recordings.upload": {
@@ -3985,6 +5687,23 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.platform.bad-multipart.empty-recording"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.idempotent"];
+            411: components["responses"]["411.length-required"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
+            499: components["responses"]["499.upload"];
+            501: components["responses"]["501.platform"];
+            502: components["responses"]["502.upload"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Recordings.uploadUrl": {
@@ -4015,6 +5734,22 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingUploadResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.idempotent"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
+            499: components["responses"]["499.upload"];
+            501: components["responses"]["501.platform"];
+            502: components["responses"]["502.upload"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.list": {
@@ -4044,6 +5779,13 @@ export interface operations {
                     "application/json": components["schemas"]["ImportPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.create": {
@@ -4063,6 +5805,8 @@ export interface operations {
                 defaultProvider?: string;
             };
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description Sent again with the same body within 24 hours, the first answer comes back */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -4104,12 +5848,26 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.bad-multipart"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body.interrupted.upload-stalled"];
+            409: components["responses"]["409.idempotent.import-cancelled"];
+            413: components["responses"]["413.body.too-many-rows"];
+            415: components["responses"]["415.body.unknown-format"];
+            422: components["responses"]["422.idempotent.no-file.rejected-rows.unreadable-file.wrong-part"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller.too-many-uploads"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.get": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -4130,6 +5888,13 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.listRows": {
@@ -4166,6 +5931,13 @@ export interface operations {
                     "application/json": components["schemas"]["ImportRowPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.rejected": {
@@ -4188,8 +5960,17 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "text/csv": string;
+                };
             };
+            400: components["responses"]["400.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.events": {
@@ -4212,8 +5993,17 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "text/event-stream": string;
+                };
             };
+            400: components["responses"]["400.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller.too-many-streams"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.apply": {
@@ -4244,6 +6034,17 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.threshold-exceeded.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.pause": {
@@ -4270,6 +6071,17 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.resume": {
@@ -4296,6 +6108,17 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.cancel": {
@@ -4322,6 +6145,17 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Imports.retry": {
@@ -4352,6 +6186,17 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.threshold-exceeded.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Recorder.launch": {
@@ -4380,6 +6225,20 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.parties"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.parties.redirect-not-allowed"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Recorder.recover": {
@@ -4408,6 +6267,20 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.parties"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.parties"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Compliance.list": {
@@ -4438,12 +6311,21 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Compliance.submit": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description Sent again with the same body within 24 hours, the first answer comes back */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -4487,6 +6369,22 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.platform.bad-multipart.repeated-part.unknown-part"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform.unknown-job"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.idempotent"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.idempotent.not-a-pdf.url-not-allowed"];
+            429: components["responses"]["429.caller"];
+            499: components["responses"]["499.upload"];
+            501: components["responses"]["501.platform"];
+            502: components["responses"]["502.upload"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Compliance.uploadUrl": {
@@ -4517,12 +6415,30 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceUploadResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.idempotent.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.idempotent"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
+            499: components["responses"]["499.upload"];
+            501: components["responses"]["501.platform"];
+            502: components["responses"]["502.upload"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "Compliance.show": {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -4543,6 +6459,13 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-job"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Compliance.resolve": {
@@ -4573,6 +6496,20 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
+            400: components["responses"]["400.body.caller.platform"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.platform.unknown-job"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.job-taken.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.job-id-needed"];
+            429: components["responses"]["429.caller"];
+            501: components["responses"]["501.platform"];
+            503: components["responses"]["503.body.caller.platform"];
+            504: components["responses"]["504.platform"];
+            default: components["responses"]["others"];
         };
     };
     "SmartEdit.show": {
@@ -4599,6 +6536,13 @@ export interface operations {
                     "application/json": components["schemas"]["SmartEditJobResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-job"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "ClientRecords.export": {
@@ -4630,6 +6574,13 @@ export interface operations {
                     };
                 };
             };
+            400: components["responses"]["400.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "ClientRecords.list": {
@@ -4665,6 +6616,13 @@ export interface operations {
                     "application/json": components["schemas"]["DisclosurePageResponse"];
                 };
             };
+            400: components["responses"]["400.caller.bad-cursor.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Operations.capabilities": {
@@ -4689,6 +6647,13 @@ export interface operations {
                     "application/json": components["schemas"]["CapabilityPageResponse"];
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Operations.readMetrics": {
@@ -4713,6 +6678,13 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
     "Operations.live": {
@@ -4728,14 +6700,25 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["LivenessResponse"];
+                };
             };
+            400: components["responses"]["400"];
+            404: components["responses"]["404"];
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["LivenessResponse"];
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
+                    } & components["schemas"]["Problem"];
+                };
             };
+            default: components["responses"]["others"];
         };
     };
     "Operations.ready": {
@@ -4751,14 +6734,25 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["HealthReportResponse"];
+                };
             };
+            400: components["responses"]["400"];
+            404: components["responses"]["404"];
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["HealthReportResponse"];
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
+                    } & components["schemas"]["Problem"];
+                };
             };
+            default: components["responses"]["others"];
         };
     };
     "Overview.read": {
@@ -4782,8 +6776,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OverviewResponse"];
+                    "text/event-stream": string;
                 };
             };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller.too-many-streams"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
         };
     };
 }

@@ -4,6 +4,7 @@ import type { Settings } from '../../simulator/settings.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
+import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
 import { RunningWork } from './running-work.js';
@@ -97,20 +98,26 @@ export class World {
     return this.service.url;
   }
 
+  get app(): WorldService['app'] {
+    return this.service.app;
+  }
+
   /** A provider of the service's dependency injection. */
   get<T>(type: Type<T>): T {
-    return this.service.app.get(type, { strict: false });
+    return this.app.get(type, { strict: false });
   }
 
   now(): Date {
     return this.clock.now();
   }
 
-  /** Sends one request to the service. */
+  /** Sends one request to the service. @throws {Error} if the API's description does not cover the answer */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
-    const answer = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
-    return options.wait ? this.workWhile(answer) : answer;
+    const answering = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
+    const answer = await (options.wait ? this.workWhile(answering) : answering);
+    (await ApiDescription.of(this.app)).check(method, path, answer);
+    return answer;
   }
 
   /** Runs one statement. @returns its rows */

@@ -1,7 +1,8 @@
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { AuditPageResponse, AuditQuery } from './audit/audit.dto.js';
+import { Problems } from '../http/problem/described-problems.js';
+import { AuditPageResponse, AuditQuery, AuditResponse } from './audit/audit.dto.js';
 import { Audit } from './audit/audit.js';
 import { AuditSearches } from './audit/audit-searches.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
@@ -25,7 +26,15 @@ export class AuditController {
    * @remarks With Accept: application/x-ndjson everything that is asked for comes, one entry on each line.
    */
   @Get()
-  @ApiOkResponse({ type: AuditPageResponse, description: 'A page, or lines for Accept: application/x-ndjson' })
+  @Problems({ 400: ['bad-cursor'] })
+  @ApiExtraModels(AuditResponse, AuditPageResponse)
+  @ApiOkResponse({
+    description: 'A page, or lines for Accept: application/x-ndjson',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(AuditPageResponse) } },
+      [LINES]: { schema: { $ref: getSchemaPath(AuditResponse) } },
+    },
+  })
   async list(
     @Query() query: AuditQuery,
     @Headers('accept') accept: string | undefined,

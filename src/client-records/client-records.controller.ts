@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { PageQuery } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { ClientExport } from './client-export.js';
@@ -16,6 +17,7 @@ const LINES = 'application/x-ndjson';
 /** What is held of one client, and to whom it was disclosed. */
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
+@Problems({ 404: ['client-not-found'] })
 export class ClientRecordsController {
   constructor(
     private readonly exports: ClientExport,
@@ -55,6 +57,7 @@ export class ClientRecordsController {
    * client or were shown of it. A request that showed more than fifty clients at once left their number alone.
    */
   @Get('disclosures')
+  @Problems({ 400: ['bad-cursor'] })
   @Scopes('admin')
   async list(@ExternalIdParam() externalId: string, @Query() query: PageQuery): Promise<DisclosurePageResponse> {
     return this.disclosures.list(externalId, query);

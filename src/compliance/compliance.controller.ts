@@ -13,10 +13,13 @@ import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
+import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import {
   ComplianceJobPageResponse,
   ComplianceJobRequest,
@@ -53,6 +56,11 @@ export class ComplianceController {
   })
   @HttpCode(201)
   @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
+  @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS, {
+    400: ['repeated-part', 'unknown-part'],
+    404: ['unknown-job'],
+    422: ['not-a-pdf', 'url-not-allowed'],
+  })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
   @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })
@@ -73,6 +81,7 @@ export class ComplianceController {
 
   /** Hands out an address to which the EHR sends one PDF by itself */
   @Post('upload-url')
+  @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
   @HttpCode(201)
   @Idempotent()
   async uploadUrl(
@@ -88,6 +97,7 @@ export class ComplianceController {
    * @remarks Those in state Unknown wait for a person.
    */
   @Get('jobs')
+  @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: ComplianceJobPageResponse })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
     return this.compliance.list(query);
@@ -95,6 +105,7 @@ export class ComplianceController {
 
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
+  @Problems({ 404: ['unknown-job'] })
   @WithoutText(jobWithoutResult)
   async show(
     @Param('id') id: string,
@@ -110,6 +121,11 @@ export class ComplianceController {
    * @remarks `link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.
    */
   @Post('jobs/:id/resolve')
+  @Problems(PLATFORM_PROBLEMS, {
+    404: ['unknown-job'],
+    409: ['job-taken', 'wrong-state'],
+    422: ['job-id-needed'],
+  })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
   @WithoutText(jobWithoutResult)
@@ -147,6 +163,7 @@ export class SmartEditController {
 
   /** How a smart edit job ended, as the platform reported */
   @Get(':jobId')
+  @Problems({ 404: ['unknown-job'] })
   async show(@Param('jobId') jobId: string): Promise<SmartEditJobResponse> {
     const job = await this.prisma.smartEditJob.findUnique({ where: { jobId } });
     if (!job) throw new Problem(404, 'unknown-job', 'No event reported the end of a smart edit job with this id.');

@@ -1,14 +1,14 @@
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import type { SubjectKind } from '../access/audit/audit-record.js';
 import { Callers } from '../access/guard/callers.js';
-import { EventStreams } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
-import type { Page } from '../http/request/page.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
-import { FeedEventResponse, FeedQuery } from './feed.dto.js';
+import { FeedPageResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
 import { FeedStream } from './feed-stream.js';
 
@@ -34,7 +34,17 @@ export class FeedController {
    * fetched.
    */
   @Get()
-  @ApiOkResponse({ type: [FeedEventResponse], description: 'A page, or a stream for Accept: text/event-stream' })
+  @Problems(STREAM_PROBLEMS, { 400: ['bad-cursor'] })
+  @ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'Like `after`; a browser sends it when it opens a stream again',
+  })
+  @ApiExtraModels(FeedPageResponse)
+  @ApiOkResponse({
+    description: 'A page, or a stream for Accept: text/event-stream',
+    content: { 'application/json': { schema: { $ref: getSchemaPath(FeedPageResponse) } }, ...EVENT_STREAM },
+  })
   async read(
     @Query() query: FeedQuery,
     @Headers('accept') accept: string | undefined,
@@ -57,7 +67,7 @@ export class FeedController {
     for (const { subject } of items) this.audit.about(...subjectOf(subject));
     if (items.length === 0) this.audit.forget();
     await this.audit.commit();
-    const page: Page<FeedEventResponse> = {
+    const page: FeedPageResponse = {
       items,
       nextCursor: items.length === query.limit ? (items.at(-1)?.cursor ?? null) : null,
     };

@@ -1,5 +1,5 @@
 import { IsOptional, IsString } from 'class-validator';
-import { PageQuery } from '../http/request/page.js';
+import { PageQuery, PageResponse } from '../http/request/page.js';
 import type { FeedType, PendingFeedEvents } from './feed.js';
 
 export class FeedQuery extends PageQuery {
@@ -24,4 +24,9 @@ export class FeedEventResponse {
   subject!: string;
 
   data!: PendingFeedEvents['data'];
+}
+
+/** Events in their order. */
+export class FeedPageResponse extends PageResponse {
+  items!: FeedEventResponse[];
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
 import { Public, Scopes } from '../access/identity/scopes.js';
@@ -8,11 +8,13 @@ import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { HealthChecks, type HealthReport } from './health-checks.js';
+import { HealthReportResponse, HealthResponse, LivenessResponse } from './health.dto.js';
+import { HealthChecks } from './health-checks.js';
 import { Liveness } from './liveness.js';
 import { CapabilityPageResponse } from './overview/capabilities.dto.js';
 
 @ApiTags('operations')
+@ApiExtraModels(HealthResponse)
 @Controller()
 export class OperationsController {
   constructor(
@@ -51,9 +53,9 @@ export class OperationsController {
   @Get('health/live')
   @Public()
   @RouteOptions({ hot: true })
-  @ApiOkResponse()
-  @ApiServiceUnavailableResponse()
-  live(@Res({ passthrough: true }) reply: FastifyReply): { status: 'ok' | 'stuck' } {
+  @ApiOkResponse({ type: LivenessResponse })
+  @ApiServiceUnavailableResponse({ type: LivenessResponse })
+  live(@Res({ passthrough: true }) reply: FastifyReply): LivenessResponse {
     if (this.liveness.isAlive()) return { status: 'ok' };
     reply.code(503);
     return { status: 'stuck' };
@@ -67,9 +69,9 @@ export class OperationsController {
   @Get('health/ready')
   @Public()
   @RouteOptions({ hot: true })
-  @ApiOkResponse()
-  @ApiServiceUnavailableResponse()
-  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReport> {
+  @ApiOkResponse({ type: HealthReportResponse })
+  @ApiServiceUnavailableResponse({ type: HealthReportResponse })
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReportResponse> {
     const report = await this.checks.report();
     if (report.status === 'down' || report.status === 'stopping') reply.code(503);
     return report;

@@ -1,9 +1,10 @@
 import { Controller, Get, Headers, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
-import { EventStreams } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
 import { OverviewResponse } from './overview/overview.dto.js';
 import { Overview } from './overview.js';
@@ -25,7 +26,12 @@ export class OverviewController {
    */
   @Get()
   @Unaudited()
-  @ApiOkResponse({ type: OverviewResponse, description: 'Once, or a stream for Accept: text/event-stream' })
+  @Problems(STREAM_PROBLEMS)
+  @ApiExtraModels(OverviewResponse)
+  @ApiOkResponse({
+    description: 'Once, or a stream for Accept: text/event-stream',
+    content: { 'application/json': { schema: { $ref: getSchemaPath(OverviewResponse) } }, ...EVENT_STREAM },
+  })
   async read(
     @Headers('accept') accept: string | undefined,
     @ClientDisconnect() signal: AbortSignal,

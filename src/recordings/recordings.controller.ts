@@ -4,8 +4,11 @@ import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagg
 import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { RawContent, RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
+import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
+import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import { recordingBody } from './recording-file.js';
 import { RecordingResponse, RecordingUploadRequest, RecordingUploadResponse } from './recordings.dto.js';
 import { RecordingsService } from './recordings.service.js';
@@ -14,6 +17,7 @@ import { RecordingsService } from './recordings.service.js';
 @ApiTags('recordings')
 @Controller('v1/recordings')
 @Scopes('sessions:write')
+@Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
 export class RecordingsController {
   constructor(private readonly recordings: RecordingsService) {}
 
@@ -25,6 +29,7 @@ export class RecordingsController {
   @Post()
   @HttpCode(201)
   @RouteOptions({ body: 'stream' })
+  @Problems({ 400: ['empty-recording'], 411: ['length-required'] })
   @Idempotent()
   @ApiConsumes('audio/*', 'video/*', 'application/octet-stream')
   @ApiBody({ schema: { type: 'string', format: 'binary' } })

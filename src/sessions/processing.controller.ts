@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Audit } from '../access/audit/audit.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
+import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/session-view.js';
@@ -22,6 +23,7 @@ export class ProcessingController {
 
   /** What the platform answered about a processing id, and its session */
   @Get('processing-sessions/:processingId')
+  @Problems({ 404: ['unknown-processing-session'] })
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
@@ -48,6 +50,7 @@ export class ProcessingController {
 
   /** An event whose content the specification does not show, as it came */
   @Get('processing-notices/:deliveryId')
+  @Problems({ 404: ['unknown-processing-notice'] })
   async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeResponse> {
     const found = await this.prisma.processingNotice.findUnique({ where: { deliveryId } });
     if (!found) {

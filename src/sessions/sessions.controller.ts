@@ -1,15 +1,25 @@
 import { Body, Controller, Get, Header, Headers, HttpCode, Param, Patch, Post, Put, Query, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiBody, ApiCreatedResponse, ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiCreatedResponse,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
 import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
+import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
+import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import {
   CREATE_EXAMPLES,
   CreateSessionRequest,
@@ -21,24 +31,30 @@ import { RequestEvidence } from './create/request-evidence.js';
 import { SessionRequests } from './create/session-requests.js';
 import {
   NotesResponse,
+  PendingRefreshesResponse,
+  RecordingUrlResponse,
+  RefreshesResponse,
   RevisionsResponse,
   SessionPageResponse,
   SessionResponse,
   sessionWithoutText,
 } from './model/session-view.js';
-import { chooseFormat, NOTE_FORMATS } from './read/note-formats.js';
+import { INSIGHTS, TRANSCRIPT } from './read/insights-schema.js';
+import { chooseFormat, NOTE_CONTENT, NOTE_FORMATS } from './read/note-formats.js';
 import { notesAsFhir } from './read/notes-fhir.js';
 import { notesAsMarkdown } from './read/notes-markdown.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionTimeline } from './read/session-timeline.js';
 import { PendingQuery, RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
 import { TimelinePageResponse } from './read/timeline.dto.js';
-import { type PendingRefreshes, WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
+import { WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
 import { SessionUpdates } from './update/session-updates.js';
 import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update/update-session.dto.js';
 
 /** Seconds that a create waits for the platform's id when the caller says nothing (`Prefer: wait`). */
 const CREATE_WAIT_SECONDS = 10;
+
+const UNKNOWN_SESSION: ProblemTypes = { 404: ['unknown-session'] };
 
 /** Sessions as the EHR reads and changes them, or asks for them; `{id}` is ours or the platform's. */
 @ApiTags('sessions')
@@ -57,6 +73,7 @@ export class SessionsController {
   /** Sessions in the order of their last change, the oldest first unless said */
   @Get()
   @Scopes('sessions:read')
+  @Problems({ 400: ['bad-cursor'] })
   @WithoutText(sessionWithoutText)
   async list(@Query() query: SessionsQuery): Promise<SessionPageResponse> {
     return this.reader.list(query);
@@ -73,6 +90,11 @@ export class SessionsController {
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @Idempotent()
+  @Problems(NOT_CONFIGURED, PARTY_PROBLEMS, {
+    400: ['abandoned', 'platform-rejected'],
+    409: ['session-unsettled'],
+    422: ['url-not-allowed'],
+  })
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })
   @ApiAcceptedResponse({ type: SessionResponse, description: 'Kept and shown as Requested or Unknown' })
@@ -93,7 +115,8 @@ export class SessionsController {
   @Post('refreshes')
   @HttpCode(202)
   @Scopes('sessions:write')
-  async refresh(@Body() dto: RefreshRequest): Promise<{ sessions: number }> {
+  @Problems(NOT_CONFIGURED, UNKNOWN_SESSION)
+  async refresh(@Body() dto: RefreshRequest): Promise<RefreshesResponse> {
     return { sessions: await this.updates.refresh(dto) };
   }
 
@@ -101,13 +124,14 @@ export class SessionsController {
   @Get('refreshes')
   @Unaudited()
   @Scopes('sessions:read')
-  async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshes> {
+  async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshesResponse> {
     return this.wanted.countWanted(session);
   }
 
   /** One session, by our id or the platform's */
   @Get(':id')
   @Scopes('sessions:read')
+  @Problems(UNKNOWN_SESSION)
   @WithoutText(sessionWithoutText)
   async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
@@ -121,6 +145,7 @@ export class SessionsController {
    */
   @Get(':id/timeline')
   @Scopes('sessions:read')
+  @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'] })
   async happened(@Param('id') id: string, @Query() query: PageQuery): Promise<TimelinePageResponse> {
     return this.timeline.page(id, query);
   }
@@ -134,6 +159,7 @@ export class SessionsController {
   @HttpCode(200)
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
+  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
   @WithoutText(sessionWithoutText)
@@ -149,6 +175,7 @@ export class SessionsController {
   @Put(':id/note-templates')
   @HttpCode(200)
   @Scopes('sessions:write')
+  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
   @WithoutText(sessionWithoutText)
   async updateNoteTemplates(
     @Param('id') id: string,
@@ -160,6 +187,7 @@ export class SessionsController {
   /** What is known of a request for a session, and how to resolve it */
   @Get(':id/request')
   @Scopes('sessions:read')
+  @Problems(UNKNOWN_SESSION, { 404: ['not-requested'] })
   async request(@Param('id') id: string): Promise<RequestEvidenceResponse> {
     return this.evidence.show(id);
   }
@@ -172,6 +200,12 @@ export class SessionsController {
   @Post(':id/resolve')
   @HttpCode(200)
   @Scopes('sessions:write')
+  @Problems(UNKNOWN_SESSION, {
+    400: ['abandoned', 'platform-rejected'],
+    409: ['session-taken', 'wrong-state'],
+    422: ['not-on-platform', 'other-provider', 'session-id-needed'],
+    503: ['platform-unreachable'],
+  })
   @ApiOkResponse({ type: SessionResponse })
   @WithoutText(sessionWithoutText)
   async resolve(
@@ -187,8 +221,9 @@ export class SessionsController {
   @Get(':id/notes')
   @Scopes('notes:read')
   @Header('Vary', 'Accept')
-  @ApiProduces(...NOTE_FORMATS)
-  @ApiOkResponse({ type: NotesResponse })
+  @Problems(UNKNOWN_SESSION, { 406: ['not-acceptable'] })
+  @ApiExtraModels(NotesResponse)
+  @ApiOkResponse({ description: 'The notes, as Accept asks', content: NOTE_CONTENT })
   async notes(
     @Param('id') id: string,
     @Headers('accept') accept: string | undefined,
@@ -205,6 +240,7 @@ export class SessionsController {
   /** The versions of one document that were fetched, the newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
+  @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'], 404: ['unknown-document'] })
   async revisions(
     @Param('id') id: string,
     @Param('documentId') documentId: string,
@@ -220,6 +256,8 @@ export class SessionsController {
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
+  @Problems(UNKNOWN_SESSION, { 404: ['no-transcript'], 410: ['transcript-removed'] })
+  @ApiOkResponse({ schema: TRANSCRIPT })
   async transcript(@Param('id') id: string): Promise<unknown> {
     return this.reader.transcript(id);
   }
@@ -227,6 +265,8 @@ export class SessionsController {
   /** Topics, named entities and analytics as the platform gave them */
   @Get(':id/insights')
   @Scopes('notes:read')
+  @Problems(UNKNOWN_SESSION)
+  @ApiOkResponse({ schema: INSIGHTS })
   async insights(@Param('id') id: string): Promise<object> {
     return this.reader.insights(id);
   }
@@ -238,7 +278,8 @@ export class SessionsController {
    */
   @Get(':id/recording-url')
   @Scopes('notes:read')
-  async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<{ url: string }> {
+  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 404: ['no-recording'] })
+  async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<RecordingUrlResponse> {
     return { url: await this.reader.recordingUrl(id, signal) };
   }
 }

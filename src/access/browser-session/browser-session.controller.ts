@@ -1,6 +1,7 @@
 import { Controller, Delete, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
@@ -18,6 +19,7 @@ export class BrowserSessionController {
 
   /** Exchanges a key for a cookie by which a browser acts as that key */
   @Post()
+  @Problems({ 400: ['key-needed'] })
   async open(
     @Req() { headers }: FastifyRequest,
     @Caller() caller: Principal,
@@ -33,6 +35,7 @@ export class BrowserSessionController {
 
   /** Who is signed in to this browser */
   @Get()
+  @Problems({ 404: ['no-browser-session'] })
   @Unaudited()
   read(@Req() { headers }: FastifyRequest, @Caller() caller: Principal): BrowserSessionResponse {
     const token = sessionToken(headers.cookie);

@@ -3,6 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
+import { describeProblems, OF_BODIES, type ProblemTypes, problemsOf } from '../../http/problem/described-problems.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
@@ -18,10 +19,26 @@ import { bearerToken, prefixOf } from '../keys/key-format.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { describeAccess } from './openapi-access.js';
 
+/** Problems of every route that is not public. */
+const OF_CALLERS: ProblemTypes = {
+  name: 'caller',
+  400: ['bad-on-behalf-of', 'bad-purpose'],
+  401: ['signed-out', 'unauthenticated'],
+  403: ['forbidden-scope', 'forged-request'],
+  429: ['too-many-failures'],
+  503: ['audit-unavailable'],
+};
+
+/** A route of a controller, as far as it concerns who may call it and how it refuses. */
+interface ControllerRoute {
+  readonly needed: Needed;
+  readonly problems: readonly ProblemTypes[];
+}
+
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
 export class Admission extends RequestGate {
-  private routes: ReadonlyMap<string, Needed> | undefined;
+  private routes: ReadonlyMap<string, ControllerRoute> | undefined;
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -38,7 +55,7 @@ export class Admission extends RequestGate {
   /** Admits a request to the controller's route that it asks for; what no controller has is not judged here. */
   async admit(request: FastifyRequest): Promise<void> {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const needed = this.neededFor(method, request.routeOptions.url ?? '');
+    const needed = this.routeOf(method, request.routeOptions.url ?? '')?.needed;
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
   }
 
@@ -53,11 +70,13 @@ export class Admission extends RequestGate {
   }
 
   override describe(document: OpenAPIObject): OpenAPIObject {
-    return describeAccess(document, (method, pattern) => this.neededFor(method, pattern));
+    const routeOf = (method: string, path: string) => this.routeOf(method, path.replaceAll(/\{(\w+)\}/g, ':$1'));
+    describeAccess(document, (method, path) => routeOf(method, path)?.needed);
+    return describeProblems(document, (method, path) => routeOf(method, path)?.problems);
   }
 
-  /** What the caller of a controller's route needs, by its method and its pattern as the router has them. */
-  private neededFor(method: string, pattern: string): Needed | undefined {
+  /** A controller's route, by its method and its pattern as the router has them. */
+  private routeOf(method: string, pattern: string): ControllerRoute | undefined {
     this.routes ??= this.routesOfControllers();
     return this.routes.get(`${method} ${pattern}`);
   }
@@ -97,9 +116,9 @@ export class Admission extends RequestGate {
     return this.attempts.refuse(ip, prefixOf(shown), byKey ? unauthenticated(true) : signedOut());
   }
 
-  /** What each route of a controller needs, by its method and pattern as the router has them. */
-  private routesOfControllers(): Map<string, Needed> {
-    const routes = new Map<string, Needed>();
+  /** The routes of all controllers, by their methods and patterns as the router has them. */
+  private routesOfControllers(): Map<string, ControllerRoute> {
+    const routes = new Map<string, ControllerRoute>();
     for (const { metatype, instance } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function' || !instance) continue;
       const prototype = Object.getPrototypeOf(instance);
@@ -108,8 +127,15 @@ export class Admission extends RequestGate {
         const method: RequestMethod | undefined = Reflect.getMetadata(METHOD_METADATA, handler);
         if (method === undefined) continue;
         const needed = neededScopes(this.reflector, handler, metatype);
+        const problems = [
+          ...(needed === 'public' ? [] : [OF_CALLERS]),
+          ...(method === RequestMethod.GET ? [] : [OF_BODIES]),
+          ...problemsOf(metatype),
+          ...problemsOf(handler),
+        ];
         const paths = [metatype, handler].map((each) => Reflect.getMetadata(PATH_METADATA, each));
-        for (const path of pathsOf(paths[0], paths[1])) routes.set(`${RequestMethod[method]} ${path}`, needed);
+        for (const path of pathsOf(paths[0], paths[1]))
+          routes.set(`${RequestMethod[method]} ${path}`, { needed, problems });
       }
     }
     return routes;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Env } from '../../config/env.js';
+import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { Principal } from '../identity/scopes.js';
 import { StreamedAnswers } from './streamed-answers.js';
@@ -20,6 +21,12 @@ export const KEEP_ALIVE_MS = 15_000;
 
 /** Seconds after which a reader that was refused may try again. */
 const RETRY_SECONDS = 5;
+
+/** The body of a stream, as OpenAPI has it. */
+export const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } } };
+
+/** The problems of a route that streams. */
+export const STREAM_PROBLEMS: ProblemTypes = { 429: ['too-many-streams'] };
 
 /** Answers with server-sent events (WHATWG HTML §9.2): so many streams at once for each key, in this process. */
 @Injectable()

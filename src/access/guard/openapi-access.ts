@@ -21,18 +21,18 @@ const HEADERS = Object.fromEntries(
 /**
  * Says of every operation what its caller needs, in words and as `x-scopes`.
  *
- * @param neededFor a route, by its method and its pattern; what the guards go by, so that both say the same
+ * @param neededFor what a route needs, by its method and path; the guards use the same
  */
 export function describeAccess(
   document: OpenAPIObject,
-  neededFor: (method: string, pattern: string) => Needed | undefined,
+  neededFor: (method: string, path: string) => Needed | undefined,
 ): OpenAPIObject {
   document.components = { ...document.components, parameters: { ...document.components?.parameters, ...HEADERS } };
   const references = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
       const operation = item[method];
-      const needed = neededFor(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'));
+      const needed = neededFor(method.toUpperCase(), path);
       if (!operation || needed === undefined) continue;
       operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
       if (needed === 'public') operation.security = [];

@@ -12,6 +12,7 @@ import {
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
+import { Problems, type ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { routeOf } from '../audit/audit-record.js';
 import { Idempotency, type KeyedRequest } from './idempotency.js';
@@ -49,10 +50,18 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
+const PROBLEMS: ProblemTypes = {
+  name: 'idempotent',
+  400: ['bad-idempotency-key'],
+  409: ['idempotency-in-progress'],
+  422: ['idempotency-key-reused'],
+};
+
 /** The route replays its first answer to a request with the same Idempotency-Key within 24 hours. */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
     UseInterceptors(IdempotencyInterceptor),
+    Problems(PROBLEMS),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,

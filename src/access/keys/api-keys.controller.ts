@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
@@ -14,12 +15,14 @@ export class ApiKeysController {
 
   /** Makes a key; it is shown this once */
   @Post()
+  @Problems({ 403: ['scope-escalation'] })
   create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
     return this.keys.create(body, caller);
   }
 
   /** All keys, revoked ones too, the oldest first */
   @Get()
+  @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery): Promise<ApiKeyPageResponse> {
     return this.keys.list(limit, cursor);
   }
@@ -30,6 +33,11 @@ export class ApiKeysController {
    * @remarks It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more.
    */
   @Post(':id/rotate')
+  @Problems({
+    403: ['scope-escalation'],
+    404: ['unknown-api-key'],
+    409: ['already-rotated', 'api-key-ended'],
+  })
   rotate(
     @UuidParam() id: string,
     @Body() body: RotateApiKeyRequest,
@@ -44,6 +52,7 @@ export class ApiKeysController {
    * @remarks Also one with scopes that the calling key lacks: it takes rights away and gives none.
    */
   @Delete(':id')
+  @Problems({ 404: ['unknown-api-key'] })
   @HttpCode(204)
   revoke(@UuidParam() id: string): Promise<void> {
     return this.keys.revoke(id);

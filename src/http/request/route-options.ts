@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
+import { Problems } from '../problem/described-problems.js';
 
 /** What a route says about itself to the HTTP edge. */
 interface EdgeOptions {
@@ -28,7 +29,10 @@ declare module 'fastify' {
 }
 
 /** Declares what a route takes beside JSON bodies of the usual size. */
-export const RouteOptions = (edge: EdgeOptions): MethodDecorator => RouteConfig({ edge });
+export const RouteOptions = (edge: EdgeOptions): MethodDecorator =>
+  edge.body === 'multipart' || edge.body === 'stream'
+    ? applyDecorators(RouteConfig({ edge }), Problems({ 400: ['bad-multipart'] }))
+    : RouteConfig({ edge });
 
 /** Injects the unread body of a route for streams. */
 export const RawContent = createParamDecorator((_: unknown, context: ExecutionContext): Readable => {

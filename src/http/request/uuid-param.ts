@@ -1,5 +1,7 @@
 import { Param, type PipeTransform } from '@nestjs/common';
+import { Problems } from '../problem/described-problems.js';
 import { Problem } from '../problem/problem.js';
+import { documenting } from './route-parameter.js';
 
 /** A UUID of any version and variant: what a uuid column takes. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -13,4 +15,5 @@ class UuidPipe implements PipeTransform<unknown, string> {
 }
 
 /** The `{id}` of the path, which must be a UUID. */
-export const UuidParam = (): ParameterDecorator => Param('id', new UuidPipe());
+export const UuidParam = (): ParameterDecorator =>
+  documenting(Param('id', new UuidPipe()), Problems({ 400: ['bad-id'] }));

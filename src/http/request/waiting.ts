@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createParamDecorator, type ExecutionContext, Logger } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorTrace } from '../problem/error-trace.js';
 import { Problem } from '../problem/problem.js';
+import { documenting } from './route-parameter.js';
 
 /** Seconds; a longer wait is shortened to this. */
 const LONGEST_WAIT_SECONDS = 60;
@@ -24,10 +26,22 @@ export function waitOf(context: ExecutionContext, byDefault = 0): number {
   return wait;
 }
 
-/** Injects the seconds that the caller is willing to wait, by default its argument. */
-export const PreferWait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number =>
+/** Documents that a route waits as long as its caller prefers. */
+export const ApiPrefer = (byDefault = 0): MethodDecorator =>
+  ApiHeader({
+    name: 'Prefer',
+    required: false,
+    description: `\`wait=N\`: answer when it is settled, or after N seconds (at most ${LONGEST_WAIT_SECONDS}; ${byDefault} if absent)`,
+    schema: { type: 'string', example: 'wait=10' },
+  });
+
+const Wait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number =>
   waitOf(context, byDefault),
 );
+
+/** Injects the seconds that the caller is willing to wait, by default its argument. */
+export const PreferWait = (byDefault?: number): ParameterDecorator =>
+  documenting(Wait(byDefault), ApiPrefer(byDefault));
 
 /**
  * Injects a signal that is aborted when the connection closes before the answer, or the service begins to stop. Nothing

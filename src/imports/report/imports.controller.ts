@@ -1,13 +1,14 @@
 import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../../access/audit/audit.js';
-import { EventStreams } from '../../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../../access/guard/event-streams.js';
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { Env } from '../../config/env.js';
+import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
@@ -24,6 +25,8 @@ import {
   ImportRowsQuery,
 } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
+
+const UNKNOWN_IMPORT = { 404: ['import-not-found'] };
 
 /** Bulk imports of people. */
 @ApiTags('imports')
@@ -47,6 +50,15 @@ export class ImportsController {
   })
   @HttpCode(202)
   @RouteOptions({ body: 'stream' })
+  @Problems({
+    404: ['import-not-found'],
+    408: ['interrupted', 'upload-stalled'],
+    409: ['import-cancelled'],
+    413: ['too-many-rows'],
+    415: ['unknown-format'],
+    422: ['no-file', 'rejected-rows', 'unreadable-file', 'wrong-part'],
+    503: ['too-many-uploads'],
+  })
   @Idempotent()
   async create(
     @Query() query: ImportQuery,
@@ -71,12 +83,14 @@ export class ImportsController {
 
   /** Imports, the newest first */
   @Get()
+  @Problems({ 400: ['bad-cursor'] })
   async list(@Query() query: PageQuery): Promise<ImportPageResponse> {
     return this.imports.list(query.limit, query.cursor);
   }
 
   /** One import: where it stands and what became of its rows */
   @Get(':id')
+  @Problems(UNKNOWN_IMPORT)
   async get(
     @UuidParam() id: string,
     @PreferWait() wait: number,
@@ -87,12 +101,15 @@ export class ImportsController {
 
   /** The rows of an import, by outcome if asked */
   @Get(':id/rows')
+  @Problems(UNKNOWN_IMPORT, { 400: ['bad-cursor'] })
   async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<ImportRowPageResponse> {
     return this.rows.list(id, query);
   }
 
   /** The rejected rows as CSV, to be corrected and imported again */
   @Get(':id/rejected.csv')
+  @Problems(UNKNOWN_IMPORT)
+  @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async rejected(@UuidParam() id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
     await this.audit.commit();
@@ -103,6 +120,8 @@ export class ImportsController {
 
   /** The progress of an import as server-sent events */
   @Get(':id/events')
+  @Problems(UNKNOWN_IMPORT, STREAM_PROBLEMS)
+  @ApiOkResponse({ content: EVENT_STREAM })
   async events(
     @UuidParam() id: string,
     @ClientDisconnect() signal: AbortSignal,
@@ -114,6 +133,7 @@ export class ImportsController {
 
   /** Applies exactly the plan, over thresholds that are named */
   @Post(':id/apply')
+  @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
   @HttpCode(202)
   async apply(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
     return this.imports.apply(id, dto.override ?? []);
@@ -121,6 +141,7 @@ export class ImportsController {
 
   /** Pauses an import; calls under way finish */
   @Post(':id/pause')
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async pause(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.pause(id);
@@ -128,6 +149,7 @@ export class ImportsController {
 
   /** Goes on with a paused import */
   @Post(':id/resume')
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async resume(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.resume(id);
@@ -135,6 +157,7 @@ export class ImportsController {
 
   /** Cancels an import; what was not sent is no longer wanted */
   @Post(':id/cancel')
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async cancel(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.cancel(id);
@@ -142,6 +165,7 @@ export class ImportsController {
 
   /** Takes up again what failed, is in review or was skipped */
   @Post(':id/retry')
+  @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
   @HttpCode(200)
   async retry(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
     return this.imports.retry(id, dto?.override ?? []);

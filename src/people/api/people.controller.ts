@@ -22,13 +22,15 @@ import { mergeMap } from 'rxjs';
 import { Audit } from '../../access/audit/audit.js';
 import { WithoutText } from '../../access/guard/clinical-text.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
+import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
-import { ClientDisconnect, disconnectOf, PreferWait, waitOf } from '../../http/request/waiting.js';
+import { documenting } from '../../http/request/route-parameter.js';
+import { ApiPrefer, ClientDisconnect, disconnectOf, PreferWait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../model/person.js';
 import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
-import { PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   ClientProvidersRequest,
   ClientRequest,
@@ -39,8 +41,14 @@ import {
   TraceRequest,
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
-import { PeopleMonitoring, type StuckPerson } from './people-monitoring.js';
-import { PersonPageResponse, PersonResponse, personWithoutText } from './person-view.js';
+import { PeopleMonitoring } from './people-monitoring.js';
+import {
+  PersonPageResponse,
+  PersonResponse,
+  personWithoutText,
+  StuckPersonPageResponse,
+  UnknownPlatformUserPageResponse,
+} from './person-view.js';
 import { TraceResponse } from './trace.dto.js';
 
 /** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
@@ -55,7 +63,8 @@ const externalIdPipe: PipeTransform<unknown, string> = {
 };
 
 /** The `{externalId}` of the path, checked. */
-export const ExternalIdParam = (): ParameterDecorator => Param('externalId', externalIdPipe);
+export const ExternalIdParam = (): ParameterDecorator =>
+  documenting(Param('externalId', externalIdPipe), Problems({ 400: ['bad-external-id'] }));
 
 /** The state that a change asks for, by its method: 200 when the person has reached it, else 202. */
 const ASKED: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };
@@ -85,6 +94,7 @@ const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
     UseInterceptors(SettledInterceptor),
+    ApiPrefer(),
     WithoutText(personWithoutText),
     ApiOkResponse({ type: PersonResponse, description: done }),
     ...(kept === undefined ? [] : [ApiAcceptedResponse({ type: PersonResponse, description: kept })]),
@@ -116,6 +126,7 @@ export abstract class PersonController {
   @Get()
   @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
   @Scopes('people:read')
+  @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: PersonPageResponse })
   @WithoutText(personWithoutText)
   async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
@@ -132,6 +143,7 @@ export abstract class PersonController {
   @Delete(':externalId')
   @ApiOperation({ summary: 'Deletes one here and on the platform' })
   @ChangesPerson('Deleted', 'Kept; not deleted on the platform yet')
+  @Problems({ 409: ['provider-in-use'] })
   async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
     return this.people.remove({ kind: this.kind, externalId });
   }
@@ -140,6 +152,10 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'Resolves manually what the service could not settle' })
   @HttpCode(200)
   @ChangesPerson('')
+  @Problems({
+    409: ['call-under-way', 'has-platform-user', 'nothing-to-resolve', 'platform-user-taken'],
+    422: ['platform-user-id-needed'],
+  })
   async resolve(
     @ExternalIdParam() externalId: string,
     @Body() { action, platformUserId }: ResolveRequest,
@@ -151,6 +167,7 @@ export abstract class PersonController {
 /** Providers: the clinicians of the EHR. */
 @ApiTags('people')
 @Controller('v1/providers')
+@Problems({ 404: ['provider-not-found'] })
 export class ProvidersController extends PersonController {
   constructor(people: PeopleService) {
     super(people, 'provider');
@@ -170,6 +187,7 @@ export class ProvidersController extends PersonController {
 /** Clients: the patients of the EHR. */
 @ApiTags('people')
 @Controller('v1/clients')
+@Problems({ 404: ['client-not-found'] })
 export class ClientsController extends PersonController {
   constructor(people: PeopleService) {
     super(people, 'client');
@@ -179,6 +197,7 @@ export class ClientsController extends PersonController {
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  @Problems({ 422: ['unknown-provider'] })
   async put(
     @ExternalIdParam() externalId: string,
     @Body() { email = null, firstName, lastName, providers }: ClientRequest,
@@ -190,6 +209,7 @@ export class ClientsController extends PersonController {
   @Put(':externalId/providers')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  @Problems({ 422: ['unknown-provider'] })
   async putProviders(
     @ExternalIdParam() externalId: string,
     @Body() { providers }: ClientProvidersRequest,
@@ -212,7 +232,8 @@ export class PeopleController {
 
   /** People who have been in one state for too long, the oldest first */
   @Get('stuck')
-  async stuck(@Query() { cursor, limit }: PageQuery): Promise<Page<StuckPerson>> {
+  @Problems({ 400: ['bad-cursor'] })
+  async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
     const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
     const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
     return pageOf(
@@ -228,7 +249,8 @@ export class PeopleController {
 
   /** Users of the platform whom the EHR does not know */
   @Get('unknown-to-ehr')
-  async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<Page<UnknownPlatformUser>> {
+  @Problems({ 400: ['bad-cursor'] })
+  async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
     const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
     this.audit.about('platform-user', ...page.items.map((user) => user.platformUserId));
@@ -248,6 +270,7 @@ export class PeopleController {
   @Post('trace')
   @HttpCode(200)
   @ApiOkResponse({ type: TraceResponse })
+  @Problems({ 404: ['client-not-found', 'provider-not-found'] })
   async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
     return this.people.trace(dto);
   }

@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind, PersonState } from '../model/person.js';
@@ -47,6 +48,35 @@ export class PersonResponse {
 
 export class PersonPageResponse extends PageResponse {
   items!: PersonResponse[];
+}
+
+/** A person who has been in one state for longer than it should take. */
+export class StuckPersonResponse {
+  kind!: PersonKind;
+  externalId!: string;
+  state!: PersonState;
+  code!: string | null;
+
+  @ApiProperty({ format: 'date-time' })
+  since!: string;
+
+  ageSeconds!: number;
+}
+
+export class StuckPersonPageResponse extends PageResponse {
+  items!: StuckPersonResponse[];
+}
+
+/** A user of the platform that the EHR does not know. */
+export class UnknownPlatformUserResponse {
+  platformUserId!: string;
+  role!: string;
+  externalUserId!: string | null;
+  seenAt!: Date;
+}
+
+export class UnknownPlatformUserPageResponse extends PageResponse {
+  items!: UnknownPlatformUserResponse[];
 }
 
 /** What is stored of a profile does not open. */

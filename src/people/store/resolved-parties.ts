@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { PrismaService } from '../../database/prisma.service.js';
+import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import { type StoredPerson, shownState } from './person-row.js';
@@ -11,6 +12,13 @@ export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'sta
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
 
 /** A provider, and the client that it treats if the request names one. */
+/** The problems of a request that names a provider or a client. */
+export const PARTY_PROBLEMS: ProblemTypes = {
+  name: 'parties',
+  409: ['client-not-mirrored', 'provider-not-mirrored'],
+  422: ['not-treated', 'unknown-client', 'unknown-provider'],
+};
+
 export type ResolvedParties = ReturnType<typeof parties>;
 
 /** The people of a request, found and checked. */

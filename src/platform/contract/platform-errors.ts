@@ -1,3 +1,4 @@
+import { type ProblemTypes, typesOf } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { OperationName } from './operations.js';
 
@@ -131,6 +132,15 @@ export class PlatformError extends Error {
 export function platformProblem(error: unknown, what: string): unknown {
   return error instanceof PlatformError ? FAILURES[error.kind].problem(what, error) : error;
 }
+
+/** The problems with which failed calls are answered. */
+export const PLATFORM_PROBLEMS: ProblemTypes = typesOf(
+  'platform',
+  PLATFORM_ERROR_KINDS.map((kind) => FAILURES[kind].problem('', new PlatformError(kind, 'upload'))),
+);
+
+/** The problem of a capability that is switched off. */
+export const NOT_CONFIGURED: ProblemTypes = { 501: ['not-configured'] };
 
 /** The answer to a call of unknown outcome. @param what names the thing in a sentence */
 export function platformUnclear(what: string): Problem {

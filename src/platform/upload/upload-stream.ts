@@ -6,6 +6,7 @@ import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
@@ -162,6 +163,13 @@ async function readAnswer(response: IncomingMessage) {
   const text = Buffer.concat(chunks).toString('utf8');
   return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text };
 }
+
+/** The problems with which failed uploads are answered. */
+export const UPLOAD_PROBLEMS: ProblemTypes = {
+  name: 'upload',
+  499: ['upload-broken-off'],
+  502: ['upload-failed', 'upload-refused'],
+};
 
 /**
  * The problem with which a failed upload is answered; other faults come back as they are. The file did not arrive.

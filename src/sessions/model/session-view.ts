@@ -127,6 +127,24 @@ export class RevisionsResponse extends PageResponse {
   items!: RevisionResponse[];
 }
 
+/** How many sessions were made due. */
+export class RefreshesResponse {
+  sessions!: number;
+}
+
+/** How many sessions wait to be fetched. */
+export class PendingRefreshesResponse {
+  /** Due, and not failed since */
+  pending!: number;
+  /** Their last fetch failed; they are retried */
+  failing!: number;
+}
+
+/** Where a recording can be played for a limited time. */
+export class RecordingUrlResponse {
+  url!: string;
+}
+
 /** What the platform answered about a processing id of its own. */
 export class ProcessingSessionResponse {
   /** The platform's */

@@ -1,5 +1,28 @@
+import { getSchemaPath } from '@nestjs/swagger';
+import { NotesResponse } from '../model/session-view.js';
+
 /** The forms in which notes are given out; the first is the usual one. */
 export const NOTE_FORMATS = ['application/json', 'text/markdown', 'application/fhir+json'] as const;
+
+/** The body of each form, as OpenAPI has it. */
+export const NOTE_CONTENT = {
+  'application/json': { schema: { $ref: getSchemaPath(NotesResponse) } },
+  'text/markdown': { schema: { type: 'string' } },
+  'application/fhir+json': {
+    schema: {
+      type: 'object',
+      description:
+        'A FHIR R4 Bundle of type collection: a DocumentReference for each document, and a Composition for each current one',
+      properties: {
+        resourceType: { type: 'string', enum: ['Bundle'] },
+        type: { type: 'string', enum: ['collection'] },
+        timestamp: { type: 'string', format: 'date-time' },
+      },
+      required: ['resourceType', 'type', 'timestamp'],
+      additionalProperties: true,
+    },
+  },
+} satisfies Record<(typeof NOTE_FORMATS)[number], object>;
 
 /**
  * Chooses the form that an Accept header likes best (RFC 9110 §12.5.1): the most precise range decides on a form's

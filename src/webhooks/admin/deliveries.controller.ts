@@ -2,6 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/com
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Unaudited } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
+import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import {
   DeliveriesQuery,
@@ -22,18 +23,21 @@ export class DeliveriesController {
 
   /** Deliveries, the newest first */
   @Get('webhook-deliveries')
+  @Problems({ 400: ['bad-cursor'] })
   list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
     return this.deliveries.list(query);
   }
 
   /** One delivery */
   @Get('webhook-deliveries/:id')
+  @Problems({ 404: ['unknown-delivery'] })
   get(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.find(id);
   }
 
   /** Has a delivery processed again, whatever became of it */
   @Post('webhook-deliveries/:id/replay')
+  @Problems({ 404: ['unknown-delivery'] })
   @HttpCode(202)
   replay(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.replay(id);
@@ -45,6 +49,7 @@ export class DeliveriesController {
    * @remarks Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
    */
   @Post('webhook-deliveries/:id/dismiss')
+  @Problems({ 404: ['unknown-delivery'], 409: ['not-waiting'] })
   @HttpCode(200)
   @ApiOkResponse({ type: DeliveryResponse })
   dismiss(@Param('id') id: string): Promise<DeliveryResponse> {
@@ -57,6 +62,7 @@ export class DeliveriesController {
    * @remarks It is counted first (`dryRun`); then exactly that many are processed.
    */
   @Post('webhook-deliveries/replay')
+  @Problems({ 409: ['plan-changed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ReplayResponse })
   replayAll(@Body() request: ReplayRequest): Promise<ReplayResponse> {
@@ -65,6 +71,7 @@ export class DeliveriesController {
 
   /** How many requests the receiver refused, by minute and cause */
   @Get('webhook-rejections')
+  @Problems({ 400: ['bad-cursor'] })
   @Unaudited()
   rejections(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
     return this.deliveries.rejections(limit, cursor);

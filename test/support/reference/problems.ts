@@ -100,7 +100,7 @@ function calls(node: ts.Node, file: ts.SourceFile): Bindings[] {
 }
 
 /** Every `new Problem(status, type, detail)` of the source; a type that is not known before it runs is left out. */
-function problems(): Made[] {
+export function problems(): Made[] {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.includes('spec') && !name.startsWith('generated'))
     .flatMap((name) => {
