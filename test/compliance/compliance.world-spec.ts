@@ -234,7 +234,7 @@ test('without states in the contract, each new answer is announced until a webho
   expect(types).toEqual(['compliance.answered', 'compliance.answered', 'compliance.completed']);
 });
 
-test('the list of jobs has the newest first, in pages, without results, and filters by state', async () => {
+test('the list of jobs comes newest first, in pages, without results, and filters by state', async () => {
   const [unknown] = await unknownJob();
   const ids: string[] = [];
   for (let at = 0; at < 3; at += 1) ids.unshift((await post()).body.id);
