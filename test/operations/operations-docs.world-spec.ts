@@ -108,7 +108,7 @@ test('every alert and panel is PromQL over metrics and labels that exist', () =>
       const base = declared.find(
         (each) => each.name === metric.replace(/_(bucket|sum|count)$/, '') || each.name === metric,
       );
-      expect([metric, base?.type === 'histogram']).toEqual([metric, /_(bucket|sum|count)$/.test(metric)]);
+      expect([metric, base && base.type === 'histogram']).toEqual([metric, /_(bucket|sum|count)$/.test(metric)]);
     }
     const used = declared.filter((each) => metrics.some((metric) => metric.startsWith(each.name)));
     const allowed = new Set([...ofPrometheus, ...used.flatMap(({ labelNames }) => labelNames)]);
