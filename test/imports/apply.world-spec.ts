@@ -63,7 +63,7 @@ describe('applying an import', () => {
   const clientsPausedBy = (importId: string | null) =>
     count(`kind = 'client' AND paused_by_import IS NOT DISTINCT FROM ${importId === null ? 'NULL' : `'${importId}'`}`);
 
-  test('commits in batches: people of other batches change meanwhile; their providers stay', async () => {
+  test('commits in batches: people of other batches can change; their providers stay', async () => {
     const { id, done, last, worker } = await stopped();
     const applied = await world.sql<{ id: string }>(
       `SELECT external_id AS id FROM import_rows WHERE applied AND kind = 'client' AND external_id <> $1`,
@@ -84,7 +84,7 @@ describe('applying an import', () => {
     expect([await clientsPausedBy(null), await count('applied', 'import_rows')]).toEqual([CLIENTS, CLIENTS + 1]);
   });
 
-  test('goes on where a worker died: nobody is wanted anew', async () => {
+  test('continues where a worker died: no one is applied twice', async () => {
     const { id, done, worker } = await stopped();
     const wanted = () =>
       world.sql<{ id: string; at: string }>(
@@ -161,7 +161,7 @@ describe('an import that meets a fault', () => {
     }
   }
 
-  test('lets others pass, is shown by health, and goes on once the fault is gone', async () => {
+  test('lets others pass, is shown by health, and continues once the fault is gone', async () => {
     await failWhere(`NEW.external_id = 'p-bad'`);
     const [bad, good] = [await send('p-bad'), await send('p-2')];
     await world.work.imports();
@@ -230,7 +230,7 @@ describe('an import that meets a fault', () => {
     }
   });
 
-  test('keeps only its rejected rows when the fault is of its own data, and lets others go on', async () => {
+  test('keeps only its rejected rows when the fault is of its own data, and lets others continue', async () => {
     await failWhere(`NEW.external_id = 'c-bad'`, '22003');
     const resource = (resourceType: string, id: string, more: object) => ({ resourceType, id, ...more });
     const named = (id: string) => ({
@@ -276,7 +276,7 @@ describe('an import that meets a fault', () => {
         [id, before, staged, wanted],
       );
       const imports = world.get(ImportsRepository);
-      const error = { code: 'interrupted', detail: 'The upload broke off.' };
+      const error = { code: 'interrupted', detail: 'The upload was interrupted.' };
       for (let time = 0; time < 2; time++)
         await world.get(Database).transaction(async (tx) => void (await imports.fail(tx, id, fault, error)));
       const told = await count(`subject = 'imports/${id}'`, 'feed_events');
@@ -289,7 +289,7 @@ describe('an import that meets a fault', () => {
 
 test.each([
   ['never overtakes one before it that is steered', 'overrides = overrides', 0],
-  ['goes on in the place of one that is cancelled', `state = 'cancelled'`, 1],
+  ['replaces one that is cancelled', `state = 'cancelled'`, 1],
 ])('the next import %s at that moment', async (_, change, begun) => {
   const { pool } = world.database;
   const ids = [randomUUID(), randomUUID()];
@@ -324,7 +324,7 @@ describe('the work of an import', () => {
   const MORE = 8;
   /** Plans may differ; but a statement that reads all rows for each row reads 64 times as many. */
   const MAX_GROWTH = 2.5 * MORE;
-  /** Rows that any one statement may read beside those that grow. */
+  /** Rows that any one statement may read in addition to those that grow. */
   const NOISE = 2_000;
   const TABLES = ['people', 'import_rows', 'client_providers', 'email_claims', 'import_raw_rows', 'import_references'];
   const PER_LOOP = ['Actual Rows', ...['Filter', 'Join Filter', 'Index Recheck'].map((by) => `Rows Removed by ${by}`)];

@@ -162,7 +162,7 @@ describe('the providers of a client', () => {
     expect(await listOf('c-1')).toEqual(['p-1', 'p-2']);
   });
 
-  test('are found in several files, whatever their order, by identifiers that are the external ids', async () => {
+  test('are found in several files in any order, by identifiers that are the external ids', async () => {
     const mrn = 'urn:mrn';
     const person = (resourceType: string, id: string, system: string, value: string) => ({
       ...{ resourceType, id, identifier: [{ system, value }], name: [{ given: ['A'], family: value }] },
@@ -348,7 +348,7 @@ describe('references', () => {
     expect(lists).toBeGreaterThan(RUNS / 50);
   });
 
-  test('hash the keys of known people a few at a time, however many systems there are', async () => {
+  test('hash the keys of known people a few at a time, even for many systems', async () => {
     const [vault, idSystems] = [world.get(Vault), Array.from({ length: 20 }, (_, n) => `urn:system:${n}`)];
     const fingerprint = jest.spyOn(vault, 'fingerprint');
     const hashed: number[] = [];
@@ -396,7 +396,7 @@ describeWithSharedData('the sample exports', (folder) => {
     participant: { period: { start: string }; individual: { reference: string } }[];
   }
 
-  test('give each client the providers of all its encounters, the latest first', async () => {
+  test('give each client the providers of all its encounters, newest first', async () => {
     const { counts } = await mirrored('kind=fhir&encounterSince=1900-01-01', filesOf(ten));
     expect(counts).toMatchObject({ total: 56, created: 56 });
     const practitioners = resourcesOf<{ id: string; identifier: { system: string; value: string }[] }>('Practitioner');

@@ -131,7 +131,7 @@ export function importsIn(world: World) {
       return (await world.call('GET', `/v1/imports/${id}/rejected.csv`)).text.trim().split('\r\n');
     },
 
-    /** Makes calls to the platform, one after the other, until so many more have arrived. */
+    /** Makes calls to the platform, one after the other, until `count` more have arrived. */
     async makeCalls(count: number): Promise<void> {
       const reconciler = world.get(Reconciler);
       const wanted = world.platform.arrivals() + count;

@@ -82,7 +82,7 @@ describe('a dry run', () => {
     for (const row of come.filter(({ code }) => code !== null)) expect([row.externalId, row.hint]).not.toContain(null);
   });
 
-  test('skips people who changed since the plan; retry plans their rows anew', async () => {
+  test('skips people who changed since the plan; retry plans their rows again', async () => {
     await imported('kind=clients', [providers('p-1', 'p-2', 'p-3'), clients(['c-1', 'c-2'], ['p-1'])]);
     const plan = await planned('kind=clients&dryRun=true', [
       clientsCsv([...['c-1', 'c-2'].map((id) => clientLine(id, ['p-2'])), clientLine('c-4', ['p-1'])]),
@@ -269,7 +269,7 @@ describe('a snapshot', () => {
     else expect([refused.status, refused.body.guards]).toMatchObject([409, [{ name: 'deletes', count: 1, nameless }]]);
   });
 
-  test('of clients alone says nothing of providers', async () => {
+  test('of clients alone leaves providers alone', async () => {
     await mirrored('kind=clients', [providers('p-1', 'p-2'), clients(['c-1'], ['p-1'])]);
     const plan = await planned('kind=providers&mode=snapshot', [clients(['c-1'], ['p-1'])]);
     expect(plan.planned).toEqual({ unchanged: 1 });
@@ -313,7 +313,7 @@ describe('a retry', () => {
     expect(finished).toMatchObject(Array(2).fill({ subject: `imports/${id}`, data: { id, state: 'completed' } }));
   });
 
-  test('leaves a row as it is whose person was deleted meanwhile', async () => {
+  test('leaves a row as it is whose person was deleted since', async () => {
     world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400 });
     const { id } = await imported('kind=clients', [providers('p-1'), clients(['c-1'], ['p-1'])]);
     for (const path of ['clients/c-1', 'providers/p-1']) await world.call('DELETE', `/v1/${path}`, { wait: 60 });

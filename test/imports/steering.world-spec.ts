@@ -23,7 +23,7 @@ const { imported, prepared, planned, ended, steer, show, rows, outcomes, makeCal
 const providers = (...ids: string[]) => providersCsv(ids.map((id) => providerLine(id)));
 const clients = (ids: string[], list: string[]) => clientsCsv(ids.map((id) => clientLine(id, list)));
 
-test('pause: the call in flight ends, no other starts, a waiting caller goes on; resume finishes', async () => {
+test('pause: the call in flight ends, no other starts, a waiting caller is served; resume finishes', async () => {
   const ids = many(4, 'p');
   const { id } = await prepared('kind=clients', [providers(...ids), clients(many(4, 'c'), ['p-4'])]);
   const held = await world.untilHeld({ operation: 'createProvider' });
@@ -33,7 +33,7 @@ test('pause: the call in flight ends, no other starts, a waiting caller goes on;
   expect(world.platform.arrivals()).toBe(before);
   expect((await show(id)).calls.remaining.min).toBeGreaterThan(0);
 
-  // A clinician needs a client of a provider whom the paused import holds back.
+  // A clinician needs a client whose provider the paused import holds back.
   const [unsent = ''] = ids.filter((one) => world.platform.usersOf(one).length === 0);
   const body = { firstName: 'Cleo', lastName: 'Now', providers: [unsent] };
   const answer = await world.call('PUT', '/v1/clients/c-now', { body, wait: 60 });
@@ -130,7 +130,7 @@ describe('a cancelled import', () => {
     const view = await show(id);
     expect([view.state, view.counts.pending, sumOfOutcomes(view)]).toEqual(['cancelled', 0, view.counts.total]);
 
-    // Changed lists are restored, which takes calls; but nobody is created or deleted any more.
+    // Changed lists are restored, which takes calls; but no one else is created or deleted.
     expect(await changes()).toBe(atCancel);
     const after = await everyone();
     for (const { externalId, outcome, code } of await rows(id)) {
@@ -206,7 +206,7 @@ describe('a large import that is steered', () => {
 
   afterEach(() => holder.query('ROLLBACK'));
 
-  /** An import that runs, and of which nobody was sent yet. */
+  /** A running import whose people were not sent yet. */
   async function running(count: number): Promise<void> {
     await world.sql(
       `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, applied_at, created_by)
@@ -230,7 +230,7 @@ describe('a large import that is steered', () => {
 
   const paused = async () => (await world.sql('SELECT 1 FROM people WHERE paused_by_import = $1', [ID])).length;
 
-  /** Rows of people and imports that each transaction read and wrote while work was done, where it did; others go on. */
+  /** Rows of people and imports that each transaction read and wrote while work was done, where it did. */
   async function rowsOfEach(work: () => Promise<unknown>): Promise<number[]> {
     const counted: number[] = [];
     const database = world.get(Database);

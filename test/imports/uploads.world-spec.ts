@@ -44,14 +44,14 @@ describe('an upload', () => {
     return sending;
   }
 
-  /** Waits until so many imports are in a state. */
+  /** Waits until `count` imports are in a state. */
   const are = (state: string, count = 1) =>
     until(`${count} are ${state}`, async () => {
       const found = (await list()).filter((one) => one.state === state);
       return found.length === count ? found : undefined;
     });
 
-  test('whose connection to the database dies fails alone: the service goes on', async () => {
+  test('whose connection to the database dies fails alone: the service continues', async () => {
     const sending = begin('text/csv', HEAD + cut);
     await are('staging');
     await until('its connection is cut', async () => {
@@ -69,7 +69,7 @@ describe('an upload', () => {
   test.each([
     ['one file', 'text/csv', HEAD + cut],
     ['several files', 'multipart/form-data; boundary=x', part + HEAD + cut],
-  ])('of %s that breaks off imports nothing and ends as interrupted', async (_, type, beginning) => {
+  ])('of %s that is interrupted imports nothing and ends as interrupted', async (_, type, beginning) => {
     const sending = begin(type, beginning);
     await are('staging');
     sending.destroy(new Error('cut'));
@@ -78,7 +78,7 @@ describe('an upload', () => {
     expect((await world.call('GET', '/v1/providers/p-cut')).status).toBe(404);
   });
 
-  test('with an unreadable file gets 422 with file, line and code; nothing of it is imported', async () => {
+  test('with an unreadable file gets 422 with file, line and code; none of it is imported', async () => {
     const body = Buffer.concat([
       Buffer.from(`${HEAD}p-l1,l1@example.org,Pia,Ok\np-l2,l2@example.org,Ren`),
       Buffer.from([0xe9, 0x0a]),
@@ -92,7 +92,7 @@ describe('an upload', () => {
     expect((await world.call('GET', '/v1/providers/p-l1')).status).toBe(404);
   });
 
-  test('beyond four at once gets 503 and leaves no import; it is accepted once a place is free', async () => {
+  test('beyond four open uploads gets 503 and leaves no import; it is accepted once a place is free', async () => {
     const slow = Array.from({ length: 4 }, () => begin('text/csv', HEAD));
     await are('staging', 4);
     const send = () => upload('kind=providers', 'text/csv', `${HEAD}${providerLine('p-fifth')}\n`);
@@ -157,7 +157,7 @@ describe('an upload', () => {
     expect([await list(), world.platform.usersOf('p-once')]).toMatchObject([[{ id: first.body.id }], [{}]]);
   });
 
-  test('whose import is cancelled while it is read gets 409, and nothing of it is imported', async () => {
+  test('whose import is cancelled while it is read gets 409, and none of it is imported', async () => {
     const id = randomUUID();
     async function* content() {
       yield Buffer.from(HEAD);
@@ -186,7 +186,7 @@ describe('an upload', () => {
     expect([answer.status, (await show(answer.body.id)).counts.total]).toEqual([202, 700]);
   });
 
-  test('has its progress sent as events until the end, each of which adds up', async () => {
+  test('has its progress sent as events until the end; each adds up', async () => {
     const id = await start('kind=clients', [
       providersCsv([providerLine('p-1')]),
       clientsCsv(many(3, 'c').map((one) => clientLine(one, ['p-1']))),
@@ -276,7 +276,7 @@ describe('the file of rejected rows', () => {
     expect(world.platform.usersOf('c-1')).toMatchObject([{ firstName: 'Cleo', email: 'c-1@example.org' }]);
   });
 
-  // Two batches of an upload, which reads 2,000 rows at once.
+  // Two batches of an upload, which reads 2,000 rows at a time.
   test('alone shows a cell that names no known provider: nothing else is stored in the clear', async () => {
     const name = 'Dr. Anna Meier';
     await putProvider('p-known');
@@ -336,7 +336,7 @@ describe('stored rows', () => {
     ...{ line, raw },
   });
 
-  test(`are what was read, whatever the characters (SEED=${SEED})`, async () => {
+  test(`are what was read, with any characters (SEED=${SEED})`, async () => {
     const [staging, seal, database] = [world.get(StagingRepository), world.get(ProfileSeal), world.get(Database)];
     const odd = ['\\', '"', "'", '{', '}', ',', ' ', 'NULL', '\0', '\n', '\\N', '\ud800', '\udc00', '\u{1f600}', 'é'];
     const unit = fc.oneof(fc.constantFrom(...odd), fc.string({ unit: 'binary', maxLength: 3 }));
