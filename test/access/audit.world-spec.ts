@@ -17,6 +17,7 @@ const [P, C] = ['p-1', 'c-1'];
 
 type Asked = NonNullable<Parameters<typeof ask>[1]>;
 
+const NO_WAIT = { prefer: 'wait=0' };
 const as = (type: string) => ({ 'content-type': type });
 const person = (name: string) => ({ email: `${name}@example.org`, firstName: 'Noor', lastName: 'Haddad' });
 const client = (name: string) => ({ ...person(name), providers: [P] });
@@ -41,9 +42,9 @@ async function population() {
   const done = await made('POST /v1/imports?kind=providers', csv('p-3'));
   const planned = await made('POST /v1/imports?kind=providers&dryRun=true', csv('p-4'));
   const dropped = await made('POST /v1/imports?kind=providers&dryRun=true', csv('p-5'));
-  const job = await made('POST /v1/compliance/jobs', { body: pdf() });
+  const job = await made('POST /v1/compliance/jobs', { body: pdf(), headers: NO_WAIT });
   const body = { provider: P, noteTemplateIds: [TEMPLATE], input: { text: { text: 'They spoke.' } } };
-  const requested = await made('POST /v1/sessions', { body, headers: { prefer: 'wait=0' } });
+  const requested = await made('POST /v1/sessions', { body, headers: NO_WAIT });
   await world.settle();
   const { state } = world.platform.simulator;
   const [provider, user] = [P, C].map((name) => String(world.platform.usersOf(name)[0]?.userId));
@@ -108,7 +109,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     [`POST /v1/imports/${dropped}/cancel`, 'ok', { import: [dropped] }],
     [`POST /v1/imports/${done}/retry`, 'ok', { import: [done] }, { body: {} }],
     [`GET /v1/sessions?client=${C}&limit=1`, 'ok', ofSession],
-    ['POST /v1/sessions', 'begun', { session: ANY, provider: [P] }, { body: wish, headers: { prefer: 'wait=0' } }],
+    ['POST /v1/sessions', 'begun', { session: ANY, provider: [P] }, { body: wish, headers: NO_WAIT }],
     [`GET /v1/sessions/${platformSession}`, 'ok', ofSession],
     [`GET /v1/sessions/${session}/request`, 'not-requested', ofSession],
     [`GET /v1/sessions/${session}/timeline`, 'ok', ofSession],
@@ -128,7 +129,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     ['POST /v1/recordings/upload-url', 'begun', {}, { body: { contentType: 'audio/wav', size: 5 } }],
     ['POST /v1/recorder/launches', 'begun', { provider: [P], client: [C] }, LAUNCH],
     ['POST /v1/recorder/recoveries', 'begun', { provider: [P] }, { body: { provider: P } }],
-    ['POST /v1/compliance/jobs', 'begun', { 'compliance-job': ANY }, { body: pdf() }],
+    ['POST /v1/compliance/jobs', 'begun', { 'compliance-job': ANY }, { body: pdf(), headers: NO_WAIT }],
     ['GET /v1/compliance/jobs', 'ok', { 'compliance-job': MANY }],
     [`GET /v1/compliance/jobs/${job}`, 'ok', { 'compliance-job': [job] }],
     [`POST /v1/compliance/jobs/${job}/resolve`, 'wrong-state', { 'compliance-job': [job] }, abandon],
@@ -183,8 +184,12 @@ describe('the audit trail', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
     const missing = new Set(operations.filter((operation) => !UNAUDITED.includes(operation)));
-    for (const [line, outcome, subjects, asked] of rowsFor(await population())) {
-      const entries = await entriesOf(await ask(line, asked));
+    const rows = rowsFor(await population());
+    const ids: (string | null)[] = [];
+    for (const [line, , , asked] of rows) ids.push((await ask(line, asked)).headers.get('request-id'));
+    const { items } = await audit('limit=200');
+    for (const [index, [line, outcome, subjects]] of rows.entries()) {
+      const entries = items.filter(({ requestId }) => requestId === ids[index]);
       expect([line, entries]).toEqual([line, [expect.objectContaining({ outcome, source: '127.0.0.1', subjects })]]);
       const route = String(entries[0]?.action);
       expect(line.split('?')[0]).toMatch(new RegExp(`^${route.replace(/:\w+/g, '[^/]+')}$`));

@@ -11,24 +11,32 @@ describe('Idempotency-Key', () => {
   let runs: string[];
   /** Resolves when the next run starts. */
   let started: Promise<void>;
+  let noteStart: () => void;
   let run: () => Promise<void>;
-  let other: WorldService;
 
-  beforeEach(async () => {
-    other = await world.startAnother();
+  beforeEach(() => {
     runs = [];
     run = async () => {};
     started = new Promise((resolve) => {
-      for (const requests of [world.get(SessionRequests), other.app.get(SessionRequests, { strict: false })]) {
-        jest.spyOn(requests, 'create').mockImplementation(async (id) => {
-          runs.push(id);
-          resolve();
-          await run();
-          return { id, sessionId: null, run: runs.length, input: 'Jane Roe' } as never;
-        });
-      }
+      noteStart = resolve;
     });
+    replaceRuns(world.get(SessionRequests));
   });
+
+  function replaceRuns(requests: SessionRequests): void {
+    jest.spyOn(requests, 'create').mockImplementation(async (id) => {
+      runs.push(id);
+      noteStart();
+      await run();
+      return { id, sessionId: null, run: runs.length, input: 'Jane Roe' } as never;
+    });
+  }
+
+  async function startAnother(): Promise<WorldService> {
+    const other = await world.startAnother();
+    replaceRuns(other.app.get(SessionRequests, { strict: false }));
+    return other;
+  }
 
   const input = { text: { text: 'Jane Roe slept well.' } };
   const wish = { provider: 'p-1', noteTemplateIds: ['11111111-1111-4111-8111-111111111111'], input };
@@ -53,7 +61,11 @@ describe('Idempotency-Key', () => {
     const key = randomUUID();
     const first = await create(key);
     const body = Object.fromEntries(Object.entries(wish).reverse());
-    const again = await ask('POST /v1/sessions', { on: other, body, headers: { 'idempotency-key': key } });
+    const again = await ask('POST /v1/sessions', {
+      on: await startAnother(),
+      body,
+      headers: { 'idempotency-key': key },
+    });
     expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([202, first.text, 'true']);
     expect(again.headers.get('location')).toBe(first.headers.get('location'));
     expect([runs, first.headers.get('idempotent-replayed')]).toEqual([[first.body.id], null]);
@@ -80,6 +92,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('runs once when 30 duplicates reach two processes concurrently', async () => {
+    const other = await startAnother();
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => create('key', {}, { on: index % 2 ? world : other })),
     );
