@@ -38,7 +38,14 @@ const base = {
   setupFiles: ['<rootDir>/scripts/forget-storages.cjs', 'reflect-metadata'],
 };
 
+/** The timeout of one project's tests. Jest ignores a project's own `testTimeout`. */
+const testTimeout = (ms) => ({
+  globals: { TEST_TIMEOUT_MS: ms },
+  setupFilesAfterEnv: ['<rootDir>/scripts/test-timeout.cjs'],
+});
+
 export default {
+  testTimeout: 60_000,
   testSequencer: '<rootDir>/scripts/slowest-first.mjs',
   reporters: ['default', '<rootDir>/scripts/progress-reporter.mjs', '<rootDir>/scripts/replay-reporter.mjs'],
   // Suites wait for PostgreSQL and for processes about as long as they compute.
@@ -47,7 +54,6 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testTimeout: 60_000,
       testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'].map(
         (folder) => `<rootDir>/${folder}/**/*.spec.ts`,
       ),
@@ -56,7 +62,7 @@ export default {
       ...base,
       displayName: 'unported',
       // These suites wait for real processes on a machine that may be busy.
-      testTimeout: 900_000,
+      ...testTimeout(900_000),
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       globalSetup: '<rootDir>/test/global-setup.mjs',
       globalTeardown: '<rootDir>/test/global-teardown.mjs',
@@ -65,14 +71,13 @@ export default {
       ...base,
       displayName: 'process',
       testMatch: ['<rootDir>/test/process/**/*.process-spec.ts'],
-      testTimeout: 120_000,
+      ...testTimeout(120_000),
       globalSetup: '<rootDir>/test/global-setup.mjs',
       globalTeardown: '<rootDir>/test/global-teardown.mjs',
     },
     {
       ...base,
       displayName: 'world',
-      testTimeout: 60_000,
       testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
       testEnvironment: '<rootDir>/test/world/environment.cjs',
       transform: {
