@@ -125,20 +125,17 @@ export class World {
     return (await this.database.pool.query(text, values)).rows as Row[];
   }
 
-  /** Resolves when the platform has received more than `before` calls, of an operation or of any. */
-  untilCalled(operation?: string, before = 0): Promise<boolean> {
-    return until(`${operation ?? 'the platform'} is called`, () => this.platform.arrivals(operation) > before);
+  /** Polls until work that a test started in this process has an effect, such as bytes on a connection; never for time. */
+  eventually<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
+    return until(what, look);
   }
 
-  /** Resolves when a connection waits for a lock that another one holds. @returns the process id of the one that waits */
-  untilBlocked(): Promise<number> {
-    return until('a connection waits for a lock', async () => {
-      const [blocked] = await this.sql<{ pid: number }>(
-        `SELECT pid FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock' AND pg_blocking_pids(pid) <> '{}'`,
-      );
-      return blocked?.pid;
-    });
+  /** Resolves when the platform has received more than `before` calls, of an operation or of any. */
+  untilCalled(operation?: string, before = 0): Promise<boolean> {
+    return this.eventually(
+      `${operation ?? 'the platform'} is called`,
+      () => this.platform.arrivals(operation) > before,
+    );
   }
 
   /** Works until the platform holds a matching call. */

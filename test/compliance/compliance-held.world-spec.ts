@@ -1,4 +1,3 @@
-import { until } from '../../harness/until.js';
 import { JobsRepository } from '../../src/compliance/jobs.repository.js';
 import { Database } from '../../src/database/database.js';
 import { useWorld } from '../world/use-world.js';
@@ -43,7 +42,7 @@ describe('a database that is unavailable when the platform answers a submission'
     expect([rejected.status, rejected.body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
 
     const open = `SELECT 1 FROM compliance_jobs WHERE state = 'Requested'`;
-    await until('each outcome is stored', async () => (await world.sql(open)).length === 0);
+    await world.eventually('each outcome is stored', async () => (await world.sql(open)).length === 0);
     expect(await world.sql('SELECT state FROM compliance_jobs ORDER BY state')).toEqual(
       ['Rejected', 'Submitted', 'Submitted'].map((state) => ({ state })),
     );
@@ -60,7 +59,7 @@ describe('a database that is unavailable when the platform answers a submission'
     const storing = jest.spyOn(world.get(JobsRepository), 'accepted');
     const restore = loseDatabase();
     world.platform.release();
-    await until('storing the outcome failed', () => storing.mock.calls.length > 1);
+    await world.eventually('storing the outcome failed', () => storing.mock.calls.length > 1);
     restore();
     const { status, body } = await answering;
     expect([status, body.state, body.jobId]).toEqual([201, 'Submitted', onPlatform()[0]?.jobId]);

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { until } from '../../harness/until.js';
 import { Database } from '../../src/database/database.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { ImportRunner, MOST_ATTEMPTS, shuffledRows } from '../../src/imports/run/import-runner.service.js';
@@ -53,13 +52,14 @@ describe('applying an import', () => {
       [last],
     );
     const done = world.get(ImportRunner).prepareAll();
-    const worker = await until('the import waits', () => blockedBy(holder));
+    const worker = await world.eventually('the import waits', () => blockedBy(holder));
     return { id, done, last, worker };
   }
 
   const blockedBy = async (client: pg.Client) =>
     (await pidsBlockedBy(world.database.pool, await backendPid(client)))[0];
-  const isBlocking = (pid: number) => until('it waits', async () => (await pidsBlockedBy(world.database.pool, pid))[0]);
+  const isBlocking = (pid: number) =>
+    world.eventually('it waits', async () => (await pidsBlockedBy(world.database.pool, pid))[0]);
   const clientsPausedBy = (importId: string | null) =>
     count(`kind = 'client' AND paused_by_import IS NOT DISTINCT FROM ${importId === null ? 'NULL' : `'${importId}'`}`);
 
@@ -310,7 +310,7 @@ test.each([
     isAnswered = true;
   });
   const pid = await backendPid(steerer);
-  await until('it waits or answers', async () => isAnswered || (await pidsBlockedBy(pool, pid)).length > 0);
+  await world.eventually('it waits or answers', async () => isAnswered || (await pidsBlockedBy(pool, pid)).length > 0);
   await steerer.query(`UPDATE imports SET ${change} WHERE id = $1`, [ids[0]]);
   await steerer.query('COMMIT');
   steerer.release();

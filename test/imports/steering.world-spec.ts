@@ -1,6 +1,5 @@
 import pg from 'pg';
 import { sumOfOutcomes } from '../../harness/service.js';
-import { until } from '../../harness/until.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
@@ -304,7 +303,7 @@ describe('a large import that is steered', () => {
     const pausing = imports.pause(ID).then(() => {
       answered = true;
     });
-    await until('the pause waits', waiter);
+    await world.eventually('the pause waits', waiter);
     expect(answered).toBe(false);
     await holder.query('COMMIT');
     await pausing;

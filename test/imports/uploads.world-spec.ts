@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
 import fc from 'fast-check';
 import { sumOfOutcomes } from '../../harness/service.js';
-import { until } from '../../harness/until.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
@@ -46,7 +45,7 @@ describe('an upload', () => {
 
   /** Waits until `count` imports are in a state. */
   const are = (state: string, count = 1) =>
-    until(`${count} are ${state}`, async () => {
+    world.eventually(`${count} are ${state}`, async () => {
       const found = (await list()).filter((one) => one.state === state);
       return found.length === count ? found : undefined;
     });
@@ -54,7 +53,7 @@ describe('an upload', () => {
   test('whose connection to the database dies fails alone: the service continues', async () => {
     const sending = begin('text/csv', HEAD + cut);
     await are('staging');
-    await until('its connection is cut', async () => {
+    await world.eventually('its connection is cut', async () => {
       const ended = await world.sql(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'notebridge-uploads' AND state = 'idle in transaction'`,
@@ -105,7 +104,7 @@ describe('an upload', () => {
     expect(await list()).toHaveLength(4);
     for (const sending of slow) sending.destroy(new Error('cut'));
     await are('failed', 4);
-    const accepted = await until('a place is free', async () => {
+    const accepted = await world.eventually('a place is free', async () => {
       const answer = await send();
       return answer.status === 202 ? answer.body : undefined;
     });
@@ -141,7 +140,7 @@ describe('an upload', () => {
     ],
   ])('%s gets %d', async (_, status, query, type, body) => {
     // An answer may come before the body is sent: fetch then sometimes meets the closed connection first.
-    const answer = await until('it is answered', () => upload(query, type, body()).catch(() => undefined));
+    const answer = await world.eventually('it is answered', () => upload(query, type, body()).catch(() => undefined));
     expect(answer.status).toBe(status);
     expect(await world.sql('SELECT 1 FROM import_rows')).toEqual([]);
   });

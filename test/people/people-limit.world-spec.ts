@@ -1,4 +1,3 @@
-import { until } from '../../harness/until.js';
 import type { Span } from '../../harness/world/time.js';
 import type { WorldService } from '../../harness/world/world-service.js';
 import type { TraceResponse } from '../../src/people/api/trace.dto.js';
@@ -57,9 +56,9 @@ async function startCalls(): Promise<void> {
   }
 }
 
-/** Waits until the platform delays each call under way, or its answer. */
+/** Waits until the platform delays each call in flight, or its answer. */
 const allDelayed = () =>
-  until('every call is delayed', () => underWay.size === world.platform.simulator.state.timers.count);
+  world.eventually('every call is delayed', () => underWay.size === world.platform.simulator.state.timers.count);
 
 /** Lets time pass for all processes, then starts the calls that are possible. */
 async function pass(span: Span): Promise<void> {

@@ -89,7 +89,7 @@ describe('a client without an email whose create got no answer', () => {
   });
   const link = () => resolved('clients/lost', { action: 'link', platformUserId: userId });
 
-  test('is never created again by itself, after a PUT or a retry either', async () => {
+  test('is not created again automatically, nor by a PUT or a retry', async () => {
     const calls = await callsDuring(async () => {
       await put('clients/lost');
       await resolve('clients/lost', { action: 'retry' });
@@ -105,13 +105,13 @@ describe('a client without an email whose create got no answer', () => {
     expect((await get('clients/lost')).platformUserId).toBe(userId);
   });
 
-  test('is created once more when an operator says so', async () => {
+  test('is created once more when an operator resolves it with create', async () => {
     removeUser('lost');
     expect(await resolved('clients/lost', { action: 'create' })).toEqual(SYNCED);
     expect(usersOf('lost')).toHaveLength(1);
   });
 
-  test('stays ignored until it is PUT again, and shows nothing of it once its next call is due', async () => {
+  test('stays ignored until it is PUT again, and shows no error once its next call is due', async () => {
     expect(await resolved('clients/lost', { action: 'ignore' })).toEqual(['failed', 'ignored']);
     expect(verdictOf(await put('clients/lost'))).toEqual(['needs-review', 'create-unknown']);
     await resolve('clients/lost', { action: 'ignore' });
@@ -119,7 +119,7 @@ describe('a client without an email whose create got no answer', () => {
     expect(await verdict('clients/lost')).toEqual(['pending', null]);
   });
 
-  test('deleted meanwhile, needs review: a link deletes its user, ignore leaves it', async () => {
+  test('deleted since then, needs review: a link deletes its user, ignore leaves it', async () => {
     expect(verdictOf(await remove('clients/lost'))).toEqual(['needs-review', 'delete-unknown']);
     expect(await link()).toEqual(['deleted', null]);
     expect(usersOf('lost')).toEqual([]);
@@ -136,7 +136,7 @@ describe('a client without an email whose create got no answer', () => {
 describe('one email of two people', () => {
   const [email, TAKEN] = ['shared@example.org', ['needs-review', 'email-taken']];
 
-  test('belongs to the first; the second has no call, whatever its spelling and kind', async () => {
+  test('belongs to the first; the second has no call, regardless of spelling and kind', async () => {
     await put('providers/first', { email });
     const calls = await callsDuring(async () => {
       expect(verdictOf(await put('providers/second', { email: 'Shared@Example.ORG' }))).toEqual(TAKEN);

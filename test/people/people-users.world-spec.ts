@@ -123,7 +123,7 @@ describe('USER_CREATED', () => {
     expect(await unknownToEhr()).toEqual([]);
   });
 
-  test('deletes the user of a client that was deleted meanwhile', async () => {
+  test('deletes the user of a client that was deleted since then', async () => {
     const userId = await lostClient();
     await beginRemoval('clients/lost');
     await tell({ userId, externalUserId: 'lost', role: 'Client' });

@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { answerTo, beginUpload, writeBytes } from '../../bench/big-upload.js';
-import { until } from '../../harness/until.js';
 import type { CallOptions } from '../../harness/world/request.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
 import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
@@ -62,9 +61,9 @@ describe('a recording', () => {
     const sending = begin(2 * MB);
     sending.on('error', () => undefined);
     await writeBytes(sending, MB);
-    await until('the store has the first half', () => (uploads()[0]?.bytes ?? 0) > 0);
+    await world.eventually('the store has the first half', () => (uploads()[0]?.bytes ?? 0) > 0);
     sending.destroy();
-    await until('the audit trail has the outcome', async () => {
+    await world.eventually('the audit trail has the outcome', async () => {
       const rows = await world.sql(`SELECT 1 FROM audit_entries WHERE outcome = 'upload-broken-off'`);
       return rows.length > 0;
     });
