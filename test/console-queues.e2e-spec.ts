@@ -10,7 +10,7 @@ import { QUEUE_NAMES } from '../src/queue/backend/queue-names.js';
 import { ADMIN_KEY } from './support/app.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { axeFindings, describeInBrowser, signIn, useBrowser } from './support/browser.js';
-import { canary, Searcher } from './support/privacy/canaries.js';
+import { canary, Searcher } from '../harness/canaries.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { answerTo } from './support/webhook-requests.js';
 

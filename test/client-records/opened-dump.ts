@@ -1,5 +1,5 @@
 import { createDecipheriv } from 'node:crypto';
-import { dumpOf } from '../support/database-dump.js';
+import { dumpOf } from '../../harness/database-dump.js';
 
 /** A sealed value begins with the layout and the name of the tests' key, in hex and in base64. */
 const SEALED = /\\\\?x(0[12]026b31[0-9a-f]{56,})|"(A[QI]JrM[A-Za-z0-9+/]{36,}=*)"/g;

@@ -4,7 +4,7 @@ import { finishJob } from '../../simulator/compliance/compliance-routes.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { contractFile } from '../support/contract-file.js';
-import { dumpOf } from '../support/database-dump.js';
+import { dumpOf } from '../../harness/database-dump.js';
 import { useWorld } from '../world/use-world.js';
 import { file, type Part, PDF, SUBMIT, submittedJobs } from './submitted-jobs.js';
 

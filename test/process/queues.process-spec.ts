@@ -18,10 +18,10 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { StoreWatch } from '../../src/queue/notifier/store-watch.js';
 import { describeOnBothBackends, type QueueBackend } from '../support/backends.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
-import { dumpOf } from '../support/database-dump.js';
+import { dumpOf } from '../../harness/database-dump.js';
 import { freshDatabase, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
-import { canary, Searcher } from '../support/privacy/canaries.js';
+import { canary, Searcher } from '../../harness/canaries.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 import { settledPerson } from '../support/settled-person.js';
 

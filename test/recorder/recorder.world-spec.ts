@@ -1,4 +1,4 @@
-import { dumpOf } from '../support/database-dump.js';
+import { dumpOf } from '../../harness/database-dump.js';
 import { mirroredPeople } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 

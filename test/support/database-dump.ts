@@ -1,1 +1,0 @@
-export { dumpOf } from '../../harness/database-dump.js';
