@@ -67,7 +67,7 @@ const EXTENSIONS = {
   count,
   errors: { type: 'array', items: FIELD_FAULT, description: 'All fields at fault' },
   file: text,
-  guards: texts,
+  guards: { type: 'array', items: { $ref: '#/components/schemas/GuardResponse' } },
   line: count,
   missing: { ...texts, description: 'Settings' },
   planned: count,
