@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -198,6 +199,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await put('lost');
     const paused = async () => (await mirror.sql('SELECT FROM call_budgets WHERE blocked_until > now()')).length > 0;
     await until('the calls are paused', paused);
+    await delay(2_000); // the last notifications of this pause are handled by then
     if (redis) await askRedis(redis.port, 'FLUSHALL');
     await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
     await mirror.sql('UPDATE people SET due_at = now() WHERE due_at IS NOT NULL');
