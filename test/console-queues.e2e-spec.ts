@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Queue } from 'bullmq';
 import type { Page } from 'playwright-core';
+import { canary, Searcher } from '../harness/canaries.js';
 import type { Service } from '../harness/service.js';
 import { HANG_MS, until } from '../harness/until.js';
 import type { NewApiKeyResponse } from '../src/access/keys/api-keys.dto.js';
@@ -10,7 +11,6 @@ import { QUEUE_NAMES } from '../src/queue/backend/queue-names.js';
 import { ADMIN_KEY } from './support/app.js';
 import { describeOnBothBackends } from './support/backends.js';
 import { axeFindings, describeInBrowser, signIn, useBrowser } from './support/browser.js';
-import { canary, Searcher } from '../harness/canaries.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { answerTo } from './support/webhook-requests.js';
 

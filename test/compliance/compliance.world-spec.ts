@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { dumpOf } from '../../harness/database-dump.js';
 import { complianceView } from '../../simulator/compliance/compliance-job.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { contractFile } from '../support/contract-file.js';
-import { dumpOf } from '../../harness/database-dump.js';
 import { useWorld } from '../world/use-world.js';
 import { file, type Part, PDF, SUBMIT, submittedJobs } from './submitted-jobs.js';
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { canary, Searcher } from '../../harness/canaries.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
@@ -7,7 +8,6 @@ import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { type CollectedSpan, type Collector, useCollectors } from '../support/collector.js';
-import { canary, Searcher } from '../../harness/canaries.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 import { answerTo, deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 

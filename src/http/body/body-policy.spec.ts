@@ -51,7 +51,9 @@ describe('bodies that arrive', () => {
   it('have to be there in time', async () => {
     const refused = await new Promise<string>((resolve) => {
       const payload = new PassThrough();
-      new ArrivingBodies({ ...LIMITS, BODY_TIMEOUT_SECONDS: 0.01 }, new Clock()).watch(payload, ({ type }) => resolve(type));
+      new ArrivingBodies({ ...LIMITS, BODY_TIMEOUT_SECONDS: 0.01 }, new Clock()).watch(payload, ({ type }) =>
+        resolve(type),
+      );
     });
     expect(refused).toBe('request-timeout');
   });
