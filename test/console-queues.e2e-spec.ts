@@ -9,7 +9,7 @@ import { producerOptions, workerOptions } from '../src/queue/backend/backend.js'
 import { BoundedWorker } from '../src/queue/backend/bounded.js';
 import { QUEUE_NAMES } from '../src/queue/backend/queue-names.js';
 import { ADMIN_KEY } from './support/app.js';
-import { describeOnBothBackends } from './support/backends.js';
+import { queueBackend } from './support/backends.js';
 import { axeFindings, describeInBrowser, signIn, useBrowser } from './support/browser.js';
 import { type Mirror, useMirrors } from './support/service.js';
 import { answerTo } from './support/webhook-requests.js';
@@ -23,7 +23,8 @@ interface BoardQueue {
 
 const PERSON = { email: 'imani.okafor@example.org', firstName: 'Imani', lastName: 'Okafor' };
 
-describeOnBothBackends('the board of the queues', (backend) => {
+describe('the board of the queues', () => {
+  const backend = queueBackend('PostgreSQL');
   const newMirror = useMirrors();
   let mirror: Mirror;
   let service: Service;

@@ -1,23 +1,23 @@
-/** A request of a test to the service. */
+/** One request of a test to the service. */
 export interface CallOptions {
   /** Sent as JSON, unless it is a form or bytes. */
   readonly body?: unknown;
-  /** Seconds that the call may wait (Prefer: wait); the world works meanwhile. */
+  /** Seconds of `Prefer: wait`; the world works while the caller waits. */
   readonly wait?: number;
-  /** Otherwise the administrator's. */
+  /** Defaults to the administrator's key. */
   readonly key?: string;
   readonly idempotencyKey?: string;
   readonly accept?: string;
-  /** Such as the type of a body of bytes. */
+  /** Additional headers, such as the content type of bytes. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the service answered. */
+/** The service's answer. */
 export interface Answer<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The text as JSON; undefined where it is none. */
+  /** The parsed text; undefined unless the answer is JSON. */
   readonly body: Body;
 }
 

@@ -111,7 +111,7 @@ export class World {
     return this.clock.now();
   }
 
-  /** Sends one request to the service. @throws {Error} if the API's description does not cover the answer */
+  /** Sends one request to the service, and checks its answer against the API's description. */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
     const answering = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });

@@ -1,9 +1,10 @@
+import { ApiDescription } from '../../harness/world/api-description.js';
 import type { Scope } from '../../src/access/identity/scope.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { useWorld } from '../world/use-world.js';
 
 interface Asked {
-  /** The administrator's by default; null for none. */
+  /** Defaults to the administrator's key; null for none. */
   key?: string | null;
   /** Sent as JSON unless it is a string, a form or bytes. */
   body?: unknown;
@@ -12,7 +13,7 @@ interface Asked {
   on?: { url: string };
 }
 
-/** The world of the suites about callers, and requests as any caller may send them. */
+/** A world for tests of callers, and a function that sends requests as any caller. Each answer must match the API's description. */
 export function useAccess() {
   const settings = { PLATFORM_PARTNER_DOMAIN: 'https://recorder.example.org', TRUSTED_PROXIES: '127.0.0.1' };
   const world = useWorld({ settings });
@@ -32,6 +33,11 @@ export function useAccess() {
     });
     const type = response.headers.get('content-type') ?? '';
     const text = type.startsWith('text/event-stream') ? await startOf(response) : await response.text();
+    (await ApiDescription.of(world.app)).check(method, path, {
+      status: response.status,
+      headers: response.headers,
+      text,
+    });
     const json = type.includes('json') && !type.includes('ndjson') ? JSON.parse(text) : {};
     const problem: string | undefined = json.type?.split('urn:notebridge:problem:')[1];
     return { status: response.status, headers: response.headers, text, body: json as Body & Problem, problem };

@@ -233,7 +233,9 @@ test('every safeguard in docs/security.md names existing tests', () => {
       ?.match(/^- .*$/gm) ?? [];
   expect(safeguards.length).toBeGreaterThan(20);
   for (const safeguard of safeguards) {
-    const tests = [...safeguard.matchAll(/`([\w/.-]+spec\.ts)`/g)].map(([, file = '']) => file);
+    const tests = [...safeguard.matchAll(/`((?:[\w/.-]+spec|faults\/scenarios\/[\w-]+)\.ts)`/g)].map(
+      ([, file = '']) => file,
+    );
     expect([safeguard, tests.length > 0 && tests.every((file) => existsSync(path.join(ROOT, file)))]).toEqual([
       safeguard,
       true,

@@ -1,25 +1,25 @@
 import { randomBytes } from 'node:crypto';
 
-/** Where the queues of one suite live. */
+/** The queue backend of one suite. */
 export interface QueueBackend {
   readonly name: 'PostgreSQL' | 'Redis';
-  /** Set on Redis only: a database that no other suite uses at the same time, so it may be flushed. */
+  /** Set on Redis only. No other suite uses this database at the same time, so it may be flushed. */
   readonly redisUrl?: string;
   readonly queuePrefix: string;
-  /** What says the same to a program. */
+  /** The same as settings of a program. */
   readonly env: { readonly REDIS_URL: string; readonly QUEUE_PREFIX: string };
 }
 
-/** Declares a suite twice: on PostgreSQL, and on Redis, which is skipped where the harness has none. */
+/** Declares a suite twice: on PostgreSQL, and on Redis if a redis-server is installed. */
 export function describeOnBothBackends(name: string, suite: (backend: QueueBackend) => void): void {
   const redis = process.env.TEST_REDIS_URL;
-  describe(`${name}, on PostgreSQL`, () => suite(backend('PostgreSQL')));
+  describe(`${name}, on PostgreSQL`, () => suite(queueBackend('PostgreSQL')));
   const onRedis = redis ? describe : describe.skip;
-  // Suites of one Jest worker run one after the other: its number is a database that they share with nobody else.
-  onRedis(`${name}, on Redis`, () => suite(backend('Redis', `${redis}/${process.env.JEST_WORKER_ID ?? '1'}`)));
+  // Suites of one Jest worker run one after the other, so its number is a database of their own.
+  onRedis(`${name}, on Redis`, () => suite(queueBackend('Redis', `${redis}/${process.env.JEST_WORKER_ID ?? '1'}`)));
 }
 
-function backend(name: QueueBackend['name'], redisUrl?: string): QueueBackend {
+export function queueBackend(name: QueueBackend['name'], redisUrl?: string): QueueBackend {
   const queuePrefix = `test-${randomBytes(6).toString('hex')}`;
   return { name, redisUrl, queuePrefix, env: { REDIS_URL: redisUrl ?? '', QUEUE_PREFIX: queuePrefix } };
 }
