@@ -2634,7 +2634,7 @@ export interface components {
                 detail: string;
             }[];
             file?: string;
-            guards?: string[];
+            guards?: components["schemas"]["GuardResponse"][];
             line?: number;
             /** @description Settings */
             missing?: string[];

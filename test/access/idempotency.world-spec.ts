@@ -42,6 +42,7 @@ describe('Idempotency-Key', () => {
   const wish = { provider: 'p-1', noteTemplateIds: ['11111111-1111-4111-8111-111111111111'], input };
   const create = (idempotencyKey: string, more: object = {}, options: Parameters<typeof ask>[1] = {}) =>
     ask<{ id: string }>('POST /v1/sessions', {
+      isChecked: false,
       ...options,
       body: { ...wish, ...more },
       headers: { 'idempotency-key': idempotencyKey },
@@ -62,6 +63,7 @@ describe('Idempotency-Key', () => {
     const first = await create(key);
     const body = Object.fromEntries(Object.entries(wish).reverse());
     const again = await ask('POST /v1/sessions', {
+      isChecked: false,
       on: await startAnother(),
       body,
       headers: { 'idempotency-key': key },
