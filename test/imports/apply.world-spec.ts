@@ -230,7 +230,7 @@ describe('an import that meets a fault', () => {
     }
   });
 
-  test('keeps only its rejected rows when the fault is of its own data, and lets others continue', async () => {
+  test('keeps only its rejected rows when the fault is in its data, and lets others continue', async () => {
     await failWhere(`NEW.external_id = 'c-bad'`, '22003');
     const resource = (resourceType: string, id: string, more: object) => ({ resourceType, id, ...more });
     const named = (id: string) => ({

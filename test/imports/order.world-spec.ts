@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { until } from '../../harness/until.js';
 import { IMPORT_LOCK } from '../../src/imports/model/imports.repository.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
@@ -8,7 +7,7 @@ import { importsIn } from './imports.js';
 const world = useWorld();
 const { imported, prepared, planned, ended, steer, show, rows, outcomes, makeCalls } = importsIn(world);
 
-test('a plan leaves out people whom a cancelled import took back, and ends', async () => {
+test('a plan leaves out people taken back by a cancelled import, and ends', async () => {
   const stays = clientsCsv([clientLine('c-stays', ['p-1'])]);
   await imported('kind=clients', [providersCsv([providerLine('p-1')]), stays]);
   const { id } = await prepared('kind=clients', [clientsCsv(many(30, 'c').map((one) => clientLine(one, ['p-1'])))]);
@@ -37,7 +36,7 @@ test('a retry waits for its turn among the imports', async () => {
   await holder.connect();
   await holder.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
   const retried = steer(id, 'retry');
-  await until('the retry waits', async () => {
+  await world.eventually('the retry waits', async () => {
     const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     return (await holder.query(waiting, [IMPORT_LOCK])).rowCount === 1;

@@ -260,7 +260,7 @@ describe('the output', () => {
     expect(outputs[1]).toContain('createClient');
   });
 
-  it('is limited in a list, which says so, and complete as JSON', async () => {
+  it('is limited in a list, with a note, and complete as JSON', async () => {
     const [code, limited] = await run('people', '--limit', '1');
     expect([code, limited]).toEqual([0, expect.stringMatching(/^There are more than these 1: --limit all/m)]);
     expect(limited).toMatch(/^provider +p1 /m);

@@ -15,7 +15,7 @@ export function describeOnBothBackends(name: string, suite: (backend: QueueBacke
   const redis = process.env.TEST_REDIS_URL;
   describe(`${name}, on PostgreSQL`, () => suite(queueBackend('PostgreSQL')));
   const onRedis = redis ? describe : describe.skip;
-  // Suites of one Jest worker run one after the other, so its number is a database of their own.
+  // Suites of one Jest worker run one after the other, so each worker has its own database.
   onRedis(`${name}, on Redis`, () => suite(queueBackend('Redis', `${redis}/${process.env.JEST_WORKER_ID ?? '1'}`)));
 }
 

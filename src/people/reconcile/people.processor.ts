@@ -6,10 +6,10 @@ import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/qu
 import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
 import { Reconciler } from './reconciler.js';
 
-/** Calls that one process may have under way: a slow platform must not keep the budget unused. */
+/** Maximum calls in flight per process. High enough that a slow platform leaves no budget unused. */
 const CONCURRENCY = 24;
 
-/** Activations that BullMQ's own limiter lets through for each call of the limit: the outer guard, never the limit. */
+/** Activations that BullMQ's limiter admits per permitted call. It is only the outer guard; PostgreSQL keeps the limit. */
 const ACTIVATIONS_PER_CALL = 4;
 
 /** Activates the reconciler when its queue is notified. */
