@@ -46,7 +46,7 @@ const testTimeout = (ms) => ({
 
 export default {
   testTimeout: 60_000,
-  testSequencer: '<rootDir>/scripts/slowest-first.mjs',
+  testSequencer: '<rootDir>/scripts/layer-sequencer.mjs',
   reporters: ['default', '<rootDir>/scripts/progress-reporter.mjs', '<rootDir>/scripts/replay-reporter.mjs'],
   // Suites wait for PostgreSQL and for processes about as long as they compute.
   maxWorkers: Math.min(2 * availableParallelism(), 6),
