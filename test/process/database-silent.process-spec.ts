@@ -176,7 +176,7 @@ describe('a service', () => {
   test('continues over new connections after every open one falls silent, uploads included', async () => {
     const isShown = async (name: string) => (await service.call('GET', `/v1/sessions/${name}`)).status === 200;
     const upload = (prefix: string) =>
-      service.startImport('kind=providers', [providersCsv(many(50, prefix).map((id) => providerLine(id)))]);
+      service.startImport('kind=providers', [providersCsv(many(3, prefix).map((id) => providerLine(id)))]);
 
     await send('before');
     const { id } = await upload('before');
