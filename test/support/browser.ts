@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../../harness/chromium.js';
-import { HANG_MS } from '../../harness/until.js';
 import { ADMIN_KEY } from './app.js';
+
+/** Timeout for the browser, and for each wait in a page. */
+export const PAGE_TIMEOUT_MS = 40_000;
 
 const CHROMIUM = findChromium();
 
@@ -28,7 +30,7 @@ export function useBrowser(): Browsing {
   const faults: string[] = [];
   beforeAll(async () => {
     const args = ['--no-sandbox', '--disable-gpu', `--host-resolver-rules=MAP ${UNSAFE_HOST} 127.0.0.1`];
-    browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: HANG_MS });
+    browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: PAGE_TIMEOUT_MS });
   });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
@@ -38,7 +40,7 @@ export function useBrowser(): Browsing {
   const enter = async (url: string, options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ viewport: DESKTOP, baseURL: url, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(HANG_MS);
+    page.setDefaultTimeout(PAGE_TIMEOUT_MS);
     page.on('pageerror', (error) => faults.push(error.message));
     page.on('console', (message) => {
       // A policy that the page breaks; answers of the API that say no are part of the tests.
