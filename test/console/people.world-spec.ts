@@ -1,24 +1,24 @@
-import { ADMIN_KEY } from './support/app.js';
-import { describeInBrowser, signIn, useBrowser } from './support/browser.js';
-import { useSharedService } from './support/shared-service.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { describeInBrowser, signIn, useBrowser } from '../support/browser.js';
+import { useWorld } from '../world/use-world.js';
 
-const shared = useSharedService({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+const world = useWorld();
 
-/** An id with characters that mean something in an address. */
+/** An id with characters that have a meaning in a URL. */
 const SECOND = 'C/2 50%25';
 
 describeInBrowser('people and the audit trail in the console', () => {
   const { open } = useBrowser();
 
-  test('a person is found by email and resolved, which the audit trail shows', async () => {
+  test('finds a person by email and resolves it; the audit trail shows that', async () => {
     const put = (path: string, more: object) =>
-      shared.service.call('PUT', `/v1/${path}`, { body: { firstName: 'Noor', lastName: 'Haddad', ...more }, wait: 30 });
+      world.call('PUT', `/v1/${path}`, { body: { firstName: 'Noor', lastName: 'Haddad', ...more }, wait: 30 });
     const second = `clients/${encodeURIComponent(SECOND)}`;
     await put('providers/P-1', { email: 'ada@example.org' });
     await put('clients/C-1', { email: 'noor@example.org', providers: ['P-1'] });
     expect((await put(second, { email: 'noor@example.org', providers: ['P-1'] })).body.sync.state).toBe('needs-review');
 
-    const page = await open(shared.service.url, '/people');
+    const page = await open(world.url, '/people');
     await page.getByLabel('Search by').selectOption('email');
     await page.getByLabel('The exact email').fill('noor@example.org');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -52,20 +52,20 @@ describeInBrowser('people and the audit trail in the console', () => {
     await dialog.getByText('The trail has no such entry').waitFor();
   });
 
-  test('a search for no email is refused in the words of the form', async () => {
-    const page = await open(shared.service.url, '/people');
+  test('names the field of a rejected search as the form does', async () => {
+    const page = await open(world.url, '/people');
     await page.getByLabel('Search by').selectOption('email');
     await page.getByLabel('The exact email').fill('noor');
     await page.getByRole('button', { name: 'Search' }).click();
     expect(await page.getByRole('alert').locator('p').textContent()).toContain('The field “The exact email” is not');
   });
 
-  test('the keyboard goes on in the page that a link leads to, and its title says what it is about', async () => {
-    await shared.service.call('PUT', '/v1/providers/P-1', {
+  test('moves the keyboard focus into a linked page, which has a title of its own', async () => {
+    await world.call('PUT', '/v1/providers/P-1', {
       body: { firstName: 'Noor', lastName: 'Haddad', email: 'ada@example.org' },
       wait: 30,
     });
-    const page = await open(shared.service.url, '/people?kind=provider');
+    const page = await open(world.url, '/people?kind=provider');
     const onMain = () => page.locator('main:focus').waitFor();
     const row = page.getByRole('link', { name: 'P-1' });
     await row.waitFor();
@@ -96,8 +96,8 @@ describeInBrowser('people and the audit trail in the console', () => {
     await page.locator('#key:focus').waitFor();
   });
 
-  test('a search is forgotten when its reader signs out', async () => {
-    const page = await open(shared.service.url, '/people');
+  test('forgets a search at the sign-out', async () => {
+    const page = await open(world.url, '/people');
     await page.getByLabel('The exact external id').fill('C-7');
     await page.getByRole('button', { name: 'Search' }).click();
     await page.getByText('Nobody has this external id').waitFor();
