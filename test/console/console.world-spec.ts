@@ -1,0 +1,188 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { API_TYPES, writeApiTypes } from '../../scripts/api-types.mjs';
+import { ADMIN_KEY } from '../support/app.js';
+import { describeInBrowser, signIn, UNSAFE_HOST, useBrowser } from '../support/browser.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const bearer = (key: string | null = ADMIN_KEY) => ({ authorization: `Bearer ${key}` });
+
+async function newSession(): Promise<{ cookie: string; csrfToken: string }> {
+  const answer = await fetch(`${world.url}/v1/browser-session`, { method: 'POST', headers: bearer() });
+  const cookie = answer.headers.get('set-cookie') ?? '';
+  expect(cookie).toMatch(/^__Host-notebridge_session=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+  const { csrfToken } = (await answer.json()) as { csrfToken: string };
+  return { cookie: cookie.split(';')[0] ?? '', csrfToken };
+}
+
+const ask = async (method: string, place: string, headers: Record<string, string>) =>
+  (await fetch(world.url + place, { method, headers })).status;
+
+describe('a browser session', () => {
+  test('reads with its cookie, and writes only with its CSRF token', async () => {
+    const { cookie, csrfToken } = await newSession();
+    expect(await ask('GET', '/v1/api-keys', { cookie })).toBe(200);
+    expect(await ask('DELETE', '/v1/browser-session', { cookie })).toBe(403);
+    expect(await ask('DELETE', '/v1/browser-session', { cookie, 'x-csrf-token': 'x' })).toBe(403);
+    expect(await ask('GET', '/v1/api-keys', { cookie, 'sec-fetch-site': 'cross-site' })).toBe(403);
+    expect(await ask('DELETE', '/v1/browser-session', { cookie, 'x-csrf-token': csrfToken })).toBe(204);
+    expect(await ask('GET', '/v1/api-keys', { cookie })).toBe(401);
+  });
+
+  test('ends by itself; its token is not stored', async () => {
+    const { cookie } = await newSession();
+    const token = cookie.split('=')[1] ?? '';
+    const rows = await world.sql<{ row: string }>('SELECT browser_sessions::text AS row FROM browser_sessions');
+    expect(rows).toHaveLength(1);
+    expect(rows.some(({ row }) => row.includes(Buffer.from(token).toString('hex')) || row.includes(token))).toBe(false);
+    await world.advance('1 d');
+    expect(await ask('GET', '/v1/api-keys', { cookie })).toBe(401);
+  });
+
+  test('replaces the oldest of too many of its key; ended ones are removed', async () => {
+    await newSession();
+    await world.advance('1 d');
+    const { cookie } = await newSession();
+    await world.advance('1 ms');
+    await Promise.all(Array.from({ length: 30 }, newSession));
+    expect(await ask('GET', '/v1/api-keys', { cookie })).toBe(401);
+    expect(await world.sql('SELECT count(*)::int AS rows FROM browser_sessions')).toEqual([{ rows: 20 }]);
+  });
+});
+
+test('the root redirects a browser to the console, and lists the addresses for a program', async () => {
+  const { body } = await world.call<object>('GET', '/');
+  expect(body).toMatchObject({ name: 'notebridge', docs: '/docs', console: '/console' });
+  const browser = await fetch(world.url, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
+  expect([browser.status, browser.headers.get('location')]).toEqual([302, '/console']);
+});
+
+test('unknown files of the console answer 404, whatever their name', async () => {
+  for (const name of ['none.js', '..%2findex.html', '..%2f..%2f..%2fpackage.json', '%00'])
+    expect([name, await ask('GET', `/console/assets/${name}`, {})]).toEqual([name, 404]);
+});
+
+test("the console's types are those of the API", async () => {
+  const made = path.join(process.cwd(), '.data/api-types.d.ts');
+  await writeApiTypes(world.url, made);
+  const [now, committed] = [made, API_TYPES].map((file) => readFileSync(file, 'utf8'));
+  if (now !== committed) throw new Error(`${API_TYPES} is not of this API: npm run api-types -- URL writes it anew.`);
+});
+
+describeInBrowser('the console', () => {
+  const browser = useBrowser();
+
+  test('rejects an unknown key, and accepts a good one until the sign-out', async () => {
+    const page = await browser.enter(world.url);
+    await signIn(page, 'nb_wrong');
+    const refusal = page.getByRole('alert').getByText('The key is not known');
+    await refusal.waitFor();
+    // The list of keys shows the beginning of a key like this; no header can carry it.
+    await page.reload();
+    await signIn(page, 'nb_-O_gFe…');
+    await page.getByRole('alert').waitFor();
+    expect(await refusal.count()).toBe(1);
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').waitFor();
+    await page.goto('/console/keys');
+    await page.getByLabel('API key').waitFor();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  });
+
+  test('says that the browser refused the cookie, as Safari does for http', async () => {
+    const page = await browser.enter(world.url.replace('127.0.0.1', UNSAFE_HOST));
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('alert').getByText('this browser did not keep the session').waitFor();
+  });
+
+  test('opens a page whose script failed to load when asked again', async () => {
+    const page = await browser.open(world.url, '/people');
+    const script = '**/assets/audit-page-*.js';
+    await page.route(script, (route) => route.abort());
+    await page.getByRole('link', { name: 'Audit' }).click();
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.locator('p').textContent()).toBe(
+      'This part of the console could not be loaded: the service is away, or was upgraded.',
+    );
+    await page.unroute(script);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Audit' }).waitFor();
+  });
+
+  test('shows ages by the current time, even while it is paused', async () => {
+    const expiresAt = new Date(world.now().getTime() + 10 * 60_000).toISOString();
+    await world.call('POST', '/v1/api-keys', { body: { name: 'brief', scopes: ['operations'], expiresAt } });
+    const page = await browser.enter(world.url);
+    await page.clock.install({ time: world.now() });
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Keys' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'brief' });
+    await row.getByText('in use').waitFor();
+    await page.getByRole('button', { name: 'Live' }).click();
+    await page.clock.runFor('15:00');
+    await row.getByText(/^\d\d minutes ago$/).waitFor();
+    await row.getByText('expired').waitFor();
+  });
+
+  test('sends no request while it is paused', async () => {
+    const page = await browser.open(world.url);
+    await page.clock.install();
+    await page.goto('/console/deliveries');
+    await page.getByText('Nothing was delivered yet').waitFor();
+    const asked = page.waitForRequest(/webhook-deliveries/);
+    await page.clock.runFor('01:00');
+    await asked;
+    await page.getByRole('button', { name: 'Live' }).click();
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
+    await page.clock.runFor('01:00');
+    await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`);
+    expect(requests).toEqual([]);
+    const askedAgain = page.waitForRequest(/webhook-deliveries/);
+    await page.getByRole('button', { name: 'Paused' }).click();
+    await askedAgain;
+  });
+
+  test('makes, rotates and revokes a key, which stays shown until it is confirmed', async () => {
+    const page = await browser.open(world.url, '/keys');
+    const dialog = page.getByRole('dialog');
+    const confirm = (name: string) => dialog.getByRole('button', { name }).click();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name').fill('on-call');
+    await confirm('Make a key');
+    await page.getByText('Choose at least one scope.').waitFor();
+    await page.getByLabel('operations').check();
+    await page.getByLabel('Expires').fill('2020-01-31T08:00');
+    await confirm('Make a key');
+    expect(await page.getByRole('alert').textContent()).toBe(
+      'The field “Expires (empty: never)” is not acceptable: must lie in the future.',
+    );
+    await page.getByLabel('Expires').fill('');
+    await confirm('Make a key');
+    await page.getByText('It is shown this once').waitFor();
+    const shown = dialog.locator('code');
+    const made = await shown.textContent();
+    expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(200);
+    for (let times = 0; times < 3; times += 1) {
+      await page.keyboard.press('Escape');
+      expect(await shown.isVisible()).toBe(true);
+    }
+    await confirm('I have it');
+    await shown.waitFor({ state: 'detached' });
+    const row = page.getByRole('row').filter({ hasText: 'on-call' });
+    await row.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByLabel('The old key ends').selectOption('at once');
+    await confirm('Rotate');
+    await confirm('I have it');
+    expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(401);
+    await row.getByRole('button', { name: 'Revoke' }).first().click();
+    await confirm('Revoke');
+    await row.getByText('revoked').waitFor();
+  });
+});
