@@ -1,0 +1,100 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { useArrivingSessions } from '../sessions/arriving-sessions.js';
+import { describeInBrowser, PAGE_TIMEOUT_MS, useBrowser } from '../support/browser.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+
+/** A browser's limit of HTTP/1.1 connections to one host. */
+const MAX_CONNECTIONS = 6;
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+
+describeInBrowser('an open page of the console', () => {
+  const browser = useBrowser();
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+  test('reads personal data again only on request', async () => {
+    const session = sessions.newSession({ noteTemplateIds: [SOAP] });
+    sessions.toEnd(session);
+    await sessions.read(session, 1);
+    const { id } = await sessions.show(session.sessionId);
+    const page = await browser.open(world.url, `/sessions/${id}`);
+    await page.getByRole('article').waitFor();
+    await button(page, 'Live').waitFor();
+    await page.locator('.waiting').first().waitFor({ state: 'detached' });
+    const reads: string[] = [];
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname.startsWith(`/v1/sessions/${id}`)) reads.push(request.url());
+    });
+    sessions.toEnd(sessions.newSession({ noteTemplateIds: [SOAP] }));
+    await world.settle();
+    await world.advance('3 s');
+    const again = button(page, 'Changed: read again');
+    await again.waitFor();
+    expect(reads).toEqual([]);
+    const read = page.waitForRequest(/\/notes$/);
+    await again.click();
+    await read;
+    await again.waitFor({ state: 'detached' });
+  });
+
+  test('follows no events in a hidden tab, so that many tabs can be open', async () => {
+    const first = await browser.open(world.url);
+    for (let tab = 0; tab < MAX_CONNECTIONS; tab += 1) await hide(await anotherTab(first, tab));
+    const last = await anotherTab(first, MAX_CONNECTIONS);
+    await last.goto('/console/keys');
+    await last.getByRole('heading', { name: 'Keys' }).waitFor();
+  });
+
+  test('signs out 30 minutes after the browser was last used in any tab', async () => {
+    const idle = await browser.open(world.url);
+    await idle.clock.install();
+    await idle.reload();
+    const used = await anotherTab(idle, 0);
+    for (const minutes of [20, 40]) {
+      await idle.clock.fastForward('20:00');
+      await used.mouse.move(minutes, minutes);
+      await idle.clock.runFor('00:30');
+      await button(used, 'Sign out').waitFor();
+      await button(idle, 'Sign out').waitFor();
+    }
+    await idle.clock.fastForward('31:00');
+    await idle.clock.runFor('00:30');
+    await idle.getByText('Nobody used this browser for half an hour').waitFor();
+    await used.getByLabel('API key').waitFor();
+  });
+
+  test('repeats a sign-out that failed until the service accepts it', async () => {
+    const page = await browser.open(world.url);
+    const context = page.context();
+    await context.route('**/v1/browser-session', (route) =>
+      route.request().method() === 'DELETE' ? route.abort() : route.continue(),
+    );
+    await button(page, 'Sign out').click();
+    await page.getByText('the service could not be told').waitFor();
+    expect(await statusOf(context)).toBe(200);
+    await context.unroute('**/v1/browser-session');
+    await page.getByText('You are signed out.').waitFor();
+    expect(await statusOf(context)).toBe(401);
+  });
+
+  const statusOf = async (context: BrowserContext) =>
+    (await context.request.get(`${world.url}/v1/browser-session`)).status();
+
+  const anotherTab = async (page: Page, tab: number) => {
+    const next = await page.context().newPage();
+    next.setDefaultTimeout(PAGE_TIMEOUT_MS);
+    await next.goto(`/console?tab=${tab}`);
+    await button(next, 'Sign out').waitFor();
+    return next;
+  };
+});
+
+/** Tells the page that another tab covers it, because a browser without a screen never does. */
+async function hide(page: Page): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { get: () => true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  `);
+}
