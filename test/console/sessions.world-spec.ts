@@ -1,0 +1,153 @@
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import { texts, useArrivingSessions } from '../sessions/arriving-sessions.js';
+import { axeFindings, describeInBrowser, useBrowser } from '../support/browser.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+
+const newKey = async (...scopes: string[]) =>
+  (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body: { name: 'browser', scopes } })).body.key;
+
+describeInBrowser('a session with two revisions of its notes', () => {
+  const browser = useBrowser();
+  let id: string;
+  let first: NotesResponse;
+  let second: NotesResponse;
+
+  beforeEach(async () => {
+    const session = sessions.newSession({ noteTemplateIds: [SOAP], partnerAppointmentId: 'visit-1' });
+    sessions.toEnd(session);
+    first = await sessions.read(session, 1);
+    await world.call('PATCH', `/v1/sessions/${session.sessionId}`, { body: { noteTemplateIds: [SOAP] } });
+    while (session.nextStep) takeStep(world.platform.simulator.state, session);
+    second = await sessions.read(session, 2);
+    id = (await sessions.show(session.sessionId)).id;
+  });
+
+  test('shows its note, the revisions and what changed between them, word by word', async () => {
+    const page = await browser.open(world.url, '/sessions');
+    await page.getByLabel('Appointment').fill('visit-1');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/appointment=visit-1/);
+    await page.getByRole('link', { name: id }).click();
+    const note = page.getByRole('article');
+    for (const text of texts(second)) await note.getByText(text, { exact: true }).first().waitFor();
+    await note.getByRole('button', { name: 'Revisions (2)' }).click();
+    await note.locator('ins', { hasText: '2' }).first().waitFor();
+    await note.locator('del', { hasText: '1' }).first().waitFor();
+    await note.getByLabel('Show').selectOption('1');
+    await note.getByLabel('Compare with').selectOption('');
+    for (const text of texts(first)) await note.getByText(text, { exact: true }).first().waitFor();
+    await page.getByText('Transcript').click();
+    await page.getByText('Good to see you again').waitFor();
+  });
+
+  test('shows the time from event to note on the overview, and its history newest first', async () => {
+    const page = await browser.open(world.url);
+    const card = page.getByRole('region', { name: 'From event to note' });
+    await card.getByText(/half of the notes were stored within .+ of their event/).waitFor();
+
+    await page.goto(`/console/sessions/${id}`);
+    const timeline = page.getByRole('region', { name: 'Timeline' });
+    for (const name of ['getSession', 'updateSession', 'Notes stored', 'SESSION_PROCESSING_COMPLETED'])
+      await timeline.getByText(name).first().waitFor();
+    const moments = await timeline
+      .locator('tbody td:first-child time')
+      .evaluateAll((times) => times.map((time) => Date.parse(time.getAttribute('datetime') ?? '')));
+    expect(moments).toEqual([...moments].sort((a, b) => b - a));
+    const delivery = timeline.getByRole('link', { name: /^delivery / });
+    await delivery.first().click();
+    await page.getByRole('heading', { name: /^Delivery \d+$/ }).waitFor();
+  });
+
+  test('shows no text to a key without notes:read', async () => {
+    const page = await browser.open(world.url, `/sessions/${id}`, await newKey('sessions:read'));
+    await page.getByText('notes:read').waitFor();
+    await page.locator('main').getByText('visit-1').first().waitFor();
+    const shown = (await page.locator('main').textContent()) ?? '';
+    expect(texts(second).length).toBeGreaterThan(0);
+    expect(texts(second).filter((text) => shown.includes(text))).toEqual([]);
+    expect(await page.getByText('Transcript').count()).toBe(0);
+  });
+
+  test('has deliveries that can be replayed: one, or exactly those that were counted', async () => {
+    const [delivery] = await world.sql<{ id: string; at: Date }>(
+      'SELECT id::text, processed_at AS at FROM webhook_deliveries ORDER BY id DESC LIMIT 1',
+    );
+    const processedAfter = async (at: Date | undefined) => {
+      await world.settle();
+      return (await world.sql('SELECT FROM webhook_deliveries WHERE processed_at > $1', [at])).length;
+    };
+    const page = await browser.open(world.url, '/deliveries?state=processed');
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('link', { name: delivery?.id, exact: true }).click();
+    await page.getByRole('button', { name: 'Replay' }).click();
+    await dialog.getByRole('button', { name: 'Replay' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await processedAfter(delivery?.at)).toBe(1);
+
+    const count = await processedAfter(new Date(0));
+    const before = world.now();
+    await page.getByRole('link', { name: 'All deliveries' }).click();
+    await page.getByRole('button', { name: 'Replay a selection' }).click();
+    await dialog.getByLabel('State').selectOption('processed');
+    await dialog.getByRole('button', { name: 'Count' }).click();
+    await dialog.getByRole('button', { name: `Replay ${count}` }).click();
+    await dialog.getByText(`${count} deliveries are processed again.`).waitFor();
+    expect(await processedAfter(before)).toBe(count);
+  });
+});
+
+describeInBrowser('an unsettled request or delivery', () => {
+  const browser = useBrowser();
+
+  test('is resolved with what is known of the request and the effect of each choice', async () => {
+    const { state } = world.platform.simulator;
+    world.platform.set({ webhookDropRate: 1 });
+    world.platform.injectFault({ operation: 'createSession', kind: 'commit-then-cut' });
+    const wish = { provider: 'p-1', client: 'c-1', noteTemplateIds: [SOAP], input: { text: { text: 'They spoke.' } } };
+    const body = { ...wish, partnerAppointmentId: 'visit-lost' };
+    const asked = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 60 })).body;
+    expect(asked.state).toBe('Unknown');
+    const made = state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === 'visit-lost');
+
+    const reader = await browser.open(world.url, `/sessions/${asked.id}`, await newKey('sessions:read'));
+    await reader.getByText('No event has named a session').waitFor();
+    await reader.getByText('sessions:write').waitFor();
+    expect(await reader.getByRole('button', { name: 'Send it again' }).count()).toBe(0);
+
+    const page = await browser.open(world.url, '/sessions?state=Unknown');
+    await page.getByRole('link', { name: asked.id }).click();
+    await page.getByText('Sends the request once more.').waitFor();
+    await page.getByRole('region', { name: 'Timeline' }).getByText('no answer').waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await axeFindings(page, ['color-contrast'])).toEqual([]);
+    await page.getByRole('button', { name: 'Link', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    const link = async (session: string | undefined) => {
+      await dialog.getByLabel('Id of the session on the platform').fill(session ?? '');
+      await dialog.getByRole('button', { name: 'Link' }).click();
+    };
+    await link('nowhere');
+    await world.workWhile(dialog.getByRole('alert').waitFor());
+    expect(await axeFindings(page)).toEqual([]);
+    await link(made?.sessionId);
+    await world.workWhile(dialog.waitFor({ state: 'detached' }));
+    await page.getByRole('region', { name: 'Timeline' }).getByText('settled').waitFor();
+    expect((await sessions.show(asked.id)).sessionId).toBe(made?.sessionId);
+  });
+
+  test('is dismissed if it is a delivery of an unknown type', async () => {
+    sessions.tell({ eventType: 'SESSION_TELEPORTED' });
+    await world.settle();
+    const page = await browser.open(world.url, '/deliveries?state=not-understood');
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Dismiss' }).click();
+    await page.getByText('No delivery is not-understood.').waitFor();
+  });
+});
