@@ -1,0 +1,159 @@
+import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+/** The overview of this moment; an older one is kept for two seconds. */
+const overview = async () => {
+  await world.advance('3 s');
+  return (await world.call<OverviewResponse>('GET', '/v1/overview')).body;
+};
+
+const addPeople = (kind: string, state: string, count: number, code: string | null = null) =>
+  world.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, error_code)
+     SELECT gen_random_uuid(), $1::person_kind, concat($2::text, $4::text, n), '', '', $2::text::person_state, $4
+     FROM generate_series(1, $3::int) AS n`,
+    [kind, state, count, code],
+  );
+
+/** Opens a stream; `received` grows with each overview. */
+async function listen() {
+  const closing = new AbortController();
+  const answer = await fetch(`${world.url}/v1/overview`, {
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, accept: 'text/event-stream' },
+    signal: closing.signal,
+  });
+  const received: OverviewResponse[] = [];
+  const read = async () => {
+    let text = '';
+    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) {
+        const data = /^event: overview\ndata: (.*)$/.exec(event)?.[1];
+        if (data !== undefined) received.push(JSON.parse(data) as OverviewResponse);
+      }
+    }
+  };
+  read().catch(() => undefined);
+  return { received, close: () => closing.abort() };
+}
+
+test('shows version, capabilities, parts, calls, inbox, due work and people who need a decision', async () => {
+  // A process counts the calls of past intervals once, for six hours.
+  await world.advance('7 h');
+  await world.sql(`INSERT INTO call_budgets (account) VALUES ('a')`);
+  await world.sql(
+    `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, answered_at, status, outcome, worker)
+     SELECT 'a', 'checkUser', 'bulk', now() - interval '1 hour', now() - interval '59 minutes', now(), 200, outcome, 'w'
+     FROM unnest($1::text[]) AS outcome`,
+    [['found', 'absent', 'rejected', 'unreachable']],
+  );
+  await addPeople('client', 'needs-review', 1_200);
+  await addPeople('client', 'failed', 1_100, 'ignored');
+  await addPeople('client', 'failed', 2);
+  const seen = await overview();
+  expect(seen.version).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(seen.capabilities).toEqual((await world.call<{ items: unknown[] }>('GET', '/v1/capabilities')).body.items);
+  expect(seen.parts.find(({ name }) => name === 'database')).toEqual({
+    name: 'database',
+    status: 'ok',
+    sentence: 'PostgreSQL answers and takes writes.',
+  });
+  expect(seen.parts.map(({ sentence }) => sentence)).not.toContain('It works.');
+  expect(seen.calls).toMatchObject({ limit: 6_000, windowSeconds: 60, used: 0 });
+  expect(seen.calls?.history).toHaveLength(72);
+  const calls = seen.calls?.history.filter((interval) => interval.calls > 0);
+  expect(calls).toEqual([{ at: expect.any(String), calls: 4, refused: 1, failed: 1 }]);
+  expect(seen.inbox).toMatchObject({ waiting: 0, waitingSince: null, dead: 0, notUnderstood: 0 });
+  const nothing = { people: null, sessions: null, requests: null, imports: null, compliance: null };
+  expect(seen.oldestWork).toEqual(nothing);
+  // People whose failure an operator ignored need no decision; counts end at 1,001.
+  expect(seen.waitsForPerson).toEqual([
+    { kind: 'client-needs-review', count: 1_001, list: '/v1/clients?state=needs-review' },
+    { kind: 'client-failed', count: 2, list: '/v1/clients?state=failed' },
+  ]);
+});
+
+test('lists the plan of a dry run only while it would change something', async () => {
+  for (const [outcome, state] of [
+    ['pending', 'planned'],
+    ['unchanged', 'planned'],
+    ['pending', 'completed'],
+  ]) {
+    const [made] = await world.sql<{ id: string }>(
+      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, finished_at)
+       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, 'admin', now(), CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
+       RETURNING id`,
+      [state],
+    );
+    await world.sql(
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, outcome) VALUES ($1, 1, 1, 1, 'client', $2::row_outcome)`,
+      [made?.id, outcome],
+    );
+  }
+  expect((await overview()).waitsForPerson).toEqual([{ kind: 'import-dry-run', count: 1, list: '/v1/imports' }]);
+});
+
+test('shows the head of the feed even if no client reads the feed', async () => {
+  const write = () =>
+    world.sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', 'clients/c-1', '{}')`);
+  await write();
+  const { feedCursor } = await overview();
+  await write();
+  expect(Number((await overview()).feedCursor)).toBe(Number(feedCursor) + 1);
+  const { body } = await world.call<{ items: object[] }>('GET', `/v1/events?after=${feedCursor}`);
+  expect(body.items).toMatchObject([{ cursor: String(Number(feedCursor) + 1) }]);
+});
+
+test('shows the delay from event to note, and the oldest event without its note', async () => {
+  expect((await overview()).noteLag).toEqual({
+    hours: 6,
+    notes: 0,
+    medianSeconds: null,
+    p95Seconds: null,
+    worstSeconds: null,
+    awaitedSince: null,
+  });
+  const [session] = await world.sql<{ id: string }>(
+    `INSERT INTO sessions (id, session_id, state, wanted_generation, fetched_generation, last_event_at, fetched_at, due_at)
+     VALUES (gen_random_uuid(), 'awaited', 'Processing', 2, 1, '2026-03-01T10:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day'),
+       (gen_random_uuid(), 'asked-for', 'Processing', 2, 1, '2026-03-01T08:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day')
+     RETURNING id`,
+  );
+  const [document] = await world.sql<{ id: string }>(
+    `INSERT INTO session_documents (id, session, note_template_id, session_document_id, position, revision, fingerprint)
+     VALUES (gen_random_uuid(), $1, 't', 'd', 0, 1, '') RETURNING id`,
+    [session?.id],
+  );
+  // One of twenty took ten seconds. Revision 21 is too old, and 22 was fetched without an event.
+  await world.sql(
+    `INSERT INTO document_revisions (document, revision, session_document_id, notes, fetched_at, event_at)
+     SELECT $1, n, 'd', '', at, CASE WHEN n <= 21 THEN at - CASE n WHEN 1 THEN 10 ELSE 2 END * interval '1 second' END
+     FROM generate_series(1, 22) AS n,
+       LATERAL (SELECT now() - CASE WHEN n = 21 THEN 7 ELSE 1 END * interval '1 hour' AS at) AS moment`,
+    [document?.id],
+  );
+  expect((await overview()).noteLag).toMatchObject({
+    notes: 20,
+    medianSeconds: 2,
+    p95Seconds: expect.closeTo(2.4, 5),
+    worstSeconds: 10,
+    awaitedSince: '2026-03-01T10:00:00.000Z',
+  });
+});
+
+test('is streamed at once, and again after a change, the same to all listeners', async () => {
+  const listeners = [await listen(), await listen()];
+  await world.eventually('both have it', () => listeners.every(({ received }) => received.length > 0));
+  await addPeople('provider', 'failed', 1);
+  await world.advance('3 s');
+  await world.eventually('both have it again', () => listeners.every(({ received }) => received.length > 1));
+  const [one, other] = listeners.map(({ received }) => received.at(-1));
+  expect(one?.waitsForPerson).toEqual([{ kind: 'provider-failed', count: 1, list: '/v1/providers?state=failed' }]);
+  expect(other).toEqual(one);
+  for (const { close } of listeners) close();
+});
