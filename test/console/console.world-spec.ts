@@ -31,7 +31,7 @@ describe('a browser session', () => {
     expect(await ask('GET', '/v1/api-keys', { cookie })).toBe(401);
   });
 
-  test('ends by itself; its token is not stored', async () => {
+  test('expires; its token is not stored', async () => {
     const { cookie } = await newSession();
     const token = cookie.split('=')[1] ?? '';
     const rows = await world.sql<{ row: string }>('SELECT browser_sessions::text AS row FROM browser_sessions');
@@ -59,7 +59,7 @@ test('the root redirects a browser to the console, and lists the addresses for a
   expect([browser.status, browser.headers.get('location')]).toEqual([302, '/console']);
 });
 
-test('unknown files of the console answer 404, whatever their name', async () => {
+test('unknown files of the console answer 404', async () => {
   for (const name of ['none.js', '..%2findex.html', '..%2f..%2f..%2fpackage.json', '%00'])
     expect([name, await ask('GET', `/console/assets/${name}`, {})]).toEqual([name, 404]);
 });
@@ -68,7 +68,7 @@ test("the console's types are those of the API", async () => {
   const made = path.join(process.cwd(), '.data/api-types.d.ts');
   await writeApiTypes(world.url, made);
   const [now, committed] = [made, API_TYPES].map((file) => readFileSync(file, 'utf8'));
-  if (now !== committed) throw new Error(`${API_TYPES} is not of this API: npm run api-types -- URL writes it anew.`);
+  if (now !== committed) throw new Error(`${API_TYPES} is not of this API: npm run api-types -- URL writes it again.`);
 });
 
 describeInBrowser('the console', () => {

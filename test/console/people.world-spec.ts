@@ -60,7 +60,7 @@ describeInBrowser('people and the audit trail in the console', () => {
     expect(await page.getByRole('alert').locator('p').textContent()).toContain('The field “The exact email” is not');
   });
 
-  test('moves the keyboard focus into a linked page, which has a title of its own', async () => {
+  test('moves the keyboard focus into a linked page, which has its own title', async () => {
     await world.call('PUT', '/v1/providers/P-1', {
       body: { firstName: 'Noor', lastName: 'Haddad', email: 'ada@example.org' },
       wait: 30,

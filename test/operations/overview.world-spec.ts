@@ -146,7 +146,7 @@ test('shows the delay from event to note, and the oldest event without its note'
   });
 });
 
-test('is streamed at once, and again after a change, the same to all listeners', async () => {
+test('is streamed immediately, and again after a change, the same to all listeners', async () => {
   const listeners = [await listen(), await listen()];
   await world.eventually('both have it', () => listeners.every(({ received }) => received.length > 0));
   await addPeople('provider', 'failed', 1);
