@@ -3,6 +3,7 @@ import { type ClientRequest, request } from 'node:http';
 import fc from 'fast-check';
 import { sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
+import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
 import { type ReadRow, rawRow } from '../../src/imports/parse/row/import-row.js';
@@ -226,7 +227,7 @@ describe('an upload', () => {
     ...[']', 'null', '9999-12-31', '0000', '-1e999', '😀', "'", '=', '{"toString":1}', '"__proto__":1,'],
     ...['"\\u0000":1,', 'line,code,hint'],
   ];
-  const INPUTS = 100;
+  const INPUTS = propertyRuns(0.03).numRuns;
 
   test(`of each of ${INPUTS} hostile files gets an answer below 500 and an outcome for each row (SEED=${SEED})`, async () => {
     const random = new SeededRandom(SEED);
@@ -380,7 +381,7 @@ describe('stored rows', () => {
           expect((await staging.blockOf(importId, at + 1))?.get(at + 1)?.raw).toBe(raw);
         }
       }),
-      { seed: SEED, numRuns: 100 },
+      propertyRuns(0.05),
     );
   });
 });

@@ -149,7 +149,7 @@ describe('a session that arrives by webhooks', () => {
       input: { text: { text: 'x' } },
       partnerAppointmentId: 'a-1',
     };
-    const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body })).body;
+    const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 })).body;
     const held = await world.untilHeld({ operation: 'createSession' });
     const [session] = world.platform.simulator.state.sessions.list();
     if (!session) throw new Error('The platform has no session.');

@@ -67,7 +67,7 @@ test('while a data key is missing, nothing that it encrypted is sent or decided'
   const client = { firstName: 'Cleo', lastName: 'Adler', providers: ['p-1'] };
   expect((await world.call('PUT', '/v1/clients/c-1', { body: client })).status).toBe(202);
   const body = { provider: 'p-1', noteTemplateIds: [SOAP], input: { text: { text: 'Cleo came.' } } };
-  const asked = await world.call<SessionResponse>('POST', '/v1/sessions', { body });
+  const asked = await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 });
   expect([asked.status, asked.body.state]).toEqual([202, 'Requested']);
 
   await world.restart({ DATA_KEYS: `${K3},${DATA_KEYS}` });
