@@ -102,6 +102,13 @@ describe('background work', () => {
     expect(await stateOf('p-1')).toBe('synced');
   });
 
+  test('finds a webhook in the inbox once the platform has sent it', async () => {
+    const { deliveries } = world.platform.simulator.state;
+    deliveries.send({ eventType: 'USER_CREATED', payload: { userId: 'u-1', externalUserId: 'p-1', role: 'Client' } });
+    await world.platform.webhooksSent();
+    expect(await world.sql('SELECT event_type FROM webhook_deliveries')).toHaveLength(1);
+  });
+
   test('fails the test if it never ends, and lists the latest statements', async () => {
     await world.sql('CREATE TABLE noted (number int)');
     const endless = jest.spyOn(world.get(InboxLoop), 'finished').mockImplementation(async () => {
