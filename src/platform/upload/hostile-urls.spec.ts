@@ -8,6 +8,7 @@ import { HOSTILE_ANSWERS, hostileUrls } from './hostile-urls.spec-support.js';
 import { UploadStream } from './upload-stream.js';
 
 const PORT = 65_535;
+const POSTGRES_PORT = Number(new URL(process.env.TEST_PG_URL ?? 'postgres://127.0.0.1').port);
 const URLS = hostileUrls(PORT);
 
 /** Sends a file. @returns `sent`, or the kind of the failure */
@@ -25,12 +26,17 @@ function send(url: string, env: Record<string, string> = {}): Promise<string | u
     .catch((error: { kind?: string }) => error.kind);
 }
 
-/** Every address to which this process begins to connect. */
+/**
+ * Every address to which this process begins to connect, except for PostgreSQL: other suites of the same Jest worker may
+ * have left a running service.
+ */
 function watchConnections(): string[] {
   const attempts: string[] = [];
   const connect = net.Socket.prototype.connect;
   jest.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket, ...args: unknown[]) {
-    this.on('connectionAttempt', (address: string) => attempts.push(address));
+    this.on('connectionAttempt', (address: string, port: number) => {
+      if (port !== POSTGRES_PORT) attempts.push(address);
+    });
     return Reflect.apply(connect, this, args) as net.Socket;
   });
   return attempts;
