@@ -91,6 +91,8 @@ test('commands join the embedded PostgreSQL of a running service', async () => {
   shown = await look(service);
   const verified = await run('audit verify');
   expect(verified).toEqual([0, expect.stringContaining('nothing was changed, removed or inserted')]);
+  const cut = await run(`audit verify --head 1:${'0'.repeat(64)}`);
+  expect(cut).toEqual([2, expect.stringContaining('The head that was given is not part of the trail')]);
   const rotated = await run('keys rotate-data');
   expect(rotated).toEqual([0, expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All is sealed with k1\./)]);
   const [, diagnosis] = await run('doctor');
