@@ -229,8 +229,8 @@ export class World {
     this.platform.simulator.state.reset();
     this.random.restart();
     this.databaseBehindMs = 0;
-    // Health would report damaged values of earlier tests forever.
-    (Reflect.get(this.get(Vault), 'damaged') as Set<string>).clear();
+    // Health would report the damaged values and missing keys of earlier tests forever.
+    for (const name of ['damaged', 'missing']) (Reflect.get(this.get(Vault), name) as Set<string>).clear();
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }

@@ -4,6 +4,7 @@ import { Clock } from '../../src/config/clock.js';
 import { Database } from '../../src/database/database.js';
 import { Retention } from '../../src/operations/retention.js';
 import type { Poller } from '../../src/queue/notifier/poller.js';
+import { Vault } from '../../src/vault/vault.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 import { useWorld } from './use-world.js';
 
@@ -133,6 +134,14 @@ describe('a reset', () => {
     expect([world.platform.arrivals(), world.platform.usersOf('p-1')]).toEqual([0, []]);
     await put('p-1');
     await world.settle();
+  });
+
+  test('forgets missing keys and damaged values', async () => {
+    const vault = world.get(Vault);
+    for (const name of ['damaged', 'missing']) (Reflect.get(vault, name) as Set<string>).add('k9');
+    expect(vault.health().status).toBe('degraded');
+    await world.reset();
+    expect(vault.health().status).toBe('ok');
   });
 
   test('undoes changed settings', async () => {
