@@ -95,6 +95,15 @@ export const FOLLOW_TIME = `DO $$ DECLARE pinned regprocedure; BEGIN
   LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = ${SEARCH_PATH}, pg_temp', pinned); END LOOP;
 END $$`;
 
+/**
+ * Run it after the migrations, so that no plan depends on the moment at which PostgreSQL vacuums or analyses a table. The
+ * settings of tables are copied.
+ */
+export const STOP_AUTOVACUUM = `DO $$ DECLARE own regclass; BEGIN
+  FOR own IN SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+  LOOP EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', own); END LOOP;
+END $$`;
+
 /** Puts the world's time into the search path of a database. A copy does not inherit this setting. */
 export async function useTime(admin: pg.ClientBase, database: string): Promise<void> {
   await admin.query(`ALTER DATABASE ${database} SET search_path = ${SEARCH_PATH}`);

@@ -225,7 +225,7 @@ export class World {
     await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
     if (this.isAltered) await this.restart();
-    await this.database.deleteAllRows();
+    await this.database.empty();
     this.platform.simulator.state.reset();
     this.random.restart();
     this.databaseBehindMs = 0;

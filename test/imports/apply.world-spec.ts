@@ -334,12 +334,6 @@ describe('the work of an import', () => {
 
   type PlanNode = { [name: string]: number | undefined } & { Plans?: PlanNode[] };
 
-  const autovacuum = async (is: string) => {
-    for (const table of TABLES) await world.sql(`ALTER TABLE ${table} ${is}`);
-  };
-  beforeAll(() => autovacuum('SET (autovacuum_enabled = false)'));
-  afterAll(() => autovacuum('RESET (autovacuum_enabled)'));
-
   const rowsThrough = ({ Plans = [], 'Actual Loops': loops = 1, ...node }: PlanNode): number =>
     PER_LOOP.reduce((sum, name) => sum + ((node as PlanNode)[name] ?? 0), 0) * loops +
     Plans.reduce((sum, child) => sum + rowsThrough(child), 0);

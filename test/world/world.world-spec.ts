@@ -144,6 +144,17 @@ describe('a reset', () => {
     expect(vault.health().status).toBe('ok');
   });
 
+  test('forgets the statistics of the planner', async () => {
+    const statistics = () =>
+      world.sql(`SELECT tablename::text FROM pg_stats WHERE schemaname = 'public'
+                 UNION SELECT relname FROM pg_class WHERE relkind <> 'S' AND relnamespace = 'public'::regnamespace AND reltuples > 0`);
+    await put('p-1');
+    await world.sql('ANALYZE people');
+    expect(await statistics()).toContainEqual({ tablename: 'people' });
+    await world.reset();
+    expect(await statistics()).toEqual([]);
+  });
+
   test('undoes changed settings', async () => {
     await world.restart({ PLATFORM_CONTRACT: undefined });
     await put('p-1');
