@@ -1,7 +1,9 @@
+import type { PoolClient } from 'pg';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import type { Page } from '../../src/http/request/page.js';
+import { backendPid, pidsBlockedBy } from '../support/databases.js';
 import { useWorld } from '../world/use-world.js';
 
 const SEED = Number(process.env.SEED);
@@ -121,6 +123,32 @@ describe('readers', () => {
       expect(seen.map(({ cursor }) => Number(cursor))).toEqual(committed.map((_, place) => place + 1));
     },
   );
+
+  test('get each event once when one commits between two concurrent reads', async () => {
+    const { pool } = world.database;
+    const [late, holder] = await Promise.all([pool.connect(), pool.connect()]);
+    const holderPid = await backendPid(holder);
+    const type = 'person.synced' as const;
+    const say = (tx: PoolClient, name: string) => world.get(Feed).append(tx, { type, subject: name, data: {} });
+    await say(holder, 'first');
+    await late.query('BEGIN');
+    await say(late, 'late');
+    await say(holder, 'last');
+    await holder.query('BEGIN; SELECT FROM feed_events ORDER BY id DESC LIMIT 1 FOR UPDATE');
+    const blocked = (pid: number) => () => pidsBlockedBy(pool, pid).then(([first]) => first);
+    const one = readPage('');
+    const onePid = await world.eventually('the first reader waits', blocked(holderPid));
+    await late.query('COMMIT');
+    const two = readPage('');
+    await world.eventually('the second reader waits', blocked(onePid));
+    await holder.query('COMMIT');
+    for (const client of [late, holder]) client.release();
+    const read = (await one).items.map(({ subject, cursor }) => `${cursor} ${subject}`);
+    expect([read, await two]).toMatchObject([
+      ['1 first', '2 last'],
+      { items: [{}, {}, { subject: 'late', cursor: '3' }] },
+    ]);
+  });
 
   test('reach the end even if they repeat their first "after" with each cursor', async () => {
     await append(25);

@@ -123,6 +123,21 @@ test.each(ENDS)('open answers to a caller are cut when %s', async (_, comeIn) =>
   for (const reader of readers) await expect(readAll(reader)).rejects.toThrow('terminated');
 });
 
+test('a stream without events or comments is cut when its key is revoked', async () => {
+  const { id, headers } = await newKey();
+  const waits = new Promise<void>((resolve) => {
+    jest.spyOn(FeedStream.prototype, 'next').mockImplementation(() => {
+      resolve();
+      return new Promise(() => undefined);
+    });
+  });
+  const stream = await openStream(headers);
+  await waits;
+  await revoke(id);
+  await world.get(StreamedAnswers).cutEnded();
+  expect(await stream.ended).toBe('terminated');
+});
+
 async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   while (!(await reader.read()).done);
 }
