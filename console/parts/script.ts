@@ -4,7 +4,7 @@
  */
 export class ScriptMissing extends Error {
   constructor(cause: unknown) {
-    super('This part of the console could not be loaded: the service is away, or was upgraded.', { cause });
+    super('This part of the console could not be loaded: the service is down, or was upgraded.', { cause });
     this.name = 'ScriptMissing';
   }
 }

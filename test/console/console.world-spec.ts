@@ -108,7 +108,7 @@ describeInBrowser('the console', () => {
     const alert = page.getByRole('alert');
     await alert.waitFor();
     expect(await alert.locator('p').textContent()).toBe(
-      'This part of the console could not be loaded: the service is away, or was upgraded.',
+      'This part of the console could not be loaded: the service is down, or was upgraded.',
     );
     await page.unroute(script);
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -177,7 +177,7 @@ describeInBrowser('the console', () => {
     await shown.waitFor({ state: 'detached' });
     const row = page.getByRole('row').filter({ hasText: 'on-call' });
     await row.getByRole('button', { name: 'Rotate' }).click();
-    await page.getByLabel('The old key ends').selectOption('at once');
+    await page.getByLabel('The old key ends').selectOption('immediately');
     await confirm('Rotate');
     await confirm('I have it');
     expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(401);

@@ -39,7 +39,7 @@ export function NewKey({ onMade }: { onMade: OnMade }) {
 
 /** When a key ends that was rotated, in seconds from then. */
 const OVERLAPS = [
-  ['0', 'at once'],
+  ['0', 'immediately'],
   ['3600', 'in an hour'],
   ['86400', 'in a day'],
   ['604800', 'in a week'],
