@@ -88,7 +88,7 @@ async function checkMigrated(url: string): Promise<string[]> {
   const missing = await withClient(url, missingMigrations);
   if (missing.length === 0) return [];
   throw new Error(
-    `The database lacks the migrations ${missing.join(', ')}, and the role of DATABASE_URL does not own its tables: ` +
+    `The database lacks the migrations ${missing.map(({ name }) => name).join(', ')}, and the role of DATABASE_URL does not own its tables: ` +
       'run migrate first (npm start migrate), with DATABASE_OWNER_URL naming the role that does.',
   );
 }

@@ -24,6 +24,7 @@ CREATE TABLE "people" (
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
+    "user_link" BYTEA,
     "invite_url" BYTEA,
     "origin" TEXT,
     "role_known" BOOLEAN NOT NULL DEFAULT true,
@@ -56,6 +57,7 @@ CREATE TABLE "people" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
+    "traceparent" TEXT,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "people_pkey" PRIMARY KEY ("id")
@@ -182,6 +184,7 @@ CREATE TABLE "import_rows" (
     "person_wanted_at" TIMESTAMPTZ(6),
     "applied" BOOLEAN NOT NULL DEFAULT false,
     "was" JSONB,
+    "was_profile" BYTEA,
     "calls_min" INTEGER NOT NULL DEFAULT 0,
     "calls_max" INTEGER NOT NULL DEFAULT 0,
     "outcome" "row_outcome" NOT NULL DEFAULT 'pending',
@@ -196,6 +199,9 @@ CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") 
 -- From people to their open rows: held, taken back and counted a hundred thousand at once, just after they came, when
 -- the planner knows little of them and takes either side of the join for a few rows.
 CREATE INDEX "import_rows_open_person_idx" ON "import_rows"("person_id") WHERE "outcome" = 'pending';
+-- From a client to the rows that hold personal data of it, or stand for raw rows that do. Rows of a re-import hold none.
+CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id")
+    WHERE "profile" IS NOT NULL OR "was" IS NOT NULL OR "outcome" = 'rejected';
 
 CREATE TABLE "import_raw_rows" (
     "import_id" UUID NOT NULL,
@@ -236,9 +242,31 @@ CREATE TABLE "api_keys" (
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "created_by" TEXT NOT NULL,
     "revoked_at" TIMESTAMPTZ(3),
+    "expires_at" TIMESTAMPTZ(3),
+    "last_used_at" TIMESTAMPTZ(3),
+    "rotated_to" UUID,
     CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
+
+CREATE TABLE "browser_sessions" (
+    "token_hash" BYTEA NOT NULL,
+    "key_hash" BYTEA NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "expires_at" TIMESTAMPTZ(3) NOT NULL,
+    CONSTRAINT "browser_sessions_pkey" PRIMARY KEY ("token_hash")
+);
+CREATE INDEX "browser_sessions_expires_at_idx" ON "browser_sessions"("expires_at");
+
+CREATE TABLE "failed_attempts" (
+    "kind" TEXT NOT NULL,
+    "name" TEXT NOT NULL,
+    "failures" INTEGER NOT NULL,
+    "ends_at" TIMESTAMPTZ(3) NOT NULL,
+    "untold" INTEGER NOT NULL DEFAULT 0,
+    "untold_since" TIMESTAMPTZ(3),
+    CONSTRAINT "failed_attempts_pkey" PRIMARY KEY ("kind","name")
+);
 
 CREATE TABLE "audit_entries" (
     "id" BIGSERIAL NOT NULL,
@@ -246,18 +274,85 @@ CREATE TABLE "audit_entries" (
     "key_id" TEXT NOT NULL,
     "key_name" TEXT NOT NULL,
     "action" TEXT NOT NULL,
-    "subjects" JSONB NOT NULL DEFAULT '{}',
     "outcome" TEXT NOT NULL,
+    "on_behalf_of" TEXT,
+    "purpose" TEXT,
+    "request_id" TEXT,
+    "source" TEXT,
+    "counts" JSONB,
     CONSTRAINT "audit_entries_pkey" PRIMARY KEY ("id")
 );
--- The audit trail is append-only, also for whoever holds the service's own role.
+CREATE INDEX "audit_entries_at_idx" ON "audit_entries"("at");
+CREATE INDEX "audit_entries_key_id_id_idx" ON "audit_entries"("key_id", "id");
+CREATE INDEX "audit_entries_action_id_idx" ON "audit_entries"("action", "id");
+
+-- The subjects of an entry have a table of their own, so that an index finds what was done to one of them.
+CREATE TABLE "audit_subjects" (
+    "entry" BIGINT NOT NULL,
+    "kind" TEXT NOT NULL,
+    "subject" TEXT NOT NULL,
+    CONSTRAINT "audit_subjects_pkey" PRIMARY KEY ("kind", "subject", "entry"),
+    CONSTRAINT "audit_subjects_entry_fkey" FOREIGN KEY ("entry") REFERENCES "audit_entries"("id") ON DELETE CASCADE ON UPDATE CASCADE
+);
+CREATE INDEX "audit_subjects_entry_idx" ON "audit_subjects"("entry");
+
+CREATE TABLE "audit_unsealed" (
+    "entry" BIGINT NOT NULL,
+    CONSTRAINT "audit_unsealed_pkey" PRIMARY KEY ("entry")
+);
+
+CREATE TABLE "audit_seals" (
+    "no" BIGINT NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "entries" BIGINT[],
+    "macs" BYTEA NOT NULL,
+    "mac" BYTEA NOT NULL,
+    CONSTRAINT "audit_seals_pkey" PRIMARY KEY ("no")
+);
+
+-- The audit trail is append-only, also for the service's own role. Only prune_audit removes entries.
 CREATE FUNCTION "refuse_audit_change"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'audit_entries is append-only';
+  IF TG_OP = 'DELETE' AND current_setting('notebridge.audit_pruning', true) = 'on' THEN RETURN NULL; END IF;
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
 END
 $$;
 CREATE TRIGGER "audit_entries_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_entries"
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+CREATE TRIGGER "audit_subjects_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_subjects"
+  FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+CREATE TRIGGER "audit_seals_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_seals"
+  FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+
+-- Removes whole seals, the oldest first, and nothing younger than a year. It runs with the owner's rights, because the
+-- service's role may remove nothing. The service may add seals, so what a seal says of its age and its entries proves
+-- nothing: the cut ends before the first young seal and takes no young entry.
+CREATE FUNCTION "prune_audit"(before timestamptz, OUT head text, OUT entries int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  last_no bigint;
+  ids bigint[];
+BEGIN
+  entries := 0;
+  IF before > clock_timestamp() - interval '365 days' THEN
+    RAISE EXCEPTION 'the audit trail is kept for a year at least';
+  END IF;
+  PERFORM pg_advisory_xact_lock(727008);
+  SELECT max(cut.no), array_agg(entry) INTO last_no, ids
+  FROM (
+    SELECT oldest.no, oldest.entries AS sealed, bool_and(oldest.at < before) OVER (ORDER BY oldest.no) AS is_old
+    FROM (SELECT s.no, s.at, s.entries FROM audit_seals s ORDER BY s.no LIMIT 200) AS oldest
+  ) AS cut, unnest(cut.sealed) AS entry
+  WHERE cut.is_old;
+  IF last_no IS NULL THEN RETURN; END IF;
+  SELECT s.no || ':' || encode(s.mac, 'hex') INTO head FROM audit_seals s WHERE s.no = last_no;
+  PERFORM set_config('notebridge.audit_pruning', 'on', true);
+  DELETE FROM audit_entries e WHERE e.id = ANY (ids) AND e.at < before;
+  GET DIAGNOSTICS entries = ROW_COUNT;
+  DELETE FROM audit_seals s WHERE s.no <= last_no;
+  PERFORM set_config('notebridge.audit_pruning', 'off', true);
+END
+$$;
 
 CREATE TABLE "idempotency_records" (
     "id" UUID NOT NULL,
@@ -281,6 +376,7 @@ CREATE TABLE "sessions" (
     "state" TEXT NOT NULL,
     "provider_user_id" TEXT,
     "client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "facts" BYTEA,
     "note_template_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "partner_appointment_id" TEXT,
     "error_code" TEXT,
@@ -314,6 +410,7 @@ CREATE TABLE "sessions" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
+    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "reopened_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -330,6 +427,8 @@ CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appoin
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "sessions_pending_events_idx" ON "sessions"("pending_events_at") WHERE "pending_events_at" IS NOT NULL;
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
+-- Sessions whose newest event no fetch has answered yet, by that event.
+CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
 CREATE INDEX "sessions_refused_idx" ON "sessions"("id") WHERE "due_at" IS NOT NULL AND "fault" = 'platform-unauthorized';
 
 CREATE TABLE "session_documents" (
@@ -350,10 +449,13 @@ CREATE TABLE "document_revisions" (
     "document" UUID NOT NULL,
     "revision" INTEGER NOT NULL,
     "session_document_id" TEXT NOT NULL,
-    "notes" BYTEA NOT NULL,
+    "notes" BYTEA,
     "fetched_at" TIMESTAMPTZ(3) NOT NULL,
+    "event_at" TIMESTAMPTZ(3),
+    "removed_at" TIMESTAMPTZ(3),
     CONSTRAINT "document_revisions_pkey" PRIMARY KEY ("document","revision")
 );
+CREATE INDEX "document_revisions_fetched_at_idx" ON "document_revisions"("fetched_at") WHERE "notes" IS NOT NULL;
 
 CREATE TABLE "session_insights" (
     "session" UUID NOT NULL,
@@ -363,8 +465,10 @@ CREATE TABLE "session_insights" (
     "named_entities" BYTEA,
     "analytics" BYTEA,
     "fetched_at" TIMESTAMPTZ(3) NOT NULL,
+    "removed_at" TIMESTAMPTZ(3),
     CONSTRAINT "session_insights_pkey" PRIMARY KEY ("session")
 );
+CREATE INDEX "session_insights_fetched_at_idx" ON "session_insights"("fetched_at") WHERE "removed_at" IS NULL;
 
 CREATE TABLE "processing_sessions" (
     "processing_id" TEXT NOT NULL,
@@ -380,12 +484,28 @@ CREATE TABLE "processing_sessions" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
+    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );
 CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
+
+CREATE TABLE "session_calls" (
+    "id" BIGSERIAL NOT NULL,
+    "session" UUID NOT NULL,
+    "operation" TEXT NOT NULL,
+    "begun_at" TIMESTAMPTZ(3) NOT NULL,
+    "duration_ms" INTEGER,
+    "outcome" TEXT NOT NULL,
+    "status" INTEGER,
+    "attempt" INTEGER,
+    CONSTRAINT "session_calls_pkey" PRIMARY KEY ("id")
+);
+CREATE INDEX "session_calls_session_begun_at_id_idx" ON "session_calls"("session", "begun_at", "id");
+CREATE UNIQUE INDEX "session_calls_attempt_key" ON "session_calls"("session", "attempt") WHERE "attempt" IS NOT NULL;
+CREATE INDEX "session_calls_begun_at_idx" ON "session_calls"("begun_at");
 
 CREATE TABLE "processing_notices" (
     "delivery_id" TEXT NOT NULL,
@@ -406,6 +526,7 @@ CREATE TABLE "compliance_jobs" (
     "fetched_at" TIMESTAMPTZ(3),
     "pending_events_at" TIMESTAMPTZ(3),
     "ended_at" TIMESTAMPTZ(3),
+    "removed_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
@@ -414,6 +535,7 @@ CREATE TABLE "compliance_jobs" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
+    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "compliance_jobs_pkey" PRIMARY KEY ("id")
@@ -421,6 +543,7 @@ CREATE TABLE "compliance_jobs" (
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
 CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "compliance_jobs_pending_events_at_idx" ON "compliance_jobs"("pending_events_at");
+CREATE INDEX "compliance_jobs_updated_at_idx" ON "compliance_jobs"("updated_at") WHERE "removed_at" IS NULL;
 CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
 
@@ -446,6 +569,8 @@ CREATE TABLE "webhook_deliveries" (
     "sent_at" BIGINT NOT NULL,
     "secret_index" SMALLINT NOT NULL,
     "event_type" TEXT,
+    "subject" TEXT,
+    "traceparent" TEXT,
     "state" "delivery_state" NOT NULL DEFAULT 'received',
     "reason" TEXT,
     "attempts" INTEGER NOT NULL DEFAULT 0,
@@ -458,6 +583,7 @@ CREATE TABLE "webhook_deliveries" (
 CREATE UNIQUE INDEX "webhook_deliveries_signature_key" ON "webhook_deliveries"("signature");
 -- What is done costs the index nothing.
 CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "received_at", "id") WHERE "subject" IS NOT NULL;
 -- The receiver does not pay for it. Open deliveries are found by the index of due dates.
 CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
 
@@ -490,6 +616,7 @@ CREATE TABLE "platform_users" (
     "external_user_id" TEXT,
     "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "person_id" UUID,
+    "person_link" BYTEA,
     CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
 );
 CREATE INDEX "platform_users_person_id_idx" ON "platform_users"("person_id");
@@ -504,6 +631,8 @@ CREATE TABLE "feed_events" (
     CONSTRAINT "feed_events_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "feed_events_cursor_key" ON "feed_events"("cursor");
+-- The events of one client, for an export.
+CREATE INDEX "feed_events_subject_id_idx" ON "feed_events"("subject", "id");
 -- The next cursors go to the oldest events without one.
 CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "cursor" IS NULL;
 
@@ -531,6 +660,7 @@ CREATE TABLE "session_requests" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
+    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "settled_at" TIMESTAMPTZ(3),
     CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")

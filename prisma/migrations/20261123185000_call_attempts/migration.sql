@@ -1,2 +1,0 @@
--- AlterTable
-ALTER TABLE "session_calls" ADD COLUMN     "attempt" INTEGER;

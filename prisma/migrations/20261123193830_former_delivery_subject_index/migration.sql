@@ -1,1 +1,0 @@
-DROP INDEX "webhook_deliveries_subject_received_at_id_idx";
