@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { sealLinks } from '../harness/user-links.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
@@ -103,7 +102,6 @@ async function storePeople(client: pg.Client): Promise<void> {
       [kind, count, kind[0]],
     );
   }
-  await sealLinks(client, IDLE_SETTINGS.DATA_KEYS);
 }
 
 /** Old sessions that are done, as years of work leave them: most have nothing to look up, one in ten next month. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { UserLinks } from '../people/store/user-links.js';
+import { usersOf } from '../people/store/person-users.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** A client with the users of the platform that it is or was. */
@@ -63,17 +63,13 @@ const DISCLOSURES = `
 /** To whom something of a client was disclosed. */
 @Injectable()
 export class DisclosuresRepository {
-  constructor(
-    private readonly database: Database,
-    private readonly links: UserLinks,
-  ) {}
+  constructor(private readonly database: Database) {}
 
-  /** @throws {Problem} 503 `data-unreadable` where it can't be told which users of the platform it is and was */
   async find(externalId: string): Promise<DisclosedClient | undefined> {
     const { pool } = this.database;
     const { rows } = await pool.query<{ id: string }>(CLIENT, [externalId]);
     if (!rows[0]) return undefined;
-    return { ...rows[0], externalId, users: await this.links.usersOf(pool, { kind: 'client', externalId }) };
+    return { ...rows[0], externalId, users: await usersOf(pool, { kind: 'client', externalId }) };
   }
 
   /** Groups of disclosures, the one that was repeated last first. @param place the end of the page before */

@@ -18,7 +18,6 @@ import { Erasure } from './store/erasure.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
-import { UserLinks } from './store/user-links.js';
 
 const shared = [
   PeopleService,
@@ -30,7 +29,6 @@ const shared = [
   CallResultsRepository,
   DependentsRepository,
   DuePeopleRepository,
-  UserLinks,
 ];
 
 /** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */

@@ -7,7 +7,6 @@ import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/session-view.js';
-import { ProcessingAnswers } from './read/processing-answers.js';
 
 /** What the Processing API answered; the feed names these routes. */
 @ApiTags('sessions')
@@ -16,7 +15,6 @@ import { ProcessingAnswers } from './read/processing-answers.js';
 export class ProcessingController {
   constructor(
     private readonly prisma: PrismaService,
-    private readonly answers: ProcessingAnswers,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
   ) {}
@@ -35,14 +33,12 @@ export class ProcessingController {
     }
     const { ourSessionId, session, answer, fault, updatedAt } = found;
     this.audit.about('processing-session', processingId);
-    // Whose the row is said to be is known once its answer says so, too.
-    const opened = this.answers.open({ processingId, answer }, session?.sessionId ?? null);
     this.audit.about('session', ourSessionId);
     return {
       processingId,
       session: ourSessionId,
       sessionId: session?.sessionId ?? null,
-      answer: opened,
+      answer: this.seal.processingAnswer.open(processingId, answer),
       fault,
       updatedAt,
     };

@@ -9,7 +9,6 @@ import { SessionCalls } from './model/session-calls.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
-import { ProcessingAnswers } from './read/processing-answers.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
@@ -41,7 +40,6 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionEventsHandler,
     SessionReader,
     SessionTimeline,
-    ProcessingAnswers,
     SessionRecords,
     SessionMerge,
     SessionRequestsRepository,

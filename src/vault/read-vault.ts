@@ -1,18 +1,15 @@
 import type { Client } from 'pg';
 import { Random } from '../config/random.js';
 import type { DataKey } from './data-keys.js';
-import { isFormerLayout, Vault } from './vault.js';
+import { Vault } from './vault.js';
 import { FINGERPRINT_PLACE } from './vault.module.js';
 
 type Sql = Pick<Client, 'query'>;
 
 /** The vault of a database, for a command that makes nothing. @throws {Error} as `wrappedKey` */
 export async function readVault(sql: Sql, keys: DataKey[]): Promise<Vault> {
-  const wrapping = new Vault(keys, Buffer.alloc(32), new Random(), { readsFormerLayout: true });
-  const wrapped = await wrappedKey(sql);
-  return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, wrapped), new Random(), {
-    readsFormerLayout: isFormerLayout(wrapped),
-  });
+  const wrapping = new Vault(keys, Buffer.alloc(32), new Random());
+  return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, await wrappedKey(sql)), new Random());
 }
 
 /** The sealed key of the fingerprints. @throws {Error} when the service has not started on this database yet */

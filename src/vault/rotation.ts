@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { SEALED_TABLES, type SealedTable } from './sealed-columns.js';
 import { ifReadable } from './unreadable-value.js';
-import { layoutOf, sealedHeader, type Vault } from './vault.js';
+import { headerOf, sealedHeader, type Vault } from './vault.js';
 
 /** Rows that are sealed anew at once: their locks hold up nobody for longer than one statement takes. */
 const BATCH = 100;
@@ -11,16 +11,13 @@ const BATCH = 100;
 const MOST_PASSES = 60;
 const PASS_PAUSE_MS = 500;
 
-/** Sealed anew when nothing else is left, for it says that nothing else is (`isFormerLayout`). */
-const LAST = 'vault_keys';
-
 /** Which keys the values of one column were sealed with. */
 export interface ColumnKeys {
   table: string;
   column: string;
   /** Values by the name of their key, which `?` stands for where the bytes begin as no sealed value does. */
   keys: Record<string, number>;
-  /** Those that are to be sealed anew: with another key than the first of DATA_KEYS, or in the former layout. */
+  /** Values that rotation still has to reseal: those of another key than the first of DATA_KEYS. */
   stale: number;
 }
 
@@ -35,8 +32,6 @@ interface RotationUse {
   /** Called after each batch with the number of values that were sealed anew. */
   onProgress: (resealed: number) => void;
   onUnreadable: (row: UnreadableRow) => void;
-  /** Seals what was not sealed in the former layout. @returns how many values are left, so that the mark must stay */
-  beforeLast: () => Promise<number>;
 }
 
 type Sql = Pick<Client, 'query'>;
@@ -47,7 +42,7 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
   const counted: ColumnKeys[] = [];
   const current = sealedHeader(firstKey);
   for (const [table, { columns }] of Object.entries(SEALED_TABLES)) {
-    const values = Object.keys(columns).map((column) => `('${column}', ${headerOf(`t.${column}`)})`);
+    const values = Object.keys(columns).map((column) => `('${column}', ${headerSql(`t.${column}`)})`);
     const { rows } = await sql.query<{ column: string; header: Buffer; count: number }>(
       `SELECT v.column, v.header, count(*)::int AS count FROM ${table} t
        CROSS JOIN LATERAL (VALUES ${values.join(', ')}) AS v("column", header)
@@ -56,7 +51,7 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
     for (const column of Object.keys(columns)) {
       const ofColumn: ColumnKeys = { table, column, keys: {}, stale: 0 };
       for (const { header, count } of rows.filter((row) => row.column === column)) {
-        const key = layoutOf(header)?.keyId ?? '?';
+        const key = headerOf(header)?.keyId ?? '?';
         ofColumn.keys[key] = (ofColumn.keys[key] ?? 0) + count;
         if (!header.equals(current)) ofColumn.stale += count;
       }
@@ -67,39 +62,24 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
 }
 
 /**
- * Seals anew with the first key whatever was sealed with another, or in the former layout, table by table in the order
- * of their keys. It may be stopped and begun again at any time: what is done is passed over. Nobody waits for it, and
- * it waits for nobody: a row that is locked has its turn in a later pass, and one that was written meanwhile is left.
- *
- * @returns how many stale values are left in rows that stayed locked
+ * Reseals with the first key all values of other keys, table by table in the order of their keys. It can be stopped and
+ * started again at any time, because it skips values of the first key. It locks only rows that are free: a locked row gets
+ * its turn in a later pass, and a row that somebody else wrote meanwhile is skipped.
  */
-export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: RotationUse): Promise<number> {
+export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: RotationUse): Promise<void> {
   // By their primary keys alone, whatever the planner believes: a sort for each batch would read the table each time.
   for (const way of ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']) {
     await sql.query(`SET enable_${way} = off`);
   }
-  let left = 0;
   for (const [name, table] of Object.entries(SEALED_TABLES)) {
-    if (name === LAST && (left > 0 || (await use.beforeLast()) > 0)) break;
     const unreadable = new Set<string>();
     const onUnreadable = (row: UnreadableRow) => {
       if (!unreadable.has(`${row.column} ${row.row}`)) use.onUnreadable(row);
       unreadable.add(`${row.column} ${row.row}`);
     };
     const rotation = new TableRotation(sql, vault, name, table, sealedHeader(firstKey), { ...use, onUnreadable });
-    left += await passedOverBy(() => rotation.pass());
+    for (let passes = 1; (await rotation.pass()) > 0 && passes < MOST_PASSES; passes++) await delay(PASS_PAUSE_MS);
   }
-  return left;
-}
-
-/** Repeats a pass for rows that others had locked when their turn came. @returns how many the last one passed over */
-export async function passedOverBy(pass: () => Promise<number>): Promise<number> {
-  let passedOver = await pass();
-  for (let passes = 1; passedOver > 0 && passes < MOST_PASSES; passes++) {
-    await delay(PASS_PAUSE_MS);
-    passedOver = await pass();
-  }
-  return passedOver;
 }
 
 /** The values of one table. */
@@ -140,9 +120,8 @@ class TableRotation {
     const typed = keys.map((key, at) => `$${at + 2}::${table.key[key]}`);
     const isStale = (column: string) => `substring(t.${column} FOR ${this.header.length}) <> $1::bytea`;
     const shown = columns.flatMap((column) => {
-      const { row, formerRow = row } = table.columns[column] ?? { row: '' };
       const stale = `CASE WHEN ${isStale(column)} THEN t.${column} END AS ${column}`;
-      return [stale, `${row} AS ${column}_row`, `${formerRow} AS ${column}_former`];
+      return [stale, `${table.columns[column]?.row} AS ${column}_row`];
     });
     const { rows } = await this.sql.query<Row>(
       `SELECT ${keys.map((key) => `t.${key}::text AS ${key}_key`)}, ${shown}
@@ -161,12 +140,7 @@ class TableRotation {
     for (const [column, { table = this.name, column: as = column }] of Object.entries(this.table.columns)) {
       const sealed = row[column];
       if (!(sealed instanceof Buffer)) continue;
-      const place = {
-        table,
-        column: as,
-        row: String(row[`${column}_row`]),
-        formerRow: String(row[`${column}_former`]),
-      };
+      const place = { table, column: as, row: String(row[`${column}_row`]) };
       const plain = ifReadable(() => this.vault.openBytes(place, sealed));
       if (plain) fresh[column] = this.vault.seal(place, plain);
       else this.use.onUnreadable({ table: this.name, column, row: this.nameOf(row) });
@@ -206,8 +180,8 @@ class TableRotation {
   }
 }
 
-/** How a sealed value begins, in SQL: layout, length of the key's name, its name. */
-function headerOf(column: string): string {
+/** The header of a sealed value in SQL: version, length of the key's name, its name. */
+function headerSql(column: string): string {
   const length = `CASE WHEN octet_length(${column}) > 1 THEN least(get_byte(substring(${column} FOR 2), 1), 32) ELSE 0 END`;
   return `substring(${column} FOR 2 + ${length})`;
 }

@@ -14,7 +14,7 @@ export class MissingDataKey extends Problem {
   }
 }
 
-/** A sealed value was changed, moved or cut short, or what it binds was. A 503 for the same reason. */
+/** A sealed value was changed, moved or cut short. A 503 for the same reason. */
 export class UnreadableValue extends Problem {
   override readonly name = 'UnreadableValue';
 

@@ -5,7 +5,7 @@ import { PrismaService, toBytes } from '../database/prisma.service.js';
 import { Metrics } from '../http/server/metrics.js';
 import { parseDataKeys } from './data-keys.js';
 import { SEALED_PLACES } from './sealed-columns.js';
-import { FORMER_LAYOUT_LEFT, isFormerLayout, UNREADABLE_CAUSES, Vault } from './vault.js';
+import { UNREADABLE_CAUSES, Vault } from './vault.js';
 
 const purpose = 'fingerprint';
 
@@ -16,7 +16,7 @@ export const FINGERPRINT_PLACE = { table: 'vault_keys', column: 'wrapped', row: 
 async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, metrics: Metrics): Promise<Vault> {
   if (!env.DATA_KEYS) throw new Error('DATA_KEYS is not set; give one as id:base64 (openssl rand -base64 32).');
   const keys = parseDataKeys(env.DATA_KEYS);
-  const wrapping = new Vault(keys, Buffer.alloc(32), random, { readsFormerLayout: true });
+  const wrapping = new Vault(keys, Buffer.alloc(32), random);
   const find = () => vaultKey.findUnique({ where: { purpose } });
   if (!(await find())) {
     const wrapped = toBytes(wrapping.seal(FINGERPRINT_PLACE, random.bytes(32)));
@@ -26,13 +26,10 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
   if (!kept) throw new Error('The fingerprint key could not be stored; check that the database accepts writes.');
   const fingerprintKey = wrapping.openBytes(FINGERPRINT_PLACE, kept.wrapped);
   const log = new Logger(Vault.name);
-  const readsFormerLayout = isFormerLayout(kept.wrapped);
-  if (readsFormerLayout) log.warn(FORMER_LAYOUT_LEFT);
   const labels = ['column', 'cause'] as const;
   const known = SEALED_PLACES.flatMap((column) => UNREADABLE_CAUSES.map((cause) => ({ column, cause })));
   const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', labels, known);
   return new Vault(keys, fingerprintKey, random, {
-    readsFormerLayout,
     onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });
       if (isNew) log.error({ msg: 'a sealed value does not open', table, column, row: logRow });

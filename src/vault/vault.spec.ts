@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { Client } from 'pg';
 import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { Random } from '../config/random.js';
 import type { DataKey } from './data-keys.js';
-import { sealedInLayout1 } from './layout-1.spec-support.js';
-import { readVault } from './read-vault.js';
 import { SEALED_TABLES } from './sealed-columns.js';
 import { ifReadable, UnreadableValue } from './unreadable-value.js';
 import { type SealedPlace, Vault, type VaultUse } from './vault.js';
-import { FINGERPRINT_PLACE } from './vault.module.js';
 
 const fingerprintKey = randomBytes(32);
 const key = (id: string): DataKey => ({ id, key: randomBytes(32) });
@@ -111,15 +107,6 @@ test('every value gets its own nonce, straight from the source of randomness', (
   expect(nonces[1]).toBe('000000030000000400000005');
 });
 
-test('a value of layout 1 opens by what it was bound to, only while the database is not wholly sealed anew', () => {
-  const bound = { table: 'document_revisions', column: 'notes', row: 's1/d1/1', formerRow: 'd1/1' };
-  const former = sealedInLayout1(k1, { ...bound, row: 'd1/1' }, Buffer.from('text'));
-  const upgraded = new Vault([k1], fingerprintKey, new Random(), { readsFormerLayout: true });
-  expect(upgraded.open(bound, former)).toBe('text');
-  expect(() => vault.open(bound, former)).toThrow('does not open');
-  expect(() => upgraded.open(bound, upgraded.seal({ ...bound, row: 'd1/1' }, 'text'))).toThrow('does not open');
-});
-
 test('what does not open is counted, named once, and degrades the health until it opens again', () => {
   const reports: unknown[] = [];
   const onUnreadable: VaultUse['onUnreadable'] = ({ row }, cause, isNew) => reports.push([row, cause, isNew]);
@@ -191,16 +178,6 @@ test('every column that the schema calls sealed is in the registry, and every ot
 });
 
 const nameOf = (where: SealedPlace) => JSON.stringify(where);
-
-test('a command opens the vault of a database that was not sealed anew yet', async () => {
-  const wrapped = sealedInLayout1(k1, FINGERPRINT_PLACE, Buffer.alloc(32, 'f'));
-  const query = (async () => ({ rows: [{ isThere: true, wrapped }] })) as unknown as Client['query'];
-  const read = await readVault({ query }, [k1]);
-  expect(read.readsFormerLayout).toBe(true);
-  expect(read.fingerprint('p', 'v')).toEqual(
-    new Vault([k1], Buffer.alloc(32, 'f'), new Random()).fingerprint('p', 'v'),
-  );
-});
 
 test('without a key there is no vault', () => {
   expect(() => new Vault([], fingerprintKey, new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');

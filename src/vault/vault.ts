@@ -10,8 +10,6 @@ export interface SealedPlace {
   column: string;
   /** The row's identity: its primary key, or another key that never changes. */
   row: string;
-  /** The same in values of layout 1, where it was another. */
-  formerRow?: string | undefined;
   /** What the log calls the row, where `row` may name a person. */
   logRow?: string | undefined;
 }
@@ -20,17 +18,13 @@ export interface SealedPlace {
 export const UNREADABLE_CAUSES = ['missing-key', 'damaged'] as const;
 type UnreadableCause = (typeof UNREADABLE_CAUSES)[number];
 
-/** How a vault is used. */
 export interface VaultUse {
-  /** Whether layout 1 is still read, and rows that bind nothing yet: until all was sealed anew. */
-  readsFormerLayout?: boolean;
   /** Called for each value that does not open. @param isNew a damaged one is met for the first time, and remembered */
   onUnreadable?: (place: SealedPlace, cause: UnreadableCause, isNew: boolean) => void;
 }
 
-/** 2 binds values to what owns their row, where layout 1 bound them to the row alone. */
-const LAYOUT = 2;
-const FORMER_LAYOUT = 1;
+/** The first byte of every sealed value. */
+const FORMAT = 1;
 
 /** Values that do not open, and keys that are missing, which are remembered for the health; more are only counted. */
 const MOST_REMEMBERED = 1_000;
@@ -69,11 +63,6 @@ export class Vault {
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  /** Whether rows that bind nothing yet are read; see {@link VaultUse}. */
-  get readsFormerLayout(): boolean {
-    return this.use.readsFormerLayout ?? false;
-  }
-
   /** Keys that were dropped from DATA_KEYS too early, and values that do not open. */
   @HealthIndicator('vault')
   health(): Health {
@@ -91,7 +80,7 @@ export class Vault {
   }
 
   /**
-   * Seals a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Layout: version, length of
+   * Seals a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Format: version, length of
    * the key's name, its name, nonce, ciphertext, tag.
    */
   seal(place: SealedPlace, plain: string | Buffer): Buffer {
@@ -103,22 +92,16 @@ export class Vault {
     return Buffer.concat([header, nonce, text, cipher.final(), cipher.getAuthTag()]);
   }
 
-  /**
-   * Opens a sealed text.
-   *
-   * @param isBound whether the text binds what its row says
-   * @throws {Error} naming the missing key or the damaged column, never the content
-   */
-  open(place: SealedPlace, sealed: Uint8Array, isBound: (text: string) => boolean = () => true): string {
-    return this.openBytes(place, sealed, (bytes) => isBound(bytes.toString('utf8'))).toString('utf8');
+  /** Opens a sealed text. @throws {Error} naming the missing key or the damaged column, never the content */
+  open(place: SealedPlace, sealed: Uint8Array): string {
+    return this.openBytes(place, sealed).toString('utf8');
   }
 
   /** Opens sealed bytes. @throws {Error} as `open` */
-  openBytes(place: SealedPlace, sealed: Uint8Array, isBound: (plain: Buffer) => boolean = () => true): Buffer {
+  openBytes(place: SealedPlace, sealed: Uint8Array): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-    const by = layoutOf(bytes);
-    const isCut = !by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES;
-    if (isCut || (by.layout === FORMER_LAYOUT && !this.readsFormerLayout)) throw this.refused(place);
+    const by = headerOf(bytes);
+    if (!by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES) throw this.refused(place);
     const key = this.keys.get(by.keyId);
     if (!key) {
       if (this.missing.size < MOST_REMEMBERED) this.missing.add(by.keyId);
@@ -128,8 +111,7 @@ export class Vault {
     const start = by.bytes;
     const tag = bytes.length - TAG_BYTES;
     const decipher = createDecipheriv('aes-256-gcm', key.key, bytes.subarray(start, start + NONCE_BYTES));
-    const row = by.layout === FORMER_LAYOUT ? (place.formerRow ?? place.row) : place.row;
-    decipher.setAAD(additionalData({ ...place, row }, bytes.subarray(0, start)));
+    decipher.setAAD(additionalData(place, bytes.subarray(0, start)));
     decipher.setAuthTag(bytes.subarray(tag));
     let plain: Buffer;
     try {
@@ -137,13 +119,11 @@ export class Vault {
     } catch {
       throw this.refused(place);
     }
-    if (!isBound(plain)) throw this.refused(place);
     if (this.damaged.size > 0) this.damaged.delete(nameOf(place));
     return plain;
   }
 
-  /** Counts and logs a value that must not be used, such as one that binds something else than its row says. */
-  refused(place: SealedPlace): UnreadableValue {
+  private refused(place: SealedPlace): UnreadableValue {
     this.report(place, 'damaged');
     return new UnreadableValue(`${place.table}.${place.column}`);
   }
@@ -190,49 +170,26 @@ export class SealedColumn<Value> {
     return value == null ? null : this.seal(row, value);
   }
 
-  /** @param isBound whether the value binds what its row says */
-  open(row: string, sealed: Uint8Array, isBound?: (value: Value) => boolean): Value;
-  open(row: string, sealed: Uint8Array | null, isBound?: (value: Value) => boolean): Value | null;
-  open(row: string, sealed: Uint8Array | null, isBound: (value: Value) => boolean = () => true): Value | null {
+  open(row: string, sealed: Uint8Array): Value;
+  open(row: string, sealed: Uint8Array | null): Value | null;
+  open(row: string, sealed: Uint8Array | null): Value | null {
     if (sealed === null) return null;
-    const place = { table: this.table, column: this.column, row };
-    return JSON.parse(this.vault.open(place, sealed, (text) => isBound(JSON.parse(text) as Value))) as Value;
+    return JSON.parse(this.vault.open({ table: this.table, column: this.column, row }, sealed)) as Value;
   }
 }
 
 /** How every value begins that is sealed now with a key. */
 export function sealedHeader(keyId: string): Buffer {
   const id = Buffer.from(keyId, 'utf8');
-  return Buffer.concat([Buffer.from([LAYOUT, id.length]), id]);
+  return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
 }
 
-/** How a sealed value begins. */
-interface SealedHeader {
-  layout: number;
-  keyId: string;
-  bytes: number;
-}
-
-/** The layout and the key's name at the beginning of a sealed value; undefined when there are none. */
-export function layoutOf(sealed: Buffer): SealedHeader | undefined {
-  const [layout = 0, length = 0] = sealed;
+/** The name of the key in the header of a sealed value, and the header's bytes; undefined if there is no valid header. */
+export function headerOf(sealed: Buffer): { keyId: string; bytes: number } | undefined {
+  const [format, length = 0] = sealed;
   const keyId = sealed.toString('utf8', 2, 2 + length);
-  const isKnown = layout === LAYOUT || layout === FORMER_LAYOUT;
-  return isKnown && KEY_NAME.test(keyId) ? { layout, keyId, bytes: 2 + length } : undefined;
+  return format === FORMAT && KEY_NAME.test(keyId) ? { keyId, bytes: 2 + length } : undefined;
 }
-
-/**
- * Whether the database was sealed before layout 2 and not wholly since: the key of the fingerprints, without which
- * nothing is found any more, is sealed anew last (`rotation.ts`), so that nobody can take this mark away.
- */
-export function isFormerLayout(wrappedFingerprintKey: Uint8Array): boolean {
-  return wrappedFingerprintKey[0] === FORMER_LAYOUT;
-}
-
-/** What an operator should know of a database of which that is so. */
-export const FORMER_LAYOUT_LEFT =
-  'Values of an earlier version are sealed in its layout still, and the plain columns of its sessions are believed: run ' +
-  'npx notebridge keys rotate-data once, then restart every process.';
 
 function nameOf({ table, column, row }: SealedPlace): string {
   return `${table}.${column} ${row}`;

@@ -3,7 +3,7 @@ import { finishJob } from '../../simulator/compliance/compliance-routes.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
-import { NO_FACTS, type SessionOwner } from '../../src/sessions/model/session-facts.js';
+import { NO_FACTS } from '../../src/sessions/model/session-facts.js';
 import { SessionSeal } from '../../src/sessions/model/session-seal.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { submittedJobs } from '../compliance/submitted-jobs.js';
@@ -51,9 +51,8 @@ describe('a key without clinical text is not shown', () => {
     expect(lists.map(({ items }) => items[0]?.error)).toEqual([spoken, unspoken]);
 
     // A code that the contract does not list may be a sentence.
-    const [owner] = await world.sql<SessionOwner>('SELECT * FROM sessions WHERE id = $1', [body.id]);
     const error = { code: 'Jane Roe said too little', message: '' };
-    const facts = owner && world.get(SessionSeal).facts.seal(body.id, owner, { ...NO_FACTS, error });
+    const facts = world.get(SessionSeal).sealFacts(body.id, { ...NO_FACTS, error });
     await world.sql('UPDATE sessions SET facts = $2 WHERE id = $1', [body.id, facts]);
     const sentences = await both<SessionResponse>('GET', path);
     expect(sentences.map((session) => session.error?.code)).toEqual([error.code, 'platform-error']);

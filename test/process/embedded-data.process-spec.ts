@@ -9,7 +9,6 @@ import { withClient } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
-import { inFormerLayout } from '../support/former-layout.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
 import { restore } from '../support/restore.js';
@@ -17,7 +16,9 @@ import { type Mirror, useMirrors } from '../support/service.js';
 
 type Variables = Record<string, string | undefined>;
 
-const FORMER = 'run npx notebridge keys rotate-data once';
+/** What the next version's initial migration does to the history of a database of this one. */
+const OF_ANOTHER_VERSION = `UPDATE _prisma_migrations SET checksum = 'another'`;
+
 const K2 = `k2:${Buffer.alloc(32, 8).toString('base64')}`;
 
 const newMirror = useMirrors();
@@ -115,38 +116,10 @@ test('commands without settings work on the database of the demo, running or not
   expect(half).toEqual([1, expect.stringContaining('PLATFORM_BASE_URL is not set')]);
 });
 
-test('values of a former layout are reported until an interrupted rotation is completed', async () => {
-  expect(service.output()).not.toContain(FORMER);
-  expect(await onDatabase((client) => inFormerLayout(client, keyOf(folder)))).toBeGreaterThan(20);
-  expect(await service.kill('SIGTERM')).toBe(0);
-  service = await mirror.start();
-  expect(service.output()).toContain(FORMER);
-  expect(await partIs(service, 'vault', 'ok')).toEqual({ status: 'ok' });
-  expect((await run('doctor'))[1]).toContain(FORMER);
-  expect(await run('keys rotate-data --dry-run')).toEqual([2, expect.stringContaining('run this without --dry-run')]);
-
-  // The rotation waits for a locked row; then the service stops, and its PostgreSQL with it.
-  const interrupted = await onDatabase(async (client) => {
-    await client.query(`BEGIN; SELECT FROM people WHERE external_id = 'c-a-1' FOR UPDATE`);
-    const begun = await startProgram({ file: 'dist/src/cli/main.js', args: ['keys', 'rotate-data'], env: settings });
-    const left = `SELECT FROM people WHERE substring(profile FOR 1) = '\\x01'`;
-    await until('only the locked row is left', async () => (await client.query(left)).rowCount === 1);
-    expect(await look(service)).toEqual(shown);
-    expect(await service.kill('SIGTERM')).toBe(0);
-    return begun;
-  });
-  await interrupted.ended();
-  // The second sentence is for a service that stops only after the rotation has given up the row.
-  expect(interrupted.output()).toMatch(/PostgreSQL can not be reached .*\n$|still to be sealed anew/);
-  expect(await run('keys rotate-data')).toEqual([0, expect.stringMatching(/k1\.\n.*restart every process/)]);
-  expect((await run('doctor'))[1]).not.toContain(FORMER);
-});
-
 test('the first key can go after a rotation to another one', async () => {
   const both = { ...settings, DATA_KEYS: `${K2},${keyOf(folder)}` };
   expect(await run('keys rotate-data', both)).toEqual([0, expect.stringContaining('All is sealed with k2.')]);
   service = await mirror.start({ DATA_KEYS: K2, ROLES: 'api' });
-  expect(service.output()).not.toContain(FORMER);
   expect(await look(service)).toEqual(shown);
 });
 
@@ -154,6 +127,7 @@ test('the first key can go after a rotation to another one', async () => {
 test('a service that moves to another PostgreSQL finds everything there and continues', async () => {
   const { url } = mirror.database;
   await restore(embeddedUrl(), url);
+  await onDatabase((client) => client.query(OF_ANOTHER_VERSION));
   expect(await service.kill('SIGTERM')).toBe(0);
   const serving = Object.assign(new URL(url), { username: role, password: 'password-of-the-tests' });
   const moved = { DATABASE_URL: serving.toString(), DATA_KEYS: K2 };
@@ -166,6 +140,15 @@ test('a service that moves to another PostgreSQL finds everything there and cont
     return !/^✗/m.test(output);
   });
   expect(await service.kill('SIGTERM')).toBe(0);
+});
+
+test('a .data folder of another version stops start and doctor with one sentence', async () => {
+  const refused = await startProgram({ file: 'dist/src/main.js', args: [], env: settings });
+  expect(await refused.ended()).toBe(1);
+  const sentence = /made by another version of notebridge, .*: delete \.data, or use an empty database/;
+  expect(refused.output()).toMatch(sentence);
+  expect(refused.output()).not.toMatch(/^ +at /m);
+  expect(await run('doctor')).toEqual([1, expect.stringMatching(sentence)]);
 });
 
 test('every foreign key whose target can be deleted has an index', async () => {

@@ -1,5 +1,3 @@
-import { sealLinks } from '../../harness/user-links.js';
-import { DATA_KEYS } from '../../harness/world/settings.js';
 import type { World } from '../../harness/world/world.js';
 
 export const SOAP = '11111111-1111-4111-8111-111111111111';
@@ -26,7 +24,6 @@ export async function mirroredPeople(world: World): Promise<{ provider: string; 
        (gen_random_uuid(), 'client', 'c-2', '', '', NULL, 'waiting', NULL)`,
     [provider, other, client],
   );
-  await sealLinks(world.database.pool, DATA_KEYS);
   await world.sql(
     `INSERT INTO client_providers (client_id, position, provider_id)
      SELECT c.id, 0, p.id FROM people c, people p WHERE c.kind = 'client' AND p.external_id = 'p-1'`,
@@ -41,5 +38,4 @@ export async function mirrorUser(world: World, externalId: string, userId: strin
      VALUES (gen_random_uuid(), 'provider', $1, '', '', $2, 'synced', NULL)`,
     [externalId, userId],
   );
-  await sealLinks(world.database.pool, DATA_KEYS);
 }

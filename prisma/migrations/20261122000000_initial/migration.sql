@@ -24,7 +24,6 @@ CREATE TABLE "people" (
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
-    "user_link" BYTEA,
     "invite_url" BYTEA,
     "origin" TEXT,
     "role_known" BOOLEAN NOT NULL DEFAULT true,
@@ -379,12 +378,6 @@ CREATE TABLE "sessions" (
     "facts" BYTEA,
     "note_template_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "partner_appointment_id" TEXT,
-    "error_code" TEXT,
-    "error_message" BYTEA,
-    "date" TEXT,
-    "session_created_at" TEXT,
-    "session_duration_ms" BIGINT,
-    "recording_duration_ms" BIGINT,
     "notes_revision" INTEGER NOT NULL DEFAULT 0,
     "event_state" TEXT,
     "event_provider_user_id" TEXT,
@@ -616,7 +609,6 @@ CREATE TABLE "platform_users" (
     "external_user_id" TEXT,
     "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "person_id" UUID,
-    "person_link" BYTEA,
     CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
 );
 CREATE INDEX "platform_users_person_id_idx" ON "platform_users"("person_id");

@@ -160,7 +160,7 @@ export class Idempotency {
 /** Bound to what was asked for with which key: nobody is given another's answer. */
 function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
   const row = `${id}/${scopeHash.toString('hex')}`;
-  return { table: 'idempotency_records', column: 'body', row, formerRow: id };
+  return { table: 'idempotency_records', column: 'body', row };
 }
 
 function reused(): Problem {

@@ -2,12 +2,10 @@ import 'reflect-metadata';
 import { Command } from 'commander';
 import type { Client } from 'pg';
 import { Random } from '../../config/random.js';
-import { FormerLinks } from '../../people/store/former-links.repository.js';
-import { FormerSessions } from '../../sessions/model/former-sessions.repository.js';
 import type { DataKey } from '../../vault/data-keys.js';
 import { wrappedKey } from '../../vault/read-vault.js';
 import { type ColumnKeys, countKeys, rotate, type UnreadableRow } from '../../vault/rotation.js';
-import { isFormerLayout, Vault } from '../../vault/vault.js';
+import { Vault } from '../../vault/vault.js';
 import { failed, withFaults } from '../output/failure.js';
 import { examples } from '../output/help.js';
 import { counted, table } from '../output/print.js';
@@ -26,13 +24,7 @@ interface RotationReport {
   /** Names of keys that seal something and are not in DATA_KEYS; `?` is what begins as no sealed value does. */
   missing: string[];
   columns: ColumnKeys[];
-  /** Sessions that were stored before their owner was sealed with them. */
-  formerSessions: number;
-  /** Whether the layout of earlier versions was still read when this began. */
-  formerLayout: boolean;
-  /** Links of people to users of the platform that were stored before they were sealed. */
-  formerLinks: number;
-  /** Values that are still to be sealed anew. */
+  /** Values that rotation still has to reseal. */
   left: number;
   unreadable: UnreadableRow[];
 }
@@ -44,20 +36,12 @@ async function rotateData({ dryRun = false, json = false }: RotationOptions): Pr
 }
 
 async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json: boolean): Promise<RotationReport> {
-  const vault = new Vault(keys, Buffer.alloc(32), new Random(), {
-    readsFormerLayout: isFormerLayout(await wrappedKey(client)),
-  });
-  const sessions = vault.readsFormerLayout ? new FormerSessions(client, vault) : undefined;
-  const links = vault.readsFormerLayout ? new FormerLinks(client, vault) : undefined;
-  const countFormer = async () => ({
-    formerSessions: (await sessions?.count()) ?? 0,
-    formerLinks: (await links?.count()) ?? 0,
-  });
+  await wrappedKey(client); // fails on a database on which the service never started
+  const vault = new Vault(keys, Buffer.alloc(32), new Random());
   const first = keys[0]?.id ?? '';
   const unreadable: UnreadableRow[] = [];
   if (!dryRun) {
-    const { formerSessions, formerLinks } = await countFormer();
-    const total = staleOf(await countKeys(client, first)) + formerSessions + formerLinks;
+    const total = staleOf(await countKeys(client, first));
     const live = new LiveLine(json ? process.stderr : process.stdout);
     const startedAt = performance.now();
     let done = 0;
@@ -67,32 +51,22 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
       if (total > 0)
         live.show({ done, total, noun: 'values', etaSeconds: done === 0 ? null : (seconds / done) * (total - done) });
     };
-    await sessions?.seal(onProgress, (row) => unreadable.push({ table: 'sessions', column: 'error_message', row }));
-    await rotate(client, vault, first, {
-      onProgress,
-      onUnreadable: (row) => unreadable.push(row),
-      beforeLast: async () => (await links?.seal(onProgress)) ?? 0,
-    });
+    await rotate(client, vault, first, { onProgress, onUnreadable: (row) => unreadable.push(row) });
     live.end();
   }
-  const columns = await countKeys(client, first);
-  return reportOf(keys, { columns, unreadable, ...(await countFormer()), formerLayout: vault.readsFormerLayout });
+  return reportOf(keys, await countKeys(client, first), unreadable);
 }
 
-function reportOf(
-  keys: DataKey[],
-  found: Pick<RotationReport, 'columns' | 'unreadable' | 'formerSessions' | 'formerLinks' | 'formerLayout'>,
-): RotationReport {
-  const { columns, formerSessions, formerLinks } = found;
+function reportOf(keys: DataKey[], columns: ColumnKeys[], unreadable: UnreadableRow[]): RotationReport {
   const values = (key: string) => columns.reduce((sum, column) => sum + (column.keys[key] ?? 0), 0);
   const given = keys.map(({ id }, at) => ({ key: id, values: values(id), droppable: at > 0 && values(id) === 0 }));
   const used = new Set(columns.flatMap((column) => Object.keys(column.keys)));
   return {
-    ...found,
     keys: given,
     missing: [...used].filter((key) => !keys.some(({ id }) => id === key)),
     columns: columns.filter((column) => Object.keys(column.keys).length > 0),
-    left: staleOf(columns) + formerSessions + formerLinks,
+    left: staleOf(columns),
+    unreadable,
   };
 }
 
@@ -113,9 +87,6 @@ function inWords(report: RotationReport, dryRun: boolean): string {
     ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} does not open.`),
     ...missing.map((key) => `✗ Values are sealed with ${key}, which DATA_KEYS lacks.`),
     left > 0 ? `${counted(left, 'value')} still to be sealed anew: ${again}.` : `All is sealed with ${keys[0]?.key}.`,
-    ...(report.formerLayout && left === 0
-      ? ['Nothing of the former layout is left: restart every process, for until then it is still read.']
-      : []),
     droppable.length > 0
       ? `Nothing uses ${droppable.join(', ')} any more: take it out of DATA_KEYS once every process runs with ${keys[0]?.key} first.`
       : 'No key can be dropped.',

@@ -22,7 +22,7 @@ import {
 import { codeOf } from '../../http/problem/fault.js';
 import { parseDataKeys } from '../../vault/data-keys.js';
 import { findWrappedKey } from '../../vault/read-vault.js';
-import { FORMER_LAYOUT_LEFT, isFormerLayout, Vault } from '../../vault/vault.js';
+import { Vault } from '../../vault/vault.js';
 import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
 import { causeOf } from '../api/api.js';
 import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
@@ -69,8 +69,6 @@ export async function databaseFinding(
       }
       const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
       if (isServing && (await mayChangeTrail(client))) advice.push(OPEN_TRAIL);
-      const wrapped = await findWrappedKey(client);
-      if (wrapped && isFormerLayout(wrapped)) advice.push(FORMER_LAYOUT_LEFT);
       return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
     });
   } catch (error) {
@@ -126,7 +124,7 @@ export async function keysFinding(url: string, keys: string[] | undefined): Prom
   const sealed = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
   if (sealed === 'unread') return unknown('not judged: the database can not be read');
   if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
-  const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random(), { readsFormerLayout: true });
+  const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random());
   vault.openBytes(FINGERPRINT_PLACE, sealed);
   return ok(`${keys.length} given; they open what was sealed at the first start`);
 }

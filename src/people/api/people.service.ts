@@ -15,8 +15,8 @@ import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { linkedColumns, type MoreColumns, PeopleRepository } from '../store/people.repository.js';
 import { type PersonRow, storedState } from '../store/person-row.js';
+import { usersOf } from '../store/person-users.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { UserLinks } from '../store/user-links.js';
 import { type PersonResponse, showPerson } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
 import { traceOf } from './trace.js';
@@ -57,7 +57,6 @@ export class PeopleService {
     private readonly users: PlatformUsersRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
-    private readonly links: UserLinks,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
@@ -182,8 +181,7 @@ export class PeopleService {
   /** All that is kept of a person itself. @throws {Problem} 404; 503 `data-unreadable` */
   async everythingOf(key: PersonKey): Promise<PersonRecord> {
     const row = await this.read(key);
-    const links = await this.links.linksOf(this.database.pool, key);
-    this.links.check(...links);
+    const users = await usersOf(this.database.pool, key);
     const opened = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
     const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
@@ -192,7 +190,7 @@ export class PeopleService {
       wantedAt: row.wantedAt,
       givenToPlatform: opened(row.appliedProfile),
       sentWithoutAnswer: opened(row.attemptProfile),
-      formerPlatformUserIds: links.flatMap(({ isFormer, user }) => (isFormer ? user : [])),
+      formerPlatformUserIds: users.filter((user) => user !== row.platformUserId),
       trace,
     };
   }

@@ -92,11 +92,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
   const profile = ifReadable(() => seal.open(row, row.profile));
   const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
-  const unreadable = [
-    profile ? [] : PROFILE_FIELDS,
-    invite === undefined ? 'inviteUrl' : [],
-    row.linkHolds ? [] : 'platformUserId',
-  ].flat();
+  const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
   const isHeld = !isConfigured && (state === 'pending' || state === 'deleting');
   const code = isHeld ? 'not-configured' : state === 'synced' || state === 'deleted' ? null : row.errorCode;
   const { errorText } = row;
@@ -106,7 +102,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     kind,
     ...(profile ?? NO_PROFILE),
     ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
-    platformUserId: row.linkHolds ? platformUserId : null,
+    platformUserId,
     origin,
     inviteUrl: invite ?? null,
     sync: {

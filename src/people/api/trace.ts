@@ -11,8 +11,7 @@ export function traceOf(
   calls: (Omit<TracedCallResponse, 'at'> & { grantedAt: Date })[],
 ): TraceResponse {
   const { externalId, kind, state, person, context } = row;
-  const { attempt, checkedAbsentAt, appliedProviders, failures } = person;
-  const platformUserId = row.linkHolds ? person.platformUserId : null;
+  const { attempt, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
   const hasEmail = person.email !== null;
   const providers = context.providers.map((named) => ({
     externalId: named.externalId,

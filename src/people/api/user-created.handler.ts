@@ -58,9 +58,7 @@ export class UserCreatedHandler implements EventHandler {
 
   private async announce(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
     const person = await this.people.find({ platformUserId: userId }, tx);
-    const subject = person?.linkHolds
-      ? `${person.kind}s/${encodeURIComponent(person.externalId)}`
-      : 'people/unknown-to-ehr';
+    const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
   }
 

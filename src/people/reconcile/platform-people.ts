@@ -31,7 +31,7 @@ export const NOT_SENT: CallResult = {
   outcome: { outcome: 'not-sent', status: null, durationMs: 0, reached: false },
 };
 
-/** The result when the person's own data does not open, or whose user of the platform it is; tried again later, as if the platform could not be reached. */
+/** The result when the person's own data does not open: tried again later, as if the platform could not be reached. */
 const UNREADABLE: CallResult = {
   answer: { kind: 'unreachable' },
   outcome: { ...NOT_SENT.outcome, outcome: 'unreadable' },
@@ -58,8 +58,7 @@ export class PlatformPeople {
   /** One HTTP attempt. @param connectWithinMs milliseconds left until it must be on its way, or not leave at all */
   async perform(row: PersonRow, step: CallStep, connectWithinMs: number): Promise<CallResult> {
     const profile = this.opened(row, step);
-    const isSure = row.linkHolds && (!step.providerUserIds || row.providersHold);
-    if (!profile || !isSure) return UNREADABLE;
+    if (!profile) return UNREADABLE;
     const started = this.clock.monotonicMs();
     try {
       const answered = await this.call(row, step, profile, { connectWithinMs });

@@ -133,8 +133,8 @@ export class CallResultsRepository {
       const { kind, externalId: externalUserId } = row;
       await this.users.save(tx, { platformUserId: answer.userId, role: ROLES[kind], externalUserId });
     }
-    if (person.platformUserId === null && row.person.platformUserId !== null && row.linkHolds) {
-      await this.users.saveDeleted(tx, row.person.platformUserId, row);
+    if (person.platformUserId === null && row.person.platformUserId !== null) {
+      await this.users.saveDeleted(tx, row.person.platformUserId, row.id);
     }
   }
 

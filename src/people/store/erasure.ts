@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import type { PersonKey } from '../model/profile.js';
 import type { PersonRow } from './person-row.js';
-import { UserLinks } from './user-links.js';
+import { usersOf } from './person-users.js';
 
 /** A person that was deleted, whose own row holds no names and no email any more. */
 export interface ErasedPerson extends PersonKey {
@@ -34,7 +34,6 @@ export class Erasure implements OnModuleInit {
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
     private readonly audit: Audit,
-    private readonly links: UserLinks,
   ) {}
 
   onModuleInit(): void {
@@ -47,10 +46,7 @@ export class Erasure implements OnModuleInit {
    * @param names whether names and email of its own row go with it
    */
   async erase(tx: PoolClient, { kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
-    const links = await this.links.linksOf(tx, { kind, externalId });
-    // Nothing of a user who may be somebody else's goes; the deletion is not done at the platform either until that is sure.
-    const platformUserIds = links.filter((link) => this.links.hold(link)).map(({ user }) => user);
-    const person = { kind, externalId, platformUserIds };
+    const person = { kind, externalId, platformUserIds: await usersOf(tx, { kind, externalId }) };
     const erased = names ? ['names and email'] : [];
     const session: string[] = [];
     for (const { name, erase } of this.copies) {

@@ -13,7 +13,6 @@ import { CircuitsRepository } from './circuits.repository.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { Erasure } from './erasure.js';
 import { type Origin, type PersonRow, type Surroundings, storedState, toColumns, toPersonRow } from './person-row.js';
-import { UserLinks } from './user-links.js';
 
 /** The states that the feed announces. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
@@ -36,8 +35,7 @@ const SURROUNDINGS = `
       WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS "primaryProfile",
     CASE WHEN p.kind = 'client' THEN coalesce((
       SELECT json_agg(json_build_object(
-          'id', q.id, 'kind', q.kind, 'externalId', q.external_id, 'userLink', encode(q.user_link, 'hex'),
-          'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
+          'externalId', q.external_id, 'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
       FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') ELSE '[]' END AS providers,
     p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL AND EXISTS (
       SELECT 1 FROM people c
@@ -80,7 +78,6 @@ export class PeopleRepository {
     private readonly erasure: Erasure,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
-    private readonly links: UserLinks,
   ) {}
 
   async find(where: Prisma.PersonWhereInput, tx?: PoolClient): Promise<PersonRow | undefined> {
@@ -110,7 +107,7 @@ export class PeopleRepository {
     const surroundings = new Map(rows.map((row) => [row.id, row]));
     return people.flatMap((stored) => {
       const around = surroundings.get(stored.id);
-      return around ? [toPersonRow(stored, around, this.links)] : [];
+      return around ? [toPersonRow(stored, around)] : [];
     });
   }
 
@@ -243,7 +240,6 @@ export class PeopleRepository {
     const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
     const data: MoreColumns = {
       ...columns,
-      ...(person.platformUserId !== row.platformUserId && { userLink: this.userLink(row, person.platformUserId) }),
       appliedProviders: { set: columns.appliedProviders },
       ...(person.attempt?.callId !== row.person.attempt?.callId && { attemptProfile: person.attempt && row.profile }),
       ...more,
@@ -261,10 +257,6 @@ export class PeopleRepository {
     return leaseNo;
   }
 
-  private userLink(row: PersonRow, user: string | null) {
-    return user === null ? null : toBytes(this.links.seal(row, user));
-  }
-
   /** The external id stays, and with it the way to sessions. */
   private nobody(row: PersonRow) {
     return { profile: toBytes(this.seal.seal(row, NOBODY)), profileHash: toBytes(this.seal.hash(NOBODY)) };
@@ -280,11 +272,10 @@ export class PeopleRepository {
     if (!type) return;
     const { kind, externalId } = row;
     const code = step.do === 'rest' ? step.code : null;
-    const isSure = row.linkHolds || person.platformUserId !== row.platformUserId;
     await this.feed.append(tx, {
       type,
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
-      data: { kind, externalId, platformUserId: isSure ? person.platformUserId : null, code },
+      data: { kind, externalId, platformUserId: person.platformUserId, code },
     });
   }
 }

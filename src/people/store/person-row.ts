@@ -1,7 +1,6 @@
 import type { PrismaService } from '../../database/prisma.service.js';
 import type { DecisionContext, Operation, Person, PersonState } from '../model/person.js';
 import type { Fault, Review } from '../model/person-codes.js';
-import { linkOf, type UserLink, type UserLinks } from './user-links.js';
 
 /** How a person came by its user: made here, found by the email, named by an event, or linked manually. */
 export type Origin = 'created' | 'linked' | 'event' | 'resolved';
@@ -18,10 +17,6 @@ export interface PersonRow extends Omit<StoredPerson, 'state' | 'origin'> {
   context: DecisionContext;
   /** The emails that no other person may be looked up or created by. */
   emailClaims: string[];
-  /** Whether its user is the one that was stored with it. */
-  linkHolds: boolean;
-  /** The same of the providers that its context names. */
-  providersHold: boolean;
   /** Of a client without an email and a user: its primary provider's. */
   primaryProfile: Uint8Array | null;
 }
@@ -68,22 +63,14 @@ export function fromColumns(columns: KnownColumns): Known {
   };
 }
 
-/** A provider of a context, with what is sealed of its user in hex. */
-type NamedProvider = DecisionContext['providers'][number] & Pick<UserLink, 'id' | 'kind'> & { userLink: string | null };
-
 /** What is read of a person beside its own row. */
-export type Surroundings = Omit<DecisionContext, 'providers'> &
-  Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile'> & { providers: NamedProvider[] };
+export type Surroundings = DecisionContext & Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile'>;
 
 export function toPersonRow(
   stored: StoredPerson,
   { id: _id, emailClaims, primaryProfile, ...context }: Surroundings,
-  links: UserLinks,
 ): PersonRow {
   const { kind, wanted, emailFingerprint, platformUserId } = stored;
-  const providers = context.providers.flatMap(({ userLink, ...named }) =>
-    linkOf({ ...named, userLink: userLink === null ? null : Buffer.from(userLink, 'hex') }),
-  );
   return {
     ...stored,
     state: shownState(stored.state),
@@ -92,8 +79,6 @@ export function toPersonRow(
     context,
     emailClaims,
     primaryProfile,
-    linkHolds: links.hold(...linkOf(stored)),
-    providersHold: links.hold(...providers),
   };
 }
 

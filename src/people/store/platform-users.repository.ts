@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
-import type { PersonKey } from '../model/profile.js';
-import { UserLinks } from './user-links.js';
 
 /** A user of the platform to whom no person of the EHR is mapped. */
 export interface UnknownPlatformUser {
@@ -31,7 +29,6 @@ export class PlatformUsersRepository {
   constructor(
     private readonly database: Database,
     private readonly prisma: PrismaService,
-    private readonly links: UserLinks,
   ) {}
 
   /** Whether a user was deleted through this service: an old event must not link it again. */
@@ -52,10 +49,9 @@ export class PlatformUsersRepository {
   }
 
   /** Records a user that was deleted, and whose it was: sessions go on naming it. */
-  async saveDeleted(tx: PoolClient, platformUserId: string, person: PersonKey & { id: string }): Promise<void> {
+  async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
     const { platformUser } = await this.prisma.in(tx);
-    const personLink = toBytes(this.links.sealFormer(person, platformUserId));
-    const update = { role: DELETED, personId: person.id, personLink };
+    const update = { role: DELETED, personId };
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 

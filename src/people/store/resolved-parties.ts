@@ -5,13 +5,11 @@ import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import { type StoredPerson, shownState } from './person-row.js';
-import { linkOf, UserLinks } from './user-links.js';
 
 /** A person that a request names, as it is now. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
 
-/** A provider, and the client that it treats if the request names one. */
 /** The problems of a request that names a provider or a client. */
 export const PARTY_PROBLEMS: ProblemTypes = {
   name: 'parties',
@@ -19,21 +17,19 @@ export const PARTY_PROBLEMS: ProblemTypes = {
   422: ['not-treated', 'unknown-client', 'unknown-provider'],
 };
 
+/** A provider, and the client that it treats if the request names one. */
 export type ResolvedParties = ReturnType<typeof parties>;
 
 /** The people of a request, found and checked. */
 @Injectable()
 export class ResolvedPartiesRepository {
-  constructor(
-    private readonly prisma: PrismaService,
-    private readonly links: UserLinks,
-  ) {}
+  constructor(private readonly prisma: PrismaService) {}
 
   /**
    * Finds a provider, and the client that it treats, by the ids of the EHR.
    *
    * @param tx where the answer has to hold together with what is written
-   * @throws {Problem} as {@link parties}; 503 `data-unreadable`
+   * @throws {Problem} as {@link parties}
    */
   async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
     const { person, clientProvider } = tx ? await this.prisma.in(tx) : this.prisma;
@@ -43,9 +39,7 @@ export class ResolvedPartiesRepository {
     const client = names.client === undefined ? undefined : await find('client', names.client);
     const clientId_providerId = provider && client && { clientId: client.id, providerId: provider.id };
     const treats = clientId_providerId ? await clientProvider.findUnique({ where: { clientId_providerId } }) : null;
-    const found = parties(provider, client, treats !== null);
-    this.links.check(...[provider, client].flatMap((one) => (one ? linkOf(one) : [])));
-    return found;
+    return parties(provider, client, treats !== null);
   }
 }
 

@@ -42,7 +42,7 @@ export class RequestEvidence {
    * @throws {Problem} 404 `unknown-session` or `not-requested`; 503 `data-unreadable`
    */
   async show(idOrAlias: string): Promise<RequestEvidenceResponse> {
-    const { id } = await this.reader.findOwned(idOrAlias);
+    const { id } = await this.reader.find(idOrAlias);
     const { rows } = await this.database.pool.query<RequestRow>('SELECT * FROM session_requests WHERE session = $1', [
       id,
     ]);

@@ -8,12 +8,12 @@ import type { Lease } from '../../queue/due-rows/lease.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { Outbox } from '../../queue/outbox/outbox.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { FORMER_FACTS_EMPTIED, NO_FACTS } from '../model/session-facts.js';
+import { NO_FACTS } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
-import { type ShownState, shownAppointment } from '../model/session-row.js';
+import { type SessionRow, type ShownState, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { SessionContentRepository } from '../refresh/session-content.repository.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
 import type { OpenRequest, RecordedSession, RequestRow, RequestState } from './request-row.js';
 
@@ -36,7 +36,6 @@ export class SessionRequestsRepository {
   constructor(
     private readonly database: Database,
     private readonly merge: SessionMerge,
-    private readonly content: SessionContentRepository,
     private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
@@ -69,8 +68,6 @@ export class SessionRequestsRepository {
   ): Promise<OpenRequest | undefined> {
     const { providerUserId, partnerAppointmentId } = body;
     const clientUserIds = body.clientUserId === undefined ? [] : [body.clientUserId];
-    const owner = { session_id: null, provider_user_id: providerUserId, client_user_ids: clientUserIds };
-    const facts = this.seal.facts.seal(id, owner, { ...NO_FACTS, date: body.date ?? null });
     for (;;) {
       const { rowCount } = await tx.query(
         `WITH kept AS (
@@ -91,7 +88,7 @@ export class SessionRequestsRepository {
           clientUserIds,
           'noteTemplateIds' in body ? body.noteTemplateIds : [],
           shownAppointment(partnerAppointmentId),
-          facts,
+          this.seal.sealFacts(id, { ...NO_FACTS, date: body.date ?? null }),
           tracesNow(),
         ],
       );
@@ -243,13 +240,11 @@ export class SessionRequestsRepository {
     await this.close(tx, session, 'Settled');
     const row = await this.merge.lock(tx, sessionId);
     if (row) return this.merge.mergeInto(tx, session, row.id);
-    const facts = await this.content.resealedFacts(tx, session, { session_id: sessionId });
     await tx.query(
       `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
-         facts = $4, ${FORMER_FACTS_EMPTIED},
          due_at = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
        WHERE id = $1`,
-      [session, sessionId, DEBOUNCE_MS, facts],
+      [session, sessionId, DEBOUNCE_MS],
     );
     await this.feedEvents.note(tx, session, [{ type: 'session.created' }]);
   }
@@ -270,14 +265,15 @@ export class SessionRequestsRepository {
     tx: PoolClient,
     session: string,
     state: ShownState,
-    error?: { code: string; message: string },
+    error: { code: string; message: string } | null = null,
   ): Promise<void> {
-    const facts = await this.content.resealedFacts(tx, session, {}, { error: error ?? null });
-    await tx.query(
-      `UPDATE sessions SET state = $2, facts = $3, ${FORMER_FACTS_EMPTIED}, updated_at = clock_timestamp()
-       WHERE id = $1`,
-      [session, state, facts],
-    );
+    const { rows } = await tx.query<SessionRow>('SELECT * FROM sessions WHERE id = $1 FOR NO KEY UPDATE', [session]);
+    const facts = rows.map((row) => ifReadable(() => this.seal.openFacts(row)))[0];
+    await tx.query('UPDATE sessions SET state = $2, facts = $3, updated_at = clock_timestamp() WHERE id = $1', [
+      session,
+      state,
+      this.seal.sealFacts(session, { ...(facts ?? NO_FACTS), error }),
+    ]);
   }
 }
 

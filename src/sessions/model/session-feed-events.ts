@@ -68,7 +68,7 @@ export class SessionFeedEvents extends PendingEventsPublisher {
     const more: Partial<Record<SessionFeedEventType, () => PendingFeedEvents['data']>> = {
       'session.notes-ready': () => ({ notesRevision: row.notes_revision }),
       'session.failed': () => {
-        const { error } = ifReadable(() => this.seal.facts.open(row)) ?? NO_FACTS;
+        const { error } = ifReadable(() => this.seal.openFacts(row)) ?? NO_FACTS;
         return { code: error && plainCode(error.code) };
       },
     };

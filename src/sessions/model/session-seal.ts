@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
-import { SessionFactsSeal } from './session-facts.js';
+import { NO_FACTS, type SessionFacts } from './session-facts.js';
 import type { NoteResponse } from './session-view.js';
 
 /** The sealed parts of a session's insights. */
@@ -20,7 +20,7 @@ export interface RevisionKey {
 @Injectable()
 export class SessionSeal {
   readonly insights: Record<InsightPart, SealedColumn<unknown>>;
-  readonly facts: SessionFactsSeal;
+  private readonly facts: SealedColumn<SessionFacts>;
   readonly request: SealedColumn<CreateTherapySessionRequest>;
   readonly processingAnswer: SealedColumn<unknown>;
   readonly notice: SealedColumn<unknown>;
@@ -31,10 +31,20 @@ export class SessionSeal {
       return [part, new SealedColumn(vault, 'session_insights', column)];
     };
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
-    this.facts = new SessionFactsSeal(vault);
+    this.facts = new SealedColumn(vault, 'sessions', 'facts');
     this.request = new SealedColumn(vault, 'session_requests', 'body');
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
     this.notice = new SealedColumn(vault, 'processing_notices', 'payload');
+  }
+
+  /** @param id ours, of the session */
+  sealFacts(id: string, facts: SessionFacts): Buffer {
+    return this.facts.seal(id, facts);
+  }
+
+  /** @throws {UnreadableValue} if the value was changed or moved; {MissingDataKey} if its key is missing */
+  openFacts({ id, facts }: { id: string; facts: Uint8Array | null }): SessionFacts {
+    return this.facts.open(id, facts) ?? NO_FACTS;
   }
 
   sealNotes(key: RevisionKey, notes: NoteResponse[]): Buffer {
@@ -57,6 +67,5 @@ export class SessionSeal {
 }
 
 function notesPlace({ session, document, revision }: RevisionKey): SealedPlace {
-  const formerRow = `${document}/${revision}`;
-  return { table: 'document_revisions', column: 'notes', row: `${session}/${formerRow}`, formerRow };
+  return { table: 'document_revisions', column: 'notes', row: `${session}/${document}/${revision}` };
 }

@@ -6,38 +6,22 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
-import { type UserLink, UserLinks } from '../../people/store/user-links.js';
+import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
-import { ifNotDamaged, noneIfUnreadable } from '../../vault/unreadable-value.js';
-import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
+import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
+import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import type { NotesResponse, RevisionResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
 import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** A session's row with whom its users of the platform are linked to. */
-interface StoredSession extends SessionRow {
-  provider: UserLink | null;
-  clients: UserLink[];
-}
-
-/** A session's row with its facts and what the EHR calls its people. */
+/** A session's row with the external ids of its people. */
 interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
-  /** None where they don't open, name another owner than the row, or lead to a person whose link does not hold. */
-  opened: SessionFacts | undefined;
-  /** Why there are none. */
-  refusal: unknown;
 }
-
-/** What is not shown of a session whose facts are not known. */
-const UNREADABLE = [
-  ...['provider', 'clients', 'providerUserId', 'clientUserIds', 'error'],
-  ...['date', 'sessionCreatedAt', 'recordingDurationMs', 'sessionDurationMs'],
-];
 
 /** Sessions with their notes and insights, opened for those who may read them; `id` is ours or the platform's. */
 @Injectable()
@@ -48,35 +32,21 @@ export class SessionReader {
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
     private readonly audit: Audit,
-    private readonly links: UserLinks,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
   async find(id: string, tx?: PoolClient): Promise<ReadSession> {
-    const { rows } = await (tx ?? this.database.pool).query<StoredSession>(
+    const { rows } = await (tx ?? this.database.pool).query<ReadSession>(
       `SELECT ${SHOWN} FROM sessions s
        WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
       [UUID.test(id) ? id : null, id],
     );
     if (rows[0]) {
-      const row = this.opened(rows[0]);
-      this.auditOf(this.view(row));
-      return row;
+      this.auditOf(this.view(rows[0]));
+      return rows[0];
     }
     throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
-  }
-
-  /**
-   * The row of a session whose content is to be read or changed: nothing of it is, unless it is still the session,
-   * the provider and the clients that this service stored, and these are whom it had linked.
-   *
-   * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
-   */
-  async findOwned(id: string, tx?: PoolClient): Promise<ReadSession> {
-    const row = await this.find(id, tx);
-    if (!row.opened) throw row.refusal;
-    return row;
   }
 
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -101,12 +71,12 @@ export class SessionReader {
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
-    const { rows } = await this.database.pool.query<StoredSession>(text, values);
+    const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return pageOf(
       rows,
       limit,
       (row) => [row.updated_at.toISOString(), row.id],
-      (row) => this.view(this.opened(row)),
+      (row) => this.view(row),
     );
   }
 
@@ -114,7 +84,7 @@ export class SessionReader {
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
     const { row, documents, revisions } = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const found = await this.findOwned(id, tx);
+      const found = await this.find(id, tx);
       const prisma = await this.prisma.in(tx);
       const all = await prisma.sessionDocument.findMany({
         where: { ourSessionId: found.id },
@@ -147,7 +117,7 @@ export class SessionReader {
    */
   async revisions(id: string, documentId: string, { limit, cursor }: PageQuery): Promise<RevisionsResponse> {
     const [before] = decodeCursor<[number]>(cursor, 'number') ?? [];
-    const session = await this.findOwned(id);
+    const session = await this.find(id);
     // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
     const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
     const seen = await this.prisma.documentRevision.findFirst({
@@ -196,7 +166,7 @@ export class SessionReader {
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */
   async recordingUrl(id: string, signal: AbortSignal): Promise<string> {
-    const { session_id: sessionId } = await this.findOwned(id);
+    const { session_id: sessionId } = await this.find(id);
     const session =
       sessionId === null
         ? undefined
@@ -221,39 +191,26 @@ export class SessionReader {
     id: string,
     parts: Part[],
   ): Promise<Record<Part, unknown> & { removedAt: Date | null }> {
-    const { id: ourSessionId } = await this.findOwned(id);
+    const { id: ourSessionId } = await this.find(id);
     const sealed = await this.prisma.sessionInsights.findUnique({ where: { ourSessionId } });
     const opened = parts.map((part) => [part, this.seal.insights[part].open(ourSessionId, sealed?.[part] ?? null)]);
     return { ...(Object.fromEntries(opened) as Record<Part, unknown>), removedAt: sealed?.removedAt ?? null };
   }
 
   private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
-    return this.links.usersOf(this.database.pool, { kind, externalId });
+    return usersOf(this.database.pool, { kind, externalId });
   }
 
-  /** Says whom a session is about, as far as that is known: of one that is unreadable only our id. */
+  /** Names a session and its people in the audit entry of the request. */
   auditOf(session: SessionResponse): void {
     this.audit.about('session', session.id);
-    if (session.unreadable) return;
     this.audit.about('platform-session', session.sessionId);
     this.audit.about('provider', session.provider);
     this.audit.about('client', ...session.clients);
   }
 
-  private opened(row: StoredSession): ReadSession {
-    try {
-      const opened = this.seal.facts.open(row);
-      this.links.check(...[row.provider ?? [], row.clients].flat());
-      const clients = row.clients.map(({ externalId }) => externalId);
-      return { ...row, provider: row.provider?.externalId ?? null, clients, opened, refusal: undefined };
-    } catch (refusal) {
-      noneIfUnreadable(refusal);
-      return { ...row, provider: null, clients: [], opened: undefined, refusal };
-    }
-  }
-
   private view(row: ReadSession): SessionResponse {
-    const { opened: facts } = row;
+    const facts = ifReadable(() => this.seal.openFacts(row));
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     return {
@@ -262,8 +219,8 @@ export class SessionReader {
       partnerAppointmentId: row.partner_appointment_id,
       provider: row.provider,
       clients: row.clients,
-      providerUserId: facts ? row.provider_user_id : null,
-      clientUserIds: facts ? row.client_user_ids : [],
+      providerUserId: row.provider_user_id,
+      clientUserIds: row.client_user_ids,
       noteTemplateIds: row.note_template_ids,
       state: row.state,
       stateFrom: stateSource(row),
@@ -279,7 +236,7 @@ export class SessionReader {
       fetchedAt: row.fetched_at,
       goneAt: row.not_found_at,
       updatedAt: row.updated_at,
-      ...(!facts && { unreadable: UNREADABLE }),
+      ...(!facts && { unreadable: Object.keys(NO_FACTS) }),
     };
   }
 }

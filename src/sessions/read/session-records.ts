@@ -5,24 +5,11 @@ import type { Page, PageQuery } from '../../http/request/page.js';
 import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
-import { ProcessingAnswers } from './processing-answers.js';
 import { SessionReader } from './session-reader.js';
 import { SessionTimeline } from './session-timeline.js';
 
 /** What is read at once: ids of sessions, versions of a document, what happened to a session. */
 const PAGE = 200;
-
-/** What is shown of a session that may be another's. */
-const NOTHING = {
-  formerIds: [],
-  notes: [],
-  transcript: null,
-  insights: null,
-  request: null,
-  processings: [],
-  notices: [],
-  timeline: [],
-};
 
 /** Sessions with all that is kept of them, for an access request. */
 @Injectable()
@@ -31,13 +18,11 @@ export class SessionRecords {
     private readonly reader: SessionReader,
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
-    private readonly answers: ProcessingAnswers,
     private readonly timeline: SessionTimeline,
   ) {}
 
   /**
-   * Our ids of the sessions in which a client took part, which the entry of the request names. One that is unreadable is
-   * among them, but not named: nobody can say that it is the client's.
+   * Our ids of the sessions in which a client took part. The audit entry of the request names them.
    *
    * @param client external id
    */
@@ -48,8 +33,8 @@ export class SessionRecords {
     do {
       const page = await this.reader.page({ client, limit: PAGE, ...(cursor !== undefined && { cursor }) });
       for (const session of page.items) {
-        if (isShownTo(client, session)) ids.add(session.id);
-        if (session.clients.includes(client)) this.reader.auditOf(session);
+        ids.add(session.id);
+        this.reader.auditOf(session);
       }
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
@@ -60,15 +45,13 @@ export class SessionRecords {
   async *of(client: string, ids: readonly string[]): AsyncGenerator<object> {
     for (const id of ids) {
       const session = await this.reader.show(id);
-      if (isShownTo(client, session)) yield await this.everythingOf(session);
+      if (session.clients.includes(client)) yield await this.everythingOf(session);
     }
   }
 
   /** What of it was changed or moved in the database is null, and named in `unreadable`; the rest is there. */
   private async everythingOf(session: SessionResponse) {
     const { id } = session;
-    // Whose it is is not known: its row was changed from outside.
-    if (session.unreadable) return { ...session, ...NOTHING };
     const { documents } = (await this.reader.notes(id)).notes;
     const notes = [];
     for (const { documentId, noteTemplateId, sessionDocumentId, supersededAt } of documents) {
@@ -151,10 +134,10 @@ export class SessionRecords {
     return { state, inputKind, correlationId, evidence, requestedAt, attemptedAt, settledAt, body: opened };
   }
 
-  private async processingsOf({ id, sessionId }: SessionResponse) {
-    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId: id } });
+  private async processingsOf({ id: ourSessionId }: SessionResponse) {
+    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId } });
     return found.map(({ processingId, updatedAt, answer: sealed }) => {
-      const answer = ifNotDamaged(() => this.answers.open({ processingId, answer: sealed }, sessionId));
+      const answer = ifNotDamaged(() => this.seal.processingAnswer.open(processingId, sealed));
       return { processingId, updatedAt, ...orUnreadable({ answer }) };
     });
   }
@@ -185,9 +168,4 @@ function orUnreadable<Names extends string>(
   const unreadable = names.filter((name) => read[name] === undefined);
   const values = Object.fromEntries(names.map((name) => [name, read[name] ?? null])) as Record<Names, unknown>;
   return { ...values, ...(unreadable.length > 0 && { unreadable }) };
-}
-
-/** Of one that is unreadable nothing is shown but that it is there. */
-function isShownTo(client: string, { clients, unreadable }: SessionResponse): boolean {
-  return unreadable !== undefined || clients.includes(client);
 }

@@ -1,11 +1,11 @@
-import { linkOfUser } from '../../people/store/user-links.js';
+import { personOfUser } from '../../people/store/person-users.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** What is shown of sessions `s`; each person is looked up by itself, however few or many the planner expects. */
-export const SHOWN = `s.*, ${linkOfUser('s.provider_user_id')} AS provider,
-  ARRAY(SELECT link FROM (SELECT ${linkOfUser('taking_part.user_id')} AS link, place
-      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS linked
-    WHERE link IS NOT NULL ORDER BY place) AS clients`;
+export const SHOWN = `s.*, ${personOfUser('s.provider_user_id')} AS provider,
+  ARRAY(SELECT person FROM (SELECT ${personOfUser('taking_part.user_id')} AS person, place
+      FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS found
+    WHERE person IS NOT NULL ORDER BY place) AS clients`;
 
 /** What a list is narrowed to; people are given by their users of the platform. */
 interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {

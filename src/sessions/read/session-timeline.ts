@@ -71,7 +71,7 @@ export class SessionTimeline {
    * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
    */
   async page(id: string, { limit, cursor }: PageQuery): Promise<TimelinePageResponse> {
-    const session = await this.reader.findOwned(id);
+    const session = await this.reader.find(id);
     const [at = 'infinity', key = ''] = decodeCursor<[at: string, key: string]>(cursor, 'time', 'string') ?? [];
     const { rows } = await this.database.pool.query<TimelineRow>(TIMELINE, [session.id, at, key, limit + 1]);
     return pageOf(rows, limit, (row) => [row.at.toISOString(), row.key], shown);

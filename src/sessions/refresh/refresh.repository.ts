@@ -24,7 +24,7 @@ import {
   wantsFetch,
 } from '../model/apply-fetch.js';
 import { SessionCalls } from '../model/session-calls.js';
-import { FORMER_FACTS_EMPTIED, withoutWords } from '../model/session-facts.js';
+import { withoutWords } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
@@ -117,18 +117,13 @@ export class RefreshRepository {
     const fresh = applyFetch(row, ticket);
     if (!fresh) return undefined;
     const { id, now } = row;
-    const known = this.seal.facts.open(row);
+    const known = this.seal.openFacts(row);
     const isErased = await this.content.isErased(tx, session.clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const said = factsAfter(session, known);
     const facts = isErased ? withoutWords(said) : said;
-    const owner = {
-      session_id: row.session_id,
-      provider_user_id: session.providerUserId,
-      client_user_ids: session.clientUserIds,
-    };
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)
@@ -138,7 +133,7 @@ export class RefreshRepository {
         });
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
-         partner_appointment_id = $6, facts = $7, ${FORMER_FACTS_EMPTIED}, notes_revision = notes_revision + $8,
+         partner_appointment_id = $6, facts = $7, notes_revision = notes_revision + $8,
          fetched_generation = $9, answers = $10, fetched_at = $11, state_from_events = false, not_found_at = NULL,
          fault = NULL, failures = 0, refused_at = NULL, due_at = $12, reopened_at = $13,
          updated_at = CASE WHEN $8 = 0 AND $14 AND not_found_at IS NULL AND fetched_at IS NOT NULL
@@ -149,11 +144,11 @@ export class RefreshRepository {
       [
         id,
         session.state,
-        owner.provider_user_id,
-        owner.client_user_ids,
+        session.providerUserId,
+        session.clientUserIds,
         session.noteTemplateIds,
         shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
-        this.seal.facts.seal(id, owner, facts),
+        this.seal.sealFacts(id, facts),
         notesChanged ? 1 : 0,
         fresh.fetched_generation,
         fresh.answers,

@@ -6,7 +6,7 @@ import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
-import { FORMER_FACTS_EMPTIED, type SessionFacts, type SessionOwner, withoutWords } from '../model/session-facts.js';
+import { withoutWords } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
 
@@ -159,33 +159,15 @@ export class SessionContentRepository {
       [ids],
     );
     const removed = rows.flatMap((row) => {
-      const facts = ifReadable(() => this.seal.facts.open(row));
-      return facts?.error ? [[row.id, this.seal.facts.seal(row.id, row, withoutWords(facts))] as const] : [];
+      const facts = ifReadable(() => this.seal.openFacts(row));
+      return facts?.error ? [[row.id, this.seal.sealFacts(row.id, withoutWords(facts))] as const] : [];
     });
     await tx.query(
-      `UPDATE sessions SET facts = erased.facts, ${FORMER_FACTS_EMPTIED}
+      `UPDATE sessions SET facts = erased.facts
        FROM unnest($1::uuid[], $2::bytea[]) AS erased(id, facts) WHERE sessions.id = erased.id`,
       [removed.map(([id]) => id), removed.map(([, facts]) => facts)],
     );
     return removed.length;
-  }
-
-  /**
-   * The facts of a session as they are to be stored, with its row locked. Those of a row that does not open stay so.
-   *
-   * @param owner what changes of it
-   */
-  async resealedFacts(
-    tx: PoolClient,
-    session: string,
-    owner: Partial<SessionOwner>,
-    more: Partial<SessionFacts> = {},
-  ): Promise<Buffer> {
-    const { rows } = await tx.query<SessionRow>('SELECT * FROM sessions WHERE id = $1 FOR NO KEY UPDATE', [session]);
-    const [row] = rows;
-    const known = row && ifReadable(() => this.seal.facts.open(row));
-    if (!known) return row?.facts ?? Buffer.alloc(0);
-    return this.seal.facts.seal(session, { ...row, ...owner }, { ...known, ...more });
   }
 
   private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {

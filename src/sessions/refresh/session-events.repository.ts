@@ -6,7 +6,6 @@ import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { annotate } from '../../tracing/trace.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { FORMER_FACTS_EMPTIED, NO_FACTS } from '../model/session-facts.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
@@ -91,25 +90,15 @@ export class SessionEventsRepository {
   }
 
   /**
-   * Each event of its own is a change to readers of the session: it is shown when the last one came. The owner of a
-   * session that does not open stays as it is stored.
+   * Each event of its own is a change to readers of the session: it is shown when the last one came.
    */
-  private async store(
-    tx: PoolClient,
-    row: SessionRow & { is_new: boolean },
-    events: EventView,
-    eventType?: SessionEventType,
-  ): Promise<void> {
+  private async store(tx: PoolClient, row: SessionRow, events: EventView, eventType?: SessionEventType): Promise<void> {
     const shown = shownAfterEvent(row, events, { eventType, canFetch: this.contract.canCall('getSession') });
-    const known = row.is_new ? NO_FACTS : ifReadable(() => this.seal.facts.open(row));
-    const provider = known ? shown.provider_user_id : row.provider_user_id;
-    const isOld = row.facts === null || provider !== row.provider_user_id;
     await tx.query(
       `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
          ai_notes_enabled = $5, ai_notes_started = $6, ai_notes_final = $7, state = $8, provider_user_id = $9,
          partner_appointment_id = $10, state_from_events = state_from_events OR state <> $8,
          updated_at = CASE WHEN $11 OR state <> $8 THEN clock_timestamp() ELSE updated_at END
-         ${known && isOld ? `, facts = $12, ${FORMER_FACTS_EMPTIED}` : ''}
        WHERE id = $1`,
       [
         row.id,
@@ -120,10 +109,9 @@ export class SessionEventsRepository {
         events.ai_notes_started,
         events.ai_notes_final,
         shown.state,
-        provider,
+        shown.provider_user_id,
         shown.partner_appointment_id,
         eventType !== undefined,
-        ...(known && isOld ? [this.seal.facts.seal(row.id, { ...row, provider_user_id: provider }, known)] : []),
       ],
     );
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { FORMER_FACTS_EMPTIED, type SessionOwner } from '../model/session-facts.js';
+import { NO_FACTS } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { SessionContentRepository } from './session-content.repository.js';
@@ -47,15 +47,10 @@ export class SessionMerge {
     );
     const [stays, goes] = [requested, merged].map((id) => rows.find((row) => row.id === id));
     if (!stays || !goes) throw new Error('A session vanished while it was merged.');
-    const owner = {
-      session_id: goes.session_id,
-      provider_user_id: goes.provider_user_id ?? stays.provider_user_id,
-      client_user_ids: (goes.fetched_at === null ? stays : goes).client_user_ids,
-    };
     await tx.query('UPDATE sessions SET session_id = NULL WHERE id = $1', [merged]);
     await tx.query(
       `UPDATE sessions s SET ${TAKEN_OVER.map((column) => `${column} = h.${column}`).join(', ')},
-         session_id = $3, provider_user_id = $4, client_user_ids = $5, facts = $6, ${FORMER_FACTS_EMPTIED},
+         session_id = $3, provider_user_id = $4, client_user_ids = $5, facts = $6,
          wanted_generation = h.wanted_generation + 1,
          note_template_ids = CASE WHEN h.fetched_at IS NULL THEN s.note_template_ids ELSE h.note_template_ids END,
          partner_appointment_id = coalesce(h.partner_appointment_id, s.partner_appointment_id),
@@ -64,10 +59,10 @@ export class SessionMerge {
       [
         requested,
         merged,
-        owner.session_id,
-        owner.provider_user_id,
-        owner.client_user_ids,
-        this.mergedFacts(stays, goes, owner),
+        goes.session_id,
+        goes.provider_user_id ?? stays.provider_user_id,
+        (goes.fetched_at === null ? stays : goes).client_user_ids,
+        this.mergedFacts(stays, goes),
         DEBOUNCE_MS,
       ],
     );
@@ -78,12 +73,9 @@ export class SessionMerge {
     await tx.query('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [merged, requested]);
   }
 
-  /** Where one of the two does not open, nothing is vouched for: the session is unreadable. */
-  private mergedFacts(stays: SessionRow, goes: SessionRow, owner: SessionOwner): Buffer {
-    const facts = ifReadable(() => {
-      const [requested, merged] = [this.seal.facts.open(stays), this.seal.facts.open(goes)];
-      return { ...merged, date: merged.date ?? requested.date };
-    });
-    return facts ? this.seal.facts.seal(stays.id, owner, facts) : Buffer.alloc(0);
+  /** Facts that do not open are replaced by what the next fetch says. */
+  private mergedFacts(stays: SessionRow, goes: SessionRow): Buffer {
+    const [requested, merged] = [stays, goes].map((row) => ifReadable(() => this.seal.openFacts(row)) ?? NO_FACTS);
+    return this.seal.sealFacts(stays.id, { ...NO_FACTS, ...merged, date: merged?.date ?? requested?.date ?? null });
   }
 }

@@ -95,7 +95,7 @@ export class SessionUpdates {
     operation: 'updateSession' | 'updateSessionTemplates',
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const { id, session_id: sessionId, state } = await this.reader.findOwned(idOrAlias);
+    const { id, session_id: sessionId, state } = await this.reader.find(idOrAlias);
     if (sessionId === null) {
       const detail = 'The platform has no such session yet; look at its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
