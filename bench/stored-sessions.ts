@@ -7,7 +7,7 @@ import { takeStep } from '../simulator/sessions/session-run.js';
 import { type BenchRow, median } from './bench-row.js';
 import { cpuSeconds, postmasterOf } from './cpu-seconds.js';
 import { withScratchPostgres } from './scratch-postgres.js';
-import { IDLE_SETTINGS, type ServiceProcess, startService } from './service-process.js';
+import { type ServiceProcess, startService } from './service-process.js';
 
 const SIZES = [1_000, 100_000, 1_000_000];
 const ROUNDS = 5;

@@ -1638,10 +1638,8 @@ export interface components {
             /** @description The next call to the platform */
             step: string | null;
             error: components["schemas"]["SyncErrorResponse"] | null;
-            /** @description Changed fields that the platform has no operation for: email, firstName, lastName, primaryProvider */
+            /** @description Changed fields that the platform has no operation for: email, firstName, lastName */
             notPushable: string[];
-            /** @description Of these fields it is not known what the platform holds, since this service did not make the user */
-            unknownThere: string[];
             /** Format: date-time */
             updatedAt: string;
         };

@@ -6,7 +6,6 @@ import type { DisclosureResponse } from '../../src/client-records/client-records
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { useClientsWithRecords } from './clients-with-records.js';
 import { EXPORTED, heldAt, NOT_EXPORTED } from './held-of-a-client.js';

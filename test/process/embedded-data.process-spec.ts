@@ -9,7 +9,6 @@ import { withClient } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
-import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
 import { restore } from '../support/restore.js';
 import { type Mirror, useMirrors } from '../support/service.js';

@@ -55,7 +55,7 @@ const ORIGINS = {
 /** What is known of the platform; what is seldom so is left out where it is not. */
 export function Known({ person, trace: { known } }: { person: Person; trace: Trace }) {
   const { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures } = known;
-  const { notPushable, unknownThere } = person.sync;
+  const { notPushable } = person.sync;
   return (
     <Section card title="Known of the platform">
       <Facts
@@ -70,7 +70,6 @@ export function Known({ person, trace: { known } }: { person: Person; trace: Tra
           }),
           ...(failures > 0 && { 'Failures in a row': number(failures) }),
           ...(notPushable.length > 0 && { 'Differs there, and can not be changed by a call': named(notPushable) }),
-          ...(unknownThere.length > 0 && { 'Not known of the user there': named(unknownThere) }),
           ...(person.inviteUrl && { Invitation: <Copyable text={person.inviteUrl} name="the invitation" /> }),
         }}
       />
@@ -78,11 +77,6 @@ export function Known({ person, trace: { known } }: { person: Person; trace: Tra
   );
 }
 
-const FIELDS: Record<string, string> = {
-  email: 'email',
-  firstName: 'first name',
-  lastName: 'last name',
-  primaryProvider: 'primary provider',
-};
+const FIELDS: Record<string, string> = { email: 'email', firstName: 'first name', lastName: 'last name' };
 
 const named = (fields: readonly string[]) => fields.map((field) => FIELDS[field] ?? field).join(', ');

@@ -27,7 +27,6 @@ CREATE TABLE "people" (
     "invite_url" BYTEA,
     "origin" TEXT,
     "role_known" BOOLEAN NOT NULL DEFAULT true,
-    "given_primary" TEXT,
     "applied_profile" BYTEA,
     "applied_hash" BYTEA,
     "applied_providers" TEXT[] DEFAULT ARRAY[]::TEXT[],

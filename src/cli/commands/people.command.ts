@@ -101,15 +101,13 @@ function personRow({ kind, externalId, sync: { state, error }, platformUserId, p
 
 /** How one person stands, without names. */
 function personLines({ kind, externalId, platformUserId, providers, sync }: PersonResponse): string {
-  const { notPushable, unknownThere, error } = sync;
+  const { notPushable, error } = sync;
   const changed = 'changed here, and the platform has no operation to change it there:';
-  const unknown = 'not known what the platform holds, since the user was not made here:';
   return lines(
     `${kind} ${externalId}: ${sync.state}${sync.step ? `, next: ${sync.step}` : ''}`,
     platformUserId && `  user on the platform: ${platformUserId}`,
     providers && `  providers: ${providers.join(', ')}`,
     notPushable.length > 0 && `  ${changed} ${notPushable.join(', ')}`,
-    unknownThere.length > 0 && `  ${unknown} ${unknownThere.join(', ')}`,
     error && `  ${error.code}: ${error.message}`,
   );
 }

@@ -18,10 +18,8 @@ export class SyncResponse {
   /** The next call to the platform */
   step!: string | null;
   error!: SyncErrorResponse | null;
-  /** Changed fields that the platform has no operation for: email, firstName, lastName, primaryProvider */
+  /** Changed fields that the platform has no operation for: email, firstName, lastName */
   notPushable!: string[];
-  /** Of these fields it is not known what the platform holds, since this service did not make the user */
-  unknownThere!: string[];
   updatedAt!: Date;
 }
 
@@ -109,7 +107,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
       state,
       step,
       error: code === null ? null : { code, message: messageFor(code, text) },
-      ...platformCopy(row, profile, applied ?? null),
+      notPushable: notPushable(row, profile, applied ?? null),
       updatedAt,
     },
     ...(unreadable.length > 0 && { unreadable }),
@@ -122,37 +120,22 @@ export function personWithoutText(person: PersonResponse): PersonResponse {
   return { ...person, sync: { ...person.sync, error: error && { ...error, message: messageFor(error.code) } } };
 }
 
-/** What the platform takes once, at a person's creation, and has no operation to change. */
-type FixedField = keyof Profile | 'primaryProvider';
-
 const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
 
 /**
- * Compares what is wanted with what the platform was given. Of a user that was found by its email only that email is
- * known; of one that an event or a human being named nothing, unless a lost create made it.
+ * The fields that changed since the platform was given them: it has no operation that changes them. The email is the
+ * only known field of a user that was found by its email.
  *
  * @param wanted undefined: unreadable
- * @param given the profile with which the user was made or found; null: neither, or unreadable
+ * @param given the profile with which the user was created or found; null: neither, or unreadable
  */
-export function platformCopy(
-  row: PersonRow,
+export function notPushable(
+  { person, origin }: PersonRow,
   wanted: Profile | undefined,
   given: Profile | null,
-): Record<'notPushable' | 'unknownThere', FixedField[]> {
-  if (row.person.platformUserId === null) return { notPushable: [], unknownThere: [] };
-  // Of a profile that was sent before a deletion only the email may be left.
-  const known = PROFILE_FIELDS.filter(
-    (field) => wanted && given && given[field] !== '' && (row.origin !== 'linked' || field === 'email'),
-  );
-  const copy: ReturnType<typeof platformCopy> = {
-    notPushable: known.filter((field) => wanted?.[field] !== given?.[field]),
-    unknownThere: PROFILE_FIELDS.filter((field) => !known.includes(field)),
-  };
-  if (row.kind === 'provider') return copy;
-  // The list of providers has no order that the platform states: the primary is whom the create named.
-  const primary = row.context.providers[0]?.platformUserId ?? null;
-  const { givenPrimary } = row.person;
-  if (givenPrimary === null) copy.unknownThere.push('primaryProvider');
-  else if (primary !== null && primary !== givenPrimary) copy.notPushable.push('primaryProvider');
-  return copy;
+): (keyof Profile)[] {
+  if (person.platformUserId === null || !wanted || !given) return [];
+  // A profile that was sent before a deletion may have lost all but its email.
+  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (origin !== 'linked' || field === 'email'));
+  return known.filter((field) => wanted[field] !== given[field]);
 }

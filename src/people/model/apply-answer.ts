@@ -40,7 +40,7 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
       return person;
     case 'createProvider':
     case 'createClient':
-      return { ...person, attempt, checkedAbsentAt: null, givenPrimary: step.providerUserIds?.[0] ?? null };
+      return { ...person, attempt, checkedAbsentAt: null };
     case 'setClientProviders':
       // An earlier list may still take effect after this one, whose answer does not settle that.
       return {
@@ -84,7 +84,7 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
       if (answer.role === 'differs') return { ...calm, attempt: null, review: 'role-mismatch' };
       // The user found by the email of a lost create is the one it made.
       if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
-      return mapped({ ...calm, givenPrimary: null, roleKnown: answer.role === 'fits' }, answer, null);
+      return mapped({ ...calm, roleKnown: answer.role === 'fits' }, answer, null);
     case 'created':
       // An event has linked another user with this person's id: which of the two is right is not known here.
       if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
@@ -175,6 +175,6 @@ function mapped(
 }
 
 function unmapped(person: Person): Person {
-  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null, givenPrimary: null };
+  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null };
   return { ...person, ...nothing, roleKnown: true, appliedProviders: [] };
 }

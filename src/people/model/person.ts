@@ -49,8 +49,6 @@ export interface Person {
   platformUserId: string | null;
   /** Whether the user is known to be of this kind: made here, named by an event, or confirmed by a human being. */
   roleKnown: boolean;
-  /** The primary provider that the client's create named, as a platform user id; null: not known. */
-  givenPrimary: string | null;
   attempt: Attempt | null;
   /** Creates in a row that got no answer; a check that finds nobody does not end the row. */
   lostCreates: number;

@@ -1,5 +1,5 @@
 import { Problem } from '../../http/problem/problem.js';
-import { isCreate, isFoundByEmailAlone } from './next-step.js';
+import { isFoundByEmailAlone } from './next-step.js';
 import type { Person, PersonState } from './person.js';
 
 export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] as const;
@@ -105,8 +105,7 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
 
 /** A person that was linked to a user of the platform, by an event or a human being. Pure. */
 export function applyLink(person: Person, platformUserId: string): Person {
-  const givenPrimary = person.attempt && isCreate(person.attempt) ? person.givenPrimary : null;
-  return { ...person, ...CALM, ...UNKNOWN, fault: null, platformUserId, givenPrimary };
+  return { ...person, ...CALM, ...UNKNOWN, fault: null, platformUserId };
 }
 
 /** A person whose user, found by the email, is another one's. Pure. */

@@ -8,7 +8,6 @@ export function newcomer(kind: PersonKind): Person {
     email: null,
     platformUserId: null,
     roleKnown: true,
-    givenPrimary: null,
     attempt: null,
     lostCreates: 0,
     conflicted: false,

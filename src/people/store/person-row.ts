@@ -49,7 +49,6 @@ export function fromColumns(columns: KnownColumns): Known {
   return {
     platformUserId: columns.platformUserId,
     roleKnown: columns.roleKnown,
-    givenPrimary: columns.givenPrimary,
     attempt: callId === null || lookUpAt === null ? null : { callId: String(callId), operation, email, lookUpAt },
     lostCreates: columns.lostCreates,
     conflicted: columns.conflicted,

@@ -4,7 +4,6 @@ import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { annotate } from '../../tracing/trace.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
