@@ -159,7 +159,7 @@ test('a tampered, swapped or truncated value never opens, and is counted', () =>
   expect(counted).toBe(propertyRuns().numRuns);
 });
 
-test('every column that the schema calls sealed is in the registry, and every other column of bytes is a fingerprint', () => {
+test('the registry and docs/security.md name every encrypted column of the schema; other bytes are fingerprints', () => {
   const sealed: string[] = [];
   const others: string[] = [];
   const schema = readFileSync('prisma/schema.prisma', 'utf8');
@@ -174,6 +174,8 @@ test('every column that the schema calls sealed is in the registry, and every ot
     Object.keys(columns).map((column) => `${table}.${column}`),
   );
   expect(sealed.sort()).toEqual(known.sort());
+  const documented = readFileSync('docs/security.md', 'utf8');
+  expect(known.filter((column) => !documented.includes(`\`${column}\``))).toEqual([]);
   expect(others.filter((name) => !/(hash|fingerprint|signature|attempt_email|macs?)$/.test(name))).toEqual([]);
 });
 
