@@ -72,7 +72,7 @@ export async function missingMigrations(client: pg.Client): Promise<Migration[]>
 }
 
 const OTHER_VERSION =
-  'The database was made by another version of notebridge, which this version can not read: delete .data, or use an empty database';
+  'The database was made by another version of notebridge, which this version cannot read: delete .data, or use an empty database';
 
 async function readMigrations(folder: string): Promise<Migration[]> {
   const entries = await readdir(folder, { withFileTypes: true });
