@@ -6,20 +6,20 @@ import { FINGERPRINT_PLACE } from './vault.module.js';
 
 type Sql = Pick<Client, 'query'>;
 
-/** The vault of a database, for a command that makes nothing. @throws {Error} as `wrappedKey` */
+/** Opens the vault of a database without creating keys. @throws {Error} as `wrappedKey` */
 export async function readVault(sql: Sql, keys: DataKey[]): Promise<Vault> {
   const wrapping = new Vault(keys, Buffer.alloc(32), new Random());
   return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, await wrappedKey(sql)), new Random());
 }
 
-/** The sealed key of the fingerprints. @throws {Error} when the service has not started on this database yet */
+/** The encrypted fingerprint key. @throws {Error} if the service never started on this database */
 export async function wrappedKey(sql: Sql): Promise<Buffer> {
   const found = await findWrappedKey(sql);
-  if (!found) throw new Error('The database holds nothing sealed yet: start the service once.');
+  if (!found) throw new Error('The database is empty: start the service once.');
   return found;
 }
 
-/** The same; undefined where there is none yet. */
+/** The encrypted fingerprint key; undefined if there is none yet. */
 export async function findWrappedKey(sql: Sql): Promise<Buffer | undefined> {
   const { rows: tables } = await sql.query<{ isThere: boolean }>(
     `SELECT to_regclass('vault_keys') IS NOT NULL AS "isThere"`,

@@ -4,24 +4,24 @@ import { SEALED_TABLES, type SealedTable } from './sealed-columns.js';
 import { ifReadable } from './unreadable-value.js';
 import { headerOf, sealedHeader, type Vault } from './vault.js';
 
-/** Rows that are sealed anew at once: their locks hold up nobody for longer than one statement takes. */
+/** Rows per statement. Their locks last for that statement only. */
 const BATCH = 100;
 
-/** Looks at a table for rows that others had locked when their turn came, and milliseconds between two of them. */
-const MOST_PASSES = 60;
+/** Maximum number of passes over a table for rows that were locked, and the pause between two passes. */
+const MAX_PASSES = 60;
 const PASS_PAUSE_MS = 500;
 
-/** Which keys the values of one column were sealed with. */
+/** The keys that encrypted the values of one column. */
 export interface ColumnKeys {
   table: string;
   column: string;
-  /** Values by the name of their key, which `?` stands for where the bytes begin as no sealed value does. */
+  /** Number of values by key name; `?` counts bytes without a valid header. */
   keys: Record<string, number>;
-  /** Values that rotation still has to reseal: those of another key than the first of DATA_KEYS. */
+  /** Number of values that another key than the first of DATA_KEYS encrypted. */
   stale: number;
 }
 
-/** A row that could not be sealed anew, for a value of it does not open; its key, never its content. */
+/** A row that keeps its old key because a value does not open. It names the row, never the content. */
 export interface UnreadableRow {
   table: string;
   column: string;
@@ -29,7 +29,7 @@ export interface UnreadableRow {
 }
 
 interface RotationUse {
-  /** Called after each batch with the number of values that were sealed anew. */
+  /** Called after each batch with the number of values it encrypted again. */
   onProgress: (resealed: number) => void;
   onUnreadable: (row: UnreadableRow) => void;
 }
@@ -62,7 +62,7 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
 }
 
 /**
- * Reseals with the first key all values of other keys, table by table in the order of their keys. It can be stopped and
+ * Encrypts all values of other keys again with the first key, table by table in the order of their keys. It can be stopped and
  * started again at any time, because it skips values of the first key. It locks only rows that are free: a locked row gets
  * its turn in a later pass, and a row that somebody else wrote meanwhile is skipped.
  */
@@ -78,7 +78,7 @@ export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: Rota
       unreadable.add(`${row.column} ${row.row}`);
     };
     const rotation = new TableRotation(sql, vault, name, table, sealedHeader(firstKey), { ...use, onUnreadable });
-    for (let passes = 1; (await rotation.pass()) > 0 && passes < MOST_PASSES; passes++) await delay(PASS_PAUSE_MS);
+    for (let passes = 1; (await rotation.pass()) > 0 && passes < MAX_PASSES; passes++) await delay(PASS_PAUSE_MS);
   }
 }
 
@@ -99,19 +99,19 @@ class TableRotation {
     this.columns = Object.keys(table.columns);
   }
 
-  /** @returns how many values were passed over because others had their rows */
+  /** @returns the number of values that it skipped because their rows were locked or changed */
   async pass(): Promise<number> {
-    let passedOver = 0;
+    let skipped = 0;
     for (let after: Row | undefined; ; ) {
       const rows = await this.staleAfter(after);
       const fresh = rows.map((row) => this.resealed(row));
       const given = rows.map((row, at) => ({ row, fresh: fresh[at] ?? {} })).filter(({ fresh }) => countOf(fresh) > 0);
       const stored = given.length === 0 ? new Set() : await this.store(given);
       const done = given.filter(({ row }) => stored.has(this.nameOf(row)));
-      passedOver += sum(given.map(({ fresh }) => countOf(fresh))) - sum(done.map(({ fresh }) => countOf(fresh)));
+      skipped += sum(given.map(({ fresh }) => countOf(fresh))) - sum(done.map(({ fresh }) => countOf(fresh)));
       this.use.onProgress(sum(done.map(({ fresh }) => countOf(fresh))));
       after = rows.at(-1);
-      if (rows.length < BATCH) return passedOver;
+      if (rows.length < BATCH) return skipped;
     }
   }
 
@@ -134,7 +134,7 @@ class TableRotation {
     return rows;
   }
 
-  /** What is to stand in the row, by its column; without what does not open. */
+  /** The new values of a row by column, without those that do not open. */
   private resealed(row: Row): Record<string, Buffer> {
     const fresh: Record<string, Buffer> = {};
     for (const [column, { table = this.name, column: as = column }] of Object.entries(this.table.columns)) {
@@ -148,7 +148,7 @@ class TableRotation {
     return fresh;
   }
 
-  /** Stores what still stands as it was read. @returns the rows of which that is so */
+  /** Stores new values in rows that are unlocked and unchanged since they were read. @returns those rows */
   private async store(given: readonly { row: Row; fresh: Record<string, Buffer> }[]): Promise<Set<string>> {
     const { keys, columns, table } = this;
     const types = [...keys.map((key) => table.key[key]), ...columns.flatMap(() => ['bytea', 'bytea'])];

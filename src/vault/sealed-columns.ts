@@ -1,15 +1,15 @@
-/** The place that the values of a column are sealed for (`SealedPlace`), in SQL over the row `t`. */
+/** The place of a column's values (`SealedPlace`), in SQL over the row `t`. */
 interface SealedIn {
-  /** Of the place; the column's own table unless told. */
+  /** Defaults to the column's table. */
   table?: string;
-  /** Of the place; its own name unless told. */
+  /** Defaults to the column's name. */
   column?: string;
   row: string;
 }
 
-/** A table with sealed columns. */
+/** A table with encrypted columns. */
 export interface SealedTable {
-  /** Its primary key: columns and their types. */
+  /** Columns of the primary key and their types. */
   key: Record<string, string>;
   /** Joins that `row` needs. */
   join?: string;
@@ -22,8 +22,8 @@ const OF_ID = { row: 't.id::text' };
 const OF_SESSION = { row: 't.session::text' };
 
 /**
- * Every sealed column of the schema, and what its values are bound to. Rotation reads this list, and a test fails if a
- * column that the schema calls sealed is missing.
+ * Every encrypted column of the schema, and the place that its values are bound to. Rotation reads this list, and a test
+ * fails if a column that the schema calls sealed is missing.
  */
 export const SEALED_TABLES: Record<string, SealedTable> = {
   people: {
@@ -66,7 +66,7 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
   vault_keys: { key: { purpose: 'text' }, columns: { wrapped: { row: 't.purpose' } } },
 };
 
-/** Table and column of every place that values are sealed for, as the metric names it. */
+/** Table and column of every place, as the metric names it. */
 export const SEALED_PLACES = [
   ...new Set(
     Object.entries(SEALED_TABLES).flatMap(([table, { columns }]) =>

@@ -1,31 +1,31 @@
 import { Problem } from '../http/problem/problem.js';
 
 /**
- * A sealed value was made with a key that DATA_KEYS lacks. Its message names the key and the column, never the content.
- * It is a 503: the request is in order, and an operator has to act.
+ * Thrown when DATA_KEYS lacks the key of a value. The message names the key and the column, never the content. It is a
+ * 503, because the request is valid and an operator has to act.
  */
 export class MissingDataKey extends Problem {
   override readonly name = 'MissingDataKey';
 
   /** @param place table and column, e.g. `people.profile` */
   constructor(keyId: string, place: string) {
-    const detail = `DATA_KEYS lacks the key ${keyId}, which sealed ${place}; add it behind the first.`;
+    const detail = `DATA_KEYS lacks the key ${keyId}, which encrypted ${place}. Add it after the first key and restart.`;
     super(503, 'data-key-missing', detail, { extensions: { missing: [keyId] } });
   }
 }
 
-/** A sealed value was changed, moved or cut short. A 503 for the same reason. */
+/** Thrown when a value was changed, moved or cut short. A 503 for the same reason. */
 export class UnreadableValue extends Problem {
   override readonly name = 'UnreadableValue';
 
   /** @param place table and column, e.g. `people.profile` */
   constructor(place: string) {
-    const detail = `A sealed value of ${place} does not open: it was changed, moved or cut short; restore its row, which the log names, from a backup.`;
+    const detail = `An encrypted value of ${place} does not open, because it was changed, moved or cut short. Restore its row, which the log names, from a backup.`;
     super(503, 'data-unreadable', detail);
   }
 }
 
-/** What opens; undefined where it does not, so that one bad row never fails a list: the vault has counted and logged it. */
+/** The opened value; undefined if it does not open, so that one bad row never fails a list. The vault counts and logs it. */
 export function ifReadable<T>(open: () => T): T | undefined {
   try {
     return open();
@@ -34,7 +34,7 @@ export function ifReadable<T>(open: () => T): T | undefined {
   }
 }
 
-/** The same for a damaged value alone: one whose key is missing may open again. */
+/** The same, but a missing key is thrown, because the value opens once the key is back. */
 export function ifNotDamaged<T>(open: () => T): T | undefined {
   try {
     return open();

@@ -9,10 +9,10 @@ import { UNREADABLE_CAUSES, Vault } from './vault.js';
 
 const purpose = 'fingerprint';
 
-/** Where the fingerprint key stands. */
+/** The place of the fingerprint key. */
 export const FINGERPRINT_PLACE = { table: 'vault_keys', column: 'wrapped', row: purpose };
 
-/** Opens the vault: data keys from the environment, the fingerprint key from the database, made at the first start. */
+/** Opens the vault with the data keys of the environment and the fingerprint key of the database, made at the first start. */
 async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, metrics: Metrics): Promise<Vault> {
   if (!env.DATA_KEYS) throw new Error('DATA_KEYS is not set; give one as id:base64 (openssl rand -base64 32).');
   const keys = parseDataKeys(env.DATA_KEYS);
@@ -28,11 +28,11 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
   const log = new Logger(Vault.name);
   const labels = ['column', 'cause'] as const;
   const known = SEALED_PLACES.flatMap((column) => UNREADABLE_CAUSES.map((cause) => ({ column, cause })));
-  const counter = metrics.counter('unreadable_values_total', 'Sealed values that did not open', labels, known);
+  const counter = metrics.counter('unreadable_values_total', 'Encrypted values that did not open', labels, known);
   return new Vault(keys, fingerprintKey, random, {
     onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });
-      if (isNew) log.error({ msg: 'a sealed value does not open', table, column, row: logRow });
+      if (isNew) log.error({ msg: 'an encrypted value does not open', table, column, row: logRow });
     },
   });
 }

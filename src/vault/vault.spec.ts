@@ -17,7 +17,7 @@ const name = fc.string({ maxLength: 40, unit: 'grapheme' });
 const place = fc.record({ table: name, column: name, row: name });
 const here = { table: 'people', column: 'profile', row: 'client/c1' };
 
-test('what was sealed opens again in its own place', () => {
+test('a value opens in its own place', () => {
   fc.assert(
     fc.property(place, fc.string({ unit: 'grapheme' }), (where, text) => {
       expect(vault.open(where, vault.seal(where, text))).toBe(text);
@@ -26,13 +26,13 @@ test('what was sealed opens again in its own place', () => {
   );
 });
 
-test('a sealed value shows nothing of the text', () => {
+test('an encrypted value shows none of its text', () => {
   const sealed = vault.seal(here, 'Zoë Åkesson');
   expect(sealed.includes('Zoë')).toBe(false);
   expect(vault.seal(here, 'Zoë Åkesson').equals(sealed)).toBe(false);
 });
 
-test('it opens in no other place, also when the names run together to the same letters', () => {
+test('a value opens in no other place, even if the names join to the same letters', () => {
   fc.assert(
     fc.property(place, place, (where, elsewhere) => {
       fc.pre(JSON.stringify(where) !== JSON.stringify(elsewhere));
@@ -44,7 +44,7 @@ test('it opens in no other place, also when the names run together to the same l
   expect(() => vault.open({ table: 'a', column: 'bc', row: 'd' }, sealed)).toThrow('does not open');
 });
 
-test('not one bit of it can be changed', () => {
+test('a value with one changed bit does not open', () => {
   const sealed = vault.seal(here, 'text');
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const bent = Buffer.from(sealed);
@@ -53,17 +53,17 @@ test('not one bit of it can be changed', () => {
   }
 });
 
-test('cut short it is not readable', () => {
+test('a value that was cut short does not open', () => {
   const sealed = vault.seal(here, 'text');
   for (let length = 0; length < sealed.length; length++) {
     expect(() => vault.open(here, sealed.subarray(0, length))).toThrow(/does not open|lacks the key/);
   }
 });
 
-test('another key of the same name does not open it, and the error tells the column, not the content', () => {
+test('another key of the same name fails with an error that names the column, not the content', () => {
   const impostor = new Vault([key('k1')], fingerprintKey, new Random());
   expect(() => impostor.open(here, vault.seal(here, 'Zoë'))).toThrow(
-    'A sealed value of people.profile does not open: it was changed, moved or cut short; restore its row, which the log names, from a backup.',
+    'An encrypted value of people.profile does not open, because it was changed, moved or cut short. Restore its row, which the log names, from a backup.',
   );
 });
 
@@ -74,7 +74,7 @@ test('after a rotation the new first key seals and the old one still opens', () 
   expect(rotated.open(here, sealed)).toBe('new');
   const lacking = new Vault([k1], fingerprintKey, new Random());
   expect(lacking.health()).toEqual({ status: 'ok' });
-  expect(() => lacking.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which sealed people.profile');
+  expect(() => lacking.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which encrypted people.profile');
   expect(lacking.health()).toMatchObject({ status: 'degraded', facts: { missing: 'k2' } });
 });
 
@@ -83,7 +83,7 @@ test('a rotation changes no fingerprint', () => {
   expect(rotated.fingerprint('email', 'a@example.org')).toEqual(vault.fingerprint('email', 'a@example.org'));
 });
 
-test('fingerprints are keyed, and those of one purpose say nothing about another', () => {
+test('fingerprints differ by key and by purpose', () => {
   const other = new Vault([k1], randomBytes(32), new Random());
   const print = vault.fingerprint('email', 'a@example.org');
   expect(print).toHaveLength(32);
@@ -91,7 +91,7 @@ test('fingerprints are keyed, and those of one purpose say nothing about another
   expect(vault.fingerprint('profile', 'a@example.org')).not.toEqual(print);
 });
 
-test('every value gets its own nonce, straight from the source of randomness', () => {
+test('every value gets its own nonce from the source of randomness', () => {
   class Counted extends Random {
     private drawn = 0;
 
@@ -107,7 +107,7 @@ test('every value gets its own nonce, straight from the source of randomness', (
   expect(nonces[1]).toBe('000000030000000400000005');
 });
 
-test('what does not open is counted, named once, and degrades the health until it opens again', () => {
+test('a value that does not open is counted, named once, and degrades health until it opens', () => {
   const reports: unknown[] = [];
   const onUnreadable: VaultUse['onUnreadable'] = ({ row }, cause, isNew) => reports.push([row, cause, isNew]);
   const watched = new Vault([k1], fingerprintKey, new Random(), { onUnreadable });
@@ -181,6 +181,6 @@ test('the registry and docs/security.md name every encrypted column of the schem
 
 const nameOf = (where: SealedPlace) => JSON.stringify(where);
 
-test('without a key there is no vault', () => {
+test('a vault needs at least one key', () => {
   expect(() => new Vault([], fingerprintKey, new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');
 });

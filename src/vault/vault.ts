@@ -4,50 +4,50 @@ import { type Health, HealthIndicator } from '../http/server/health-indicator.js
 import type { DataKey } from './data-keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
-/** Where a sealed value stands; bound to it as additional data, so that it can't be moved to another place. */
+/** The place of an encrypted value in the database. It is the value's additional data, so a moved value does not open. */
 export interface SealedPlace {
   table: string;
   column: string;
   /** The row's identity: its primary key, or another key that never changes. */
   row: string;
-  /** What the log calls the row, where `row` may name a person. */
+  /** The row's name in the log. Defaults to `row`, which may name a person. */
   logRow?: string | undefined;
 }
 
-/** Why a value could not be opened, as the metric has it. */
+/** Values of the metric's label `cause`. */
 export const UNREADABLE_CAUSES = ['missing-key', 'damaged'] as const;
 type UnreadableCause = (typeof UNREADABLE_CAUSES)[number];
 
 export interface VaultUse {
-  /** Called for each value that does not open. @param isNew a damaged one is met for the first time, and remembered */
+  /** Called for each value that does not open. @param isNew true for the first report of a damaged value */
   onUnreadable?: (place: SealedPlace, cause: UnreadableCause, isNew: boolean) => void;
 }
 
-/** The first byte of every sealed value. */
+/** The first byte of every encrypted value. */
 const FORMAT = 1;
 
-/** Values that do not open, and keys that are missing, which are remembered for the health; more are only counted. */
-const MOST_REMEMBERED = 1_000;
+/** Maximum number of damaged values, and of missing keys, that the health check remembers; more are only counted. */
+const MAX_REMEMBERED = 1_000;
 
 const KEY_NAME = /^[A-Za-z0-9_-]{1,32}$/; // as in DATA_KEYS
 const NONCE_BYTES = 12; // NIST SP 800-38D §5.2.1.1
 const TAG_BYTES = 16;
 
-/** Nonces drawn at once: a system call for twelve bytes costs as much as sealing a short text. */
-const NONCES_DRAWN = 512;
+/** Nonces per system call, because one call for 12 bytes costs as much as sealing a short text. */
+const NONCE_BATCH = 512;
 
-/** Seals personal data for storage and makes keyed fingerprints of it for equality. */
+/** Encrypts personal data for storage, and makes keyed fingerprints that show which values are equal. */
 export class Vault {
   private readonly keys: Map<string, DataKey>;
   private readonly sealing: DataKey & { header: Buffer };
   private readonly missing = new Set<string>();
-  /** Places whose value did not open, and has not since. */
+  /** Places whose value did not open at the last attempt. */
   private readonly damaged = new Set<string>();
   private readonly fingerprintKey: KeyObject;
   private nonces: Buffer = Buffer.alloc(0);
 
   /**
-   * @param keys the first seals, all open
+   * @param keys the first encrypts, all decrypt
    * @param fingerprintKey 32 bytes that never change for one database
    */
   constructor(
@@ -63,14 +63,14 @@ export class Vault {
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  /** Keys that were dropped from DATA_KEYS too early, and values that do not open. */
+  /** Degraded while a key is missing from DATA_KEYS or a value does not open. */
   @HealthIndicator('vault')
   health(): Health {
     const missing = [...this.missing].sort().join(', ');
     const unreadable = this.damaged.size;
     if (missing === '' && unreadable === 0) return { status: 'ok' };
-    const ofKeys = `DATA_KEYS lacks ${missing}, which sealed data that is in use: add what is missing behind the first key and restart; nothing is lost.`;
-    const ofRows = `${unreadable} sealed values do not open: they were changed, moved or cut short; the log names their rows, restore those from a backup.`;
+    const ofKeys = `DATA_KEYS lacks ${missing}, which encrypted data that is in use. Add it after the first key and restart; nothing is lost.`;
+    const ofRows = `${unreadable} encrypted values do not open, because they were changed, moved or cut short. Restore their rows, which the log names, from a backup.`;
     const reason = [missing === '' ? [] : ofKeys, unreadable === 0 ? [] : ofRows].flat().join(' ');
     return {
       status: 'degraded',
@@ -80,8 +80,8 @@ export class Vault {
   }
 
   /**
-   * Seals a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Format: version, length of
-   * the key's name, its name, nonce, ciphertext, tag.
+   * Encrypts a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Format: version, length
+   * of the key's name, its name, nonce, ciphertext, tag.
    */
   seal(place: SealedPlace, plain: string | Buffer): Buffer {
     const { key, header } = this.sealing;
@@ -92,19 +92,19 @@ export class Vault {
     return Buffer.concat([header, nonce, text, cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Opens a sealed text. @throws {Error} naming the missing key or the damaged column, never the content */
+  /** Decrypts a text. @throws {Error} naming the missing key or the damaged column, never the content */
   open(place: SealedPlace, sealed: Uint8Array): string {
     return this.openBytes(place, sealed).toString('utf8');
   }
 
-  /** Opens sealed bytes. @throws {Error} as `open` */
+  /** Decrypts bytes. @throws {Error} as `open` */
   openBytes(place: SealedPlace, sealed: Uint8Array): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const by = headerOf(bytes);
     if (!by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES) throw this.refused(place);
     const key = this.keys.get(by.keyId);
     if (!key) {
-      if (this.missing.size < MOST_REMEMBERED) this.missing.add(by.keyId);
+      if (this.missing.size < MAX_REMEMBERED) this.missing.add(by.keyId);
       this.report(place, 'missing-key');
       throw new MissingDataKey(by.keyId, `${place.table}.${place.column}`);
     }
@@ -129,10 +129,10 @@ export class Vault {
   }
 
   /**
-   * A keyed HMAC-SHA-256 (RFC 2104) of a value: equal values of one purpose have equal fingerprints, and without the
-   * key values can't be tried out.
+   * A keyed HMAC-SHA-256 (RFC 2104) of a value. Equal values of one purpose have equal fingerprints, and without the key
+   * no one can test guesses.
    *
-   * @param purpose keeps fingerprints of different things apart, e.g. `email`
+   * @param purpose separates kinds of values, for example `email`
    */
   fingerprint(purpose: string, value: string): Buffer {
     return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`).digest();
@@ -140,20 +140,20 @@ export class Vault {
 
   private report(place: SealedPlace, cause: UnreadableCause): void {
     const name = nameOf(place);
-    const isNew = cause === 'damaged' && !this.damaged.has(name) && this.damaged.size < MOST_REMEMBERED;
+    const isNew = cause === 'damaged' && !this.damaged.has(name) && this.damaged.size < MAX_REMEMBERED;
     if (isNew) this.damaged.add(name);
     this.use.onUnreadable?.(place, cause, isNew);
   }
 
   private nextNonce(): Buffer {
-    if (this.nonces.length === 0) this.nonces = this.random.bytes(NONCE_BYTES * NONCES_DRAWN);
+    if (this.nonces.length === 0) this.nonces = this.random.bytes(NONCE_BYTES * NONCE_BATCH);
     const nonce = this.nonces.subarray(0, NONCE_BYTES);
     this.nonces = this.nonces.subarray(NONCE_BYTES);
     return nonce;
   }
 }
 
-/** A column of values that are sealed as JSON, each for its row. */
+/** A column whose values are JSON, encrypted for their row. */
 export class SealedColumn<Value> {
   constructor(
     private readonly vault: Vault,
@@ -178,13 +178,13 @@ export class SealedColumn<Value> {
   }
 }
 
-/** How every value begins that is sealed now with a key. */
+/** The first bytes of every value that is encrypted with a key. */
 export function sealedHeader(keyId: string): Buffer {
   const id = Buffer.from(keyId, 'utf8');
   return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
 }
 
-/** The name of the key in the header of a sealed value, and the header's bytes; undefined if there is no valid header. */
+/** The name of the key in the header of an encrypted value, and the header's bytes; undefined if there is no valid header. */
 export function headerOf(sealed: Buffer): { keyId: string; bytes: number } | undefined {
   const [format, length = 0] = sealed;
   const keyId = sealed.toString('utf8', 2, 2 + length);
@@ -195,7 +195,7 @@ function nameOf({ table, column, row }: SealedPlace): string {
   return `${table}.${column} ${row}`;
 }
 
-/** Each name with its length before it (two bytes), so that no two places spell the same data. */
+/** Each name follows its length (two bytes), so that no two places have the same additional data. */
 function additionalData(place: SealedPlace, header: Buffer): Buffer {
   const names = [place.table, place.column, place.row];
   const size = names.reduce((sum, name) => sum + 2 + Buffer.byteLength(name, 'utf8'), header.length);

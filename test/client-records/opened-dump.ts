@@ -1,15 +1,15 @@
 import { createDecipheriv } from 'node:crypto';
 import { dumpOf } from '../../harness/database-dump.js';
 
-/** A sealed value begins with the layout and the name of the tests' key, in hex and in base64. */
-const SEALED = /\\\\?x(0[12]026b31[0-9a-f]{56,})|"(A[QI]JrM[A-Za-z0-9+/]{36,}=*)"/g;
+/** The header of an encrypted value with the key of the tests, in hex and in base64. */
+const SEALED = /\\\\?x(01026b31[0-9a-f]{56,})|"(AQJrM[A-Za-z0-9+/]{36,}=*)"/g;
 /** As `testSettings` has it. */
 const KEY = Buffer.alloc(32, 7);
 const HEADER_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Everything that a database of the tests holds, with every sealed value opened, wherever it stands. */
+/** Everything that a database of the tests holds, with every encrypted value opened. */
 export async function openedDumpOf(url: string): Promise<string> {
   const dump = await dumpOf(url);
   const sealed = [...dump.replaceAll('""', '"').matchAll(SEALED)].map(([, hex, base64]) =>

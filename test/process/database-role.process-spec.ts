@@ -115,7 +115,7 @@ describe('a service whose role owns nothing', () => {
     };
     const address = as(mirror.database.url, role, PASSWORD);
     // A seal in the making would take the next number.
-    await until('all is sealed', async () => {
+    await until('every entry is sealed', async () => {
       const [row] = await mirror.sql<{ sealed: boolean }>(
         `SELECT EXISTS (SELECT FROM audit_seals) AND NOT EXISTS (SELECT FROM audit_unsealed) AS sealed`,
       );
@@ -150,7 +150,7 @@ describe('a service whose role owns nothing', () => {
 
   it('does not start without the data key of the database', async () => {
     const said = await refusal({ DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` });
-    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which sealed vault_keys\.wrapped; add it[^\n]*$/m);
+    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which encrypted vault_keys\.wrapped\. Add it[^\n]*$/m);
     expect(said).not.toMatch(/^\s+at /m);
   });
 

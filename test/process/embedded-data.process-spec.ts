@@ -94,7 +94,10 @@ test('commands join the embedded PostgreSQL of a running service', async () => {
   const cut = await run(`audit verify --head 1:${'0'.repeat(64)}`);
   expect(cut).toEqual([2, expect.stringContaining('The head that was given is not part of the trail')]);
   const rotated = await run('keys rotate-data');
-  expect(rotated).toEqual([0, expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All is sealed with k1\./)]);
+  expect(rotated).toEqual([
+    0,
+    expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All values are encrypted with k1\./),
+  ]);
   const [, diagnosis] = await run('doctor');
   expect(diagnosis).toMatch(/✓ Database {3}PostgreSQL 18.*, 0 migrations to apply; the embedded one/);
 });
@@ -117,7 +120,10 @@ test('commands without settings work on the database of the demo, running or not
 
 test('the first key can go after a rotation to another one', async () => {
   const both = { ...settings, DATA_KEYS: `${K2},${keyOf(folder)}` };
-  expect(await run('keys rotate-data', both)).toEqual([0, expect.stringContaining('All is sealed with k2.')]);
+  expect(await run('keys rotate-data', both)).toEqual([
+    0,
+    expect.stringContaining('All values are encrypted with k2.'),
+  ]);
   service = await mirror.start({ DATA_KEYS: K2, ROLES: 'api' });
   expect(await look(service)).toEqual(shown);
 });

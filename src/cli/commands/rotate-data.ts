@@ -17,11 +17,11 @@ interface RotationOptions {
   json?: boolean;
 }
 
-/** What a rotation leaves. */
+/** The state after a rotation. */
 interface RotationReport {
-  /** The keys of DATA_KEYS, the first of which seals, and how many values each still holds. */
+  /** The keys of DATA_KEYS with the number of values that each encrypted. The first encrypts new values. */
   keys: { key: string; values: number; droppable: boolean }[];
-  /** Names of keys that seal something and are not in DATA_KEYS; `?` is what begins as no sealed value does. */
+  /** Names of keys in use that DATA_KEYS lacks; `?` stands for bytes without a valid header. */
   missing: string[];
   columns: ColumnKeys[];
   /** Values that rotation still has to reseal. */
@@ -85,24 +85,24 @@ function inWords(report: RotationReport, dryRun: boolean): string {
   return [
     ...(used.length > 0 ? [table(used)] : []),
     ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} does not open.`),
-    ...missing.map((key) => `✗ Values are sealed with ${key}, which DATA_KEYS lacks.`),
-    left > 0 ? `${counted(left, 'value')} still to be sealed anew: ${again}.` : `All is sealed with ${keys[0]?.key}.`,
+    ...missing.map((key) => `✗ DATA_KEYS lacks the key ${key}, which encrypted values.`),
+    left > 0 ? `${counted(left, 'value')} left: ${again}.` : `All values are encrypted with ${keys[0]?.key}.`,
     droppable.length > 0
-      ? `Nothing uses ${droppable.join(', ')} any more: take it out of DATA_KEYS once every process runs with ${keys[0]?.key} first.`
-      : 'No key can be dropped.',
+      ? `Nothing uses ${droppable.join(', ')}: remove it from DATA_KEYS once every process runs with ${keys[0]?.key} first.`
+      : 'No key can be removed.',
   ].join('\n');
 }
 
 withFaults(new Command('notebridge keys rotate-data'))
-  .description('Seals all data anew with the first key of DATA_KEYS, and says which keys nothing uses any more.')
+  .description('Encrypts all data with the first key of DATA_KEYS, and lists the keys that are no longer used.')
   .option('--dry-run', 'only count which keys are used')
   .option('--json', 'print the outcome as JSON, and the progress to stderr')
   .addHelpText(
     'after',
     `
-It speaks to the database, by DATABASE_URL and DATA_KEYS as the service has them: first give every process the new key
-before the old ones, then run this beside them. It can be stopped and run again at any time.
-Ends with 0 when all is sealed with the first key, 2 when values are left or do not open, 1 when it could not be done.`,
+It connects to the database with the service's DATABASE_URL and DATA_KEYS. First put the new key before the old ones in
+every process; then run this while they run. It can be stopped and run again at any time.
+Exit code: 0 if all data is encrypted with the first key, 2 if values are left or do not open, 1 if it failed.`,
   )
   .addHelpText('after', examples('keys rotate-data --dry-run', 'keys rotate-data'))
   .action(rotateData)

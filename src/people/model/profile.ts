@@ -9,7 +9,7 @@ export interface Profile {
   lastName: string;
 }
 
-/** A person's identity in the EHR: unique, and what sealed values are bound to. */
+/** A person's identity in the EHR: unique, and the place of encrypted values. */
 export interface PersonKey {
   kind: PersonKind;
   externalId: string;
