@@ -37,7 +37,6 @@ const pagesOf = ({ importId, sessionId }) => ({
   deliveries: ['/deliveries'],
   audit: ['/audit'],
   keys: ['/keys'],
-  queues: ['/queues'],
 });
 
 const toTop = (place) => place.evaluate((element) => element.scrollIntoView());

@@ -31,5 +31,4 @@ export const PAGES: readonly PageEntry[] = [
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
   page('/audit', 'Audit', 'admin', () => import('../pages/audit/audit-page.js')),
   page('/keys', 'Keys', 'admin', () => import('../pages/keys/keys-page.js')),
-  page('/queues', 'Queues', 'admin', () => import('../pages/queues/queues-page.js')),
 ];

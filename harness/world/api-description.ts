@@ -11,7 +11,7 @@ const PROBLEM = 'application/problem+json';
 const LINES = 'application/x-ndjson';
 
 /** Pages for browsers, and the platform's own route: the API's description does not cover them. */
-const OUTSIDE = /^\/($|console(\/|$)|queues(\/|$)|docs(\/|$)|openapi\.json$|webhooks\/platform$)/;
+const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|openapi\.json$|webhooks\/platform$)/;
 
 /** Problems of a request that leads to no operation. */
 const UNKNOWN_ROUTE = [

@@ -18,8 +18,8 @@ export class ConsoleFiles {
   }
 }
 
-/** Where the console was built to. */
-export function consoleFolder(): string {
+/** The folder of the built console. */
+function consoleFolder(): string {
   const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
   return path.resolve(__dirname, root, 'dist/console');
 }

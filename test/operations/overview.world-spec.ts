@@ -78,6 +78,17 @@ test('shows version, capabilities, parts, calls, inbox, due work and people who 
   ]);
 });
 
+test('shows since when the oldest work of a kind has been due', async () => {
+  const dueAt = world.now().toISOString();
+  await world.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, due_at)
+     SELECT gen_random_uuid(), 'client', concat('due-', n), '', '', 'pending', $1::timestamptz + n * interval '1 second'
+     FROM generate_series(0, 1) AS n`,
+    [dueAt],
+  );
+  expect((await overview()).oldestWork).toMatchObject({ people: dueAt, sessions: null });
+});
+
 test('lists the plan of a dry run only while it would change something', async () => {
   for (const [outcome, state] of [
     ['pending', 'planned'],

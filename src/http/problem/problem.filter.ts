@@ -33,11 +33,6 @@ export class ProblemFilter implements ExceptionFilter {
       reply.raw.destroy();
       return;
     }
-    const signIn = problem.status === 401 ? request.routeOptions?.config?.edge?.signInAt : undefined;
-    if (signIn && request.headers.accept?.includes('text/html')) {
-      void reply.redirect(signIn, 303);
-      return;
-    }
     if (request.raw.httpVersionMajor < 2 && isLongUnread(request)) reply.header('connection', 'close');
     void reply
       .code(problem.status)

@@ -18,8 +18,6 @@ interface EdgeOptions {
   hot?: boolean;
   /** What it answers never changes under its address and holds nothing personal: a browser may keep it. */
   immutable?: boolean;
-  /** Where a browser that opens this page without a session is led: the address that has the sign-in. */
-  signInAt?: string;
 }
 
 declare module 'fastify' {
