@@ -1,12 +1,11 @@
-import { Argument, Command } from 'commander';
+import { Command } from 'commander';
 import { readClientEnv } from '../config/client-env.js';
 import { version } from '../config/version.js';
 import { Api } from './api/api.js';
 import { connectionFrom } from './api/connection.js';
 import { addCommands } from './commands/commands.js';
-import { completionScript, SHELLS, wordsOf } from './output/completion.js';
 import { failed, withFaults } from './output/failure.js';
-import { EXIT_CODES, examples } from './output/help.js';
+import { EXIT_CODES } from './output/help.js';
 
 const ABOUT = `Speaks to a running notebridge.
 
@@ -23,19 +22,6 @@ async function main(): Promise<void> {
   program.command('doctor', 'check the settings and everything that the service needs', {
     executableFile: 'doctor/doctor.js',
   });
-  program
-    .command('completion')
-    .description('print what lets a shell complete the words of notebridge')
-    .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText(
-      'after',
-      examples(
-        'completion bash >> ~/.bashrc',
-        'completion zsh >> ~/.zshrc',
-        'completion fish > ~/.config/fish/completions/notebridge.fish',
-      ),
-    )
-    .action((shell: (typeof SHELLS)[number]) => console.log(completionScript(shell, wordsOf(program))));
   await program.parseAsync();
 }
 
