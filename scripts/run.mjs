@@ -44,7 +44,7 @@ const commands = {
     foreground(process.execPath, [nodeModule('jest', 'jest'), '--forceExit', 'test/reference.e2e-spec.ts'], {
       WRITE_REFERENCE: String(onlyKnown(args).length === 0),
     }),
-  screenshots: async (names) => (await import('./screenshots.mjs')).takeScreenshots(names),
+  screenshots: async (args) => onlyKnown(args) && (await import('./screenshots.mjs')).takeScreenshots(),
   migration: async (args) => (await import('./migration/command.mjs')).migration(args),
 };
 

@@ -1,45 +1,43 @@
-// npm run screenshots: pictures of the console's pages for docs/images, of the demo that runs: light, dark and as a
-// phone shows them.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// npm run screenshots: takes the pictures that the documentation shows (docs/images) from the running demo.
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { root } from './processes.mjs';
 
 const require = createRequire(import.meta.url);
 
-const LOOKS = {
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-  phone: { colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 1.5 },
-};
-
-/** What is shown: its address below /console, and what is done there before the picture is taken. */
-const pagesOf = ({ importId, sessionId }) => ({
-  overview: ['/'],
-  imports: ['/imports'],
-  import: [`/imports/${importId}`],
-  'import-rejected': [
-    `/imports/${importId}?outcome=rejected`,
-    (page) => toTop(page.getByRole('heading', { name: 'Rows rejected' })),
-  ],
-  people: ['/people'],
-  person: ['/people/client/C-1006'],
-  sessions: ['/sessions'],
-  session: [`/sessions/${sessionId}`],
-  'session-notes': [`/sessions/${sessionId}`, compareNotes],
-  'session-timeline': [
-    `/sessions/${sessionId}`,
-    async (page) => {
-      await page.getByRole('table', { name: /^Timeline/ }).waitFor();
-      await toTop(page.getByRole('heading', { name: 'Timeline' }));
-    },
-  ],
-  deliveries: ['/deliveries'],
-  audit: ['/audit'],
-  keys: ['/keys'],
-});
-
-const toTop = (place) => place.evaluate((element) => element.scrollIntoView());
+export async function takeScreenshots() {
+  const { chromium } = require('playwright-core');
+  const { findChromium } = require('../dist/harness/chromium.js');
+  const executablePath = findChromium();
+  if (!executablePath) throw new Error('There is no Chromium: install it (Debian: apt-get install chromium).');
+  const demo = JSON.parse(readFileSync(path.join(root, '.data/demo.json'), 'utf8'));
+  const { importId, sessionId } = await whatToShow(demo);
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const page = await browser.newPage({ baseURL: demo.url, viewport: { width: 1280, height: 800 } });
+  page.setDefaultTimeout(15_000);
+  await page.goto('/console');
+  await page.getByLabel('API key').fill(demo.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  const open = async (place) => {
+    await page.goto(`/console${place}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.locator('.waiting').first().waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+  };
+  const take = async (name) => writeFileSync(path.join(root, `docs/images/${name}.webp`), await webp(page));
+  await open('/');
+  await take('overview');
+  await open(`/imports/${importId}`);
+  await take('import');
+  await open('/people/client/C-1006');
+  await take('person');
+  await open(`/sessions/${sessionId}`);
+  await compareNotes(page);
+  await take('session-notes');
+  await browser.close();
+}
 
 async function compareNotes(page) {
   await page
@@ -47,46 +45,10 @@ async function compareNotes(page) {
     .first()
     .click();
   await page.locator('ins').first().waitFor();
-  await toTop(page.getByRole('heading', { name: 'Notes' }));
+  await page.getByRole('heading', { name: 'Notes' }).evaluate((element) => element.scrollIntoView());
 }
 
-/** @param names of pages; all of them when there are none @param folder where the pictures go */
-export async function takeScreenshots(names, folder = path.join(root, 'docs/images')) {
-  const { chromium } = require('playwright-core');
-  const { findChromium } = require('../dist/harness/chromium.js');
-  const executablePath = findChromium();
-  if (!executablePath) throw new Error('There is no Chromium: install it (Debian: apt-get install chromium).');
-  const demo = JSON.parse(readFileSync(path.join(root, '.data/demo.json'), 'utf8'));
-  const pages = Object.entries(pagesOf(await whatToShow(demo)));
-  mkdirSync(folder, { recursive: true });
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  for (const [look, options] of Object.entries(LOOKS)) {
-    const page = await (await browser.newContext({ baseURL: demo.url, ...options })).newPage();
-    page.setDefaultTimeout(15_000);
-    const take = async (name) => {
-      if (names.length > 0 && !names.includes(name)) return;
-      writeFileSync(path.join(folder, `${name}-${look}.webp`), await webp(page));
-    };
-    await page.goto('/console');
-    await page.getByLabel('API key').waitFor();
-    await take('sign-in');
-    await page.getByLabel('API key').fill(demo.key);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
-    for (const [name, [place, prepare]] of pages) {
-      if (names.length > 0 && !names.includes(name)) continue;
-      await page.goto(`/console${place}`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.locator('.waiting').first().waitFor({ state: 'detached' });
-      await page.getByRole('button', { name: 'Live' }).waitFor();
-      await prepare?.(page);
-      await take(name);
-    }
-  }
-  await browser.close();
-}
-
-/** A picture of what the page shows; Playwright itself makes no WebP, which is a third of a PNG. */
+/** A WebP picture of the page, a third of the size of a PNG. Playwright itself cannot write WebP. */
 async function webp(page) {
   const chromium = await page.context().newCDPSession(page);
   const { data } = await chromium.send('Page.captureScreenshot', { format: 'webp', quality: 80 });
