@@ -1,19 +1,12 @@
 #!/usr/bin/env node
-// The notebridge command. In a clone it is compiled first when that is due; an installed copy is compiled already.
+// The notebridge command. An installed copy is already compiled; a clone is compiled by npm run build.
 const { existsSync } = require('node:fs');
 const path = require('node:path');
 
-const root = path.resolve(__dirname, '..');
+const program = path.resolve(__dirname, '..', 'dist', 'src', 'cli', 'main.js');
 
-async function main() {
-  if (existsSync(path.join(root, 'scripts', 'setup.mjs'))) {
-    const { setUp } = await import('../scripts/setup.mjs');
-    await setUp();
-  }
-  require(path.join(root, 'dist', 'src', 'cli', 'main.js'));
-}
-
-main().catch((error) => {
-  console.error(error.message);
+if (existsSync(program)) require(program);
+else {
+  console.error('notebridge is not built yet: run npm run build in this clone first.');
   process.exitCode = 1;
-});
+}

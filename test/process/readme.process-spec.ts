@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
@@ -132,6 +132,14 @@ test('npx runs the command of this clone', async () => {
   const [npx, direct] = [await run('npx notebridge --version'), await run('notebridge --version')];
   expect([npx.code, npx.output]).toEqual([0, expect.stringContaining(direct.output)]);
   expect(direct.output).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test('the command of a clone that is not built names the command that builds it', async () => {
+  mkdirSync(path.join(folder, 'bin'));
+  const copy = path.join(folder, 'bin/notebridge.js');
+  copyFileSync(path.join(ROOT, 'bin/notebridge.js'), copy);
+  const sentence = 'notebridge is not built yet: run npm run build in this clone first.\n';
+  expect(await run(`node ${copy} status`)).toEqual({ code: 1, output: sentence });
 });
 
 /** Without npx, which takes longer than the command. */
