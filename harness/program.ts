@@ -29,16 +29,6 @@ export interface ProgramOptions {
   readonly env?: Record<string, string | undefined>;
   /** What the program prints when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
-  /** Working directory. Defaults to the project's folder. */
-  readonly cwd?: string;
-  /** Defaults to the current user; only root can choose another one. */
-  readonly user?: SystemUser;
-}
-
-/** A user of the operating system. */
-export interface SystemUser {
-  readonly uid: number;
-  readonly gid: number;
 }
 
 const LAST_LINES = 40;
@@ -48,13 +38,11 @@ export class Programs {
   private readonly children = new Set<ChildProcess>();
 
   /** @throws Error with the latest output if the program ends before it is ready */
-  async start({ file, args = [], nodeArgs = [], env, ready, cwd, user }: ProgramOptions): Promise<Program> {
+  async start({ file, args = [], nodeArgs = [], env, ready }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
     const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
       env: { PATH, HOME, TMPDIR, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      cwd,
-      ...user,
     });
     this.children.add(child);
     const program = follow(child, file);

@@ -22,7 +22,7 @@ export interface PlanNode {
 }
 
 /** What a plan says of the tables that are large. */
-export interface PlanView {
+interface PlanView {
   /** Nodes that read a large table, or an index of one, from one end to the other: the rule is that there is none. */
   readonly fullReads: string[];
   /** Rows of large tables that were looked at; 0 unless the statement was executed. */
@@ -32,7 +32,7 @@ export interface PlanView {
 }
 
 /** What `planOf` is told beside the statement. */
-export interface PlanOptions {
+interface PlanOptions {
   /** The tables that grow with time. */
   readonly large: readonly string[];
   /** Partial indexes that stay small however large their table is: they may be read whole. */
@@ -78,7 +78,7 @@ const readsIn = (tables: TableOfIndex, plan: PlanNode, large: readonly string[])
   flat(plan).filter((node) => large.includes(tableOf(node, tables)));
 
 /** Keeps a table as it is just after its rows came: never analysed, as the planner knows least of it. */
-export async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
   await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
 }
 
@@ -115,7 +115,7 @@ export async function forgetStatistics(client: Pick<pg.ClientBase, 'query'>, tab
  *
  * @param copies of each row
  */
-export async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
+async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
   const { rows: columns } = await client.query<Column>(
     `SELECT a.attname AS name, a.atttypid::regtype::text AS type,
        EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND a.attnum = ANY(i.indkey)
@@ -197,7 +197,7 @@ function rowsOf(node: PlanNode): number {
 }
 
 /** The table of each index, by the index's name. */
-export type TableOfIndex = ReadonlyMap<string, string>;
+type TableOfIndex = ReadonlyMap<string, string>;
 
 export async function indexedTables(client: Pick<pg.ClientBase, 'query'>): Promise<TableOfIndex> {
   const { rows } = await client.query<{ name: string; table: string }>(

@@ -2,7 +2,7 @@ import { type Query, QueryClient } from '@tanstack/react-query';
 import { ProblemError } from './client.js';
 import { store } from './store.js';
 
-export type Liveness = 'live' | 'connecting' | 'paused';
+type Liveness = 'live' | 'connecting' | 'paused';
 
 /** Whether what is shown follows the service. */
 export const liveness = store<Liveness>('connecting');

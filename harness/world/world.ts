@@ -43,7 +43,7 @@ export interface WorldOptions {
 }
 
 /** A call that the platform holds, and the work that waits for it. */
-export interface Held {
+interface Held {
   /** Answers every held call. @returns once the world has settled */
   answer(): Promise<void>;
   /** Resolves when the work has ended, successfully or not. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { READY, type Service, serviceOf } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
@@ -6,12 +5,8 @@ import { type FaultRule, readFaultRule } from '../../simulator/gate/fault-rule.j
 import type { Settings } from '../../simulator/settings.js';
 import type { User } from '../../simulator/users/user-directory.js';
 import { ADMIN_KEY, testSettings } from './app.js';
-import type { QueueBackend } from './backends.js';
 import { freshDatabase, query, type TestDatabase } from './databases.js';
 import { usePrograms } from './programs.js';
-
-/** The simulator's API key as the log of calls knows it (`RateLimiterRepository`). */
-export const PLATFORM_ACCOUNT = createHash('sha256').update(DEFAULT_API_KEY).digest('hex').slice(0, 16);
 
 /** A platform, a database, and the services that share them. */
 export interface Mirror {
@@ -41,8 +36,7 @@ export interface Mirror {
   migrate(env?: Record<string, string | undefined>): Promise<void>;
 }
 
-export interface MirrorOptions {
-  readonly backend?: QueueBackend;
+interface MirrorOptions {
   /** Of a server that the suite keeps itself; otherwise one of its own on the shared server. */
   readonly database?: TestDatabase;
   /** Calls in a window, as both sides count them; 6,000 a minute unless told. */
@@ -66,7 +60,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
   afterAll(async () => {
     for (const close of closing) await close();
   });
-  return async ({ backend, calls = 6_000, windowSeconds = 60, platform = {}, env = {}, ...more } = {}) => {
+  return async ({ calls = 6_000, windowSeconds = 60, platform = {}, env = {}, ...more } = {}) => {
     const simulator = await buildSimulator({ settings: { callsPerWindow: calls, windowSeconds, ...platform } });
     const database = more.database ?? (await freshDatabase());
     closing.push(simulator.close, database.drop);
@@ -80,7 +74,6 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
       USER_MANAGEMENT_WINDOW_SECONDS: String(windowSeconds),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
-      ...backend?.env,
       ...env,
     };
     const start = async (more = {}) => {

@@ -27,7 +27,7 @@ export interface Choices {
  *
  * @param onProgress told the share that was sent, 0 to 1
  */
-export function upload(parts: readonly Part[], choices: Choices, onProgress: (share: number) => void): Promise<Import> {
+function upload(parts: readonly Part[], choices: Choices, onProgress: (share: number) => void): Promise<Import> {
   const form = new FormData();
   for (const { kind, name, content } of parts) form.append(kind, content, name);
   const said = Object.entries(choices).filter(([, value]) => String(value ?? '').trim() !== '');

@@ -9,7 +9,7 @@ export interface OutlineItem {
   items: OutlineItem[];
 }
 
-export interface OutlineSection {
+interface OutlineSection {
   title: string;
   items: OutlineItem[];
 }
