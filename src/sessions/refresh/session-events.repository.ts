@@ -7,7 +7,6 @@ import { annotate } from '../../tracing/trace.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
-import { SessionSeal } from '../model/session-seal.js';
 import { dueAfterDebounce } from './wanted-refreshes.repository.js';
 
 /**
@@ -30,7 +29,6 @@ export class SessionEventsRepository {
   constructor(
     private readonly contract: Contract,
     private readonly feedEvents: SessionFeedEvents,
-    private readonly seal: SessionSeal,
   ) {}
 
   /**
