@@ -12,7 +12,6 @@ const key = (name: string): Prisma.ApiKeyCreateInput => ({
   prefix: 'nb_',
   hash: toBytes(Buffer.from(randomUUID())),
   scopes: { set: [] },
-  createdBy: 'admin',
 });
 
 /** What a promise rejects with. */

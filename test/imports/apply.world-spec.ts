@@ -271,8 +271,8 @@ describe('an import that meets a fault', () => {
     async (fault, before, staged, wanted, after) => {
       const id = randomUUID();
       await world.sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
-         VALUES ($1, 'clients', 'upsert', false, $2, 'admin', CASE WHEN $3 THEN now() END, $4)`,
+        `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, apply_wanted)
+         VALUES ($1, 'clients', 'upsert', false, $2, CASE WHEN $3 THEN now() END, $4)`,
         [id, before, staged, wanted],
       );
       const imports = world.get(ImportsRepository);
@@ -296,8 +296,8 @@ test.each([
   for (const id of ids) {
     await world.advance('1 s');
     await world.sql(
-      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
-       VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', clock_timestamp(), true)`,
+      `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, apply_wanted)
+       VALUES ($1, 'clients', 'upsert', true, 'planned', clock_timestamp(), true)`,
       [id],
     );
   }

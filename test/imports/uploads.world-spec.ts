@@ -167,7 +167,7 @@ describe('an upload', () => {
     async function* files() {
       yield { name: 'p.csv', field: 'providers', mediaType: 'text/csv', content: content() };
     }
-    const asked = { kind: 'providers', mode: 'upsert', dryRun: false, idSystems: [], createdBy: 'test' } as const;
+    const asked = { kind: 'providers', mode: 'upsert', dryRun: false, idSystems: [] } as const;
     const sent = world.get(ImportUploads).create(id, { ...asked, idSystems: [] }, files());
     await expect(sent).rejects.toMatchObject({ status: 409, type: 'import-cancelled' });
     await world.work.imports();

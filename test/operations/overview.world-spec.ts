@@ -96,8 +96,8 @@ test('lists the plan of a dry run only while it would change something', async (
     ['pending', 'completed'],
   ]) {
     const [made] = await world.sql<{ id: string }>(
-      `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, finished_at)
-       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, 'admin', now(), CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
+      `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, finished_at)
+       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, now(), CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
        RETURNING id`,
       [state],
     );

@@ -98,8 +98,8 @@ describe('retention after 100 days', () => {
     const [finished, running] = [randomUUID(), randomUUID()];
     for (const id of [finished, running]) {
       await sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, finished_at)
-         VALUES ($1, 'clients', 'upsert', false, 'completed', 'admin', CASE WHEN $2 THEN now() END)`,
+        `INSERT INTO imports (id, kind, mode, dry_run, state, finished_at)
+         VALUES ($1, 'clients', 'upsert', false, 'completed', CASE WHEN $2 THEN now() END)`,
         [id, id === finished],
       );
       await sql(
@@ -125,8 +125,8 @@ describe('retention after 100 days', () => {
     const [old, young, wanted] = [randomUUID(), randomUUID(), randomUUID()];
     const plan = async (id: string) => {
       await sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, created_by, staged_at, apply_wanted)
-         VALUES ($1, 'clients', 'upsert', true, 'planned', 'admin', now(), $2)`,
+        `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, apply_wanted)
+         VALUES ($1, 'clients', 'upsert', true, 'planned', now(), $2)`,
         [id, id === wanted],
       );
       await sql(`INSERT INTO import_rows (import_id, row_no, file, line, profile) VALUES ($1, 1, 1, 2, 'x')`, [id]);

@@ -31,8 +31,8 @@ test('people are stuck after 15 minutes in progress, or after a day in need of r
     await world.advance(then);
   }
   await world.sql(
-    `WITH import AS (INSERT INTO imports (id, kind, mode, dry_run, state, created_by)
-       VALUES (gen_random_uuid(), 'clients', 'upsert', false, 'running', 'admin') RETURNING id)
+    `WITH import AS (INSERT INTO imports (id, kind, mode, dry_run, state)
+       VALUES (gen_random_uuid(), 'clients', 'upsert', false, 'running') RETURNING id)
      UPDATE people SET paused_by_import = import.id FROM import WHERE external_id = 'paused'`,
   );
 

@@ -98,7 +98,7 @@ export class ApiKeys {
     requireScopes(by, scopes);
     const expiry = this.expiryOf(expiresAt);
     return this.database.transaction(async (tx) => {
-      const made = await this.make(tx, { name, scopes, expiresAt: expiry }, by);
+      const made = await this.make(tx, { name, scopes, expiresAt: expiry });
       this.audit.about('api-key', made.id);
       await this.audit.store(tx);
       return made;
@@ -123,7 +123,7 @@ export class ApiKeys {
       if (!old) throw unknownKey();
       refuseRotation(old);
       requireScopes(by, old.scopes);
-      const made = await this.make(tx, { ...old, expiresAt: expiry ?? old.renewedUntil }, by);
+      const made = await this.make(tx, { ...old, expiresAt: expiry ?? old.renewedUntil });
       await tx.query(
         `UPDATE api_keys SET rotated_to = $2,
            expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3)) WHERE id = $1`,
@@ -164,11 +164,10 @@ export class ApiKeys {
   private async make(
     tx: pg.PoolClient,
     { name, scopes, expiresAt }: { name: string; scopes: Scope[]; expiresAt: Date | null },
-    by: Principal,
   ): Promise<NewApiKeyResponse> {
     const { key, prefix, hash } = newApiKey(this.random.bytes(32));
     const prisma = await this.prisma.in(tx);
-    const data = { id: randomUUID(), name, scopes, expiresAt, prefix, hash: toBytes(hash), createdBy: by.id };
+    const data = { id: randomUUID(), name, scopes, expiresAt, prefix, hash: toBytes(hash) };
     const made = await prisma.apiKey.create({ data, select: SHOWN });
     return { ...(made as ApiKeyResponse), key };
   }

@@ -26,7 +26,6 @@ export interface ImportRequest {
   idSystems: string[];
   /** Encounters before it name no provider; undefined: those before the last 365 days. */
   encounterSince?: Date;
-  createdBy: string;
 }
 
 /** A file of an import. Its name and its header are the sender's words and may hold personal data. */

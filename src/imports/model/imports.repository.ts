@@ -87,14 +87,14 @@ export class ImportsRepository {
 
   /** Begins an import, or begins it anew when an earlier run broke off. @returns false when it was read already, or cancelled */
   async begin(id: string, request: ImportRequest): Promise<boolean> {
-    const { kind, mode, dryRun, defaultProvider, idSystems, createdBy, encounterSince } = request;
+    const { kind, mode, dryRun, defaultProvider, idSystems, encounterSince } = request;
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
-        `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, created_by, encounter_since)
-       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7, $8)
+        `INSERT INTO imports AS i (id, kind, mode, dry_run, default_provider, id_systems, state, encounter_since)
+       VALUES ($1, $2, $3, $4, $5, $6, 'staging', $7)
        ON CONFLICT (id) DO UPDATE SET state = 'staging', error_code = NULL, error_detail = NULL, finished_at = NULL,
          alive_at = clock_timestamp() WHERE i.staged_at IS NULL AND i.state <> 'cancelled'`,
-        [id, kind, mode, dryRun, defaultProvider ?? null, idSystems, createdBy, encounterSince ?? null],
+        [id, kind, mode, dryRun, defaultProvider ?? null, idSystems, encounterSince ?? null],
       );
       this.audit.about('import', id);
       await this.audit.store(tx);

@@ -64,7 +64,6 @@ export class ImportsController {
     @Query() query: ImportQuery,
     @CreationId() id: string,
     @RawContent() body: Readable,
-    @Caller() caller: Principal,
     @PreferWait() wait: number,
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
@@ -74,7 +73,7 @@ export class ImportsController {
     const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
     await this.uploads.create(
       id,
-      { ...rest, idSystems: idSystem, encounterSince, createdBy: caller.id },
+      { ...rest, idSystems: idSystem, encounterSince },
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
     );
     reply.header('location', `/v1/imports/${id}`);

@@ -47,7 +47,7 @@ const SURROUNDINGS = `
 const NOBODY = { email: null, firstName: '', lastName: '' };
 
 /** Copies of names and email beside the profile, and what may hold them. */
-const ERASED = { appliedProfile: null, appliedHash: null, inviteUrl: null } as const;
+const ERASED = { appliedProfile: null, inviteUrl: null } as const;
 
 /** More columns that are stored with a decision. */
 export type MoreColumns = Prisma.PersonUncheckedUpdateInput;
@@ -139,7 +139,7 @@ export class PeopleRepository {
     const { profile, profileHash } = this.nobody(row);
     await tx.query(
       `UPDATE people SET ${ASKED_ANEW}, wanted = false, review = NULL, checked_absent_at = NULL, profile = $2,
-         profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL, applied_hash = NULL, attempt_profile = $4,
+         profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $4,
          invite_url = NULL, error_text = NULL
        WHERE id = $1`,
       [row.id, profile, profileHash, this.lookedUpBy(row)],
