@@ -1,40 +1,22 @@
 import { availableParallelism, loadavg } from 'node:os';
-import { benchApply } from './apply.js';
 import { benchAudit } from './audit.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
-import { benchDatabaseAway } from './database-away.js';
-import { benchDemo } from './demo.js';
-import { benchEdgeHeap } from './edge-heap.js';
-import { benchEta } from './eta.js';
-import { benchFilledTables } from './filled-tables.js';
 import { benchFootprint } from './footprint.js';
-import { benchImportReaders } from './import-readers.js';
-import { benchOutage } from './outage.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
-import { benchRecovery } from './recovery.js';
 import { benchReimport } from './reimport.js';
 import { benchStoredSessions } from './stored-sessions.js';
 
-/** What `npm run bench` measures; `npm run bench -- receiver` measures that alone. */
+/** The benchmarks of `npm run bench`; `npm run bench -- receiver` runs only that one. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   budget: benchBudget,
-  eta: benchEta,
   reimport: benchReimport,
-  apply: benchApply,
-  'import-readers': benchImportReaders,
   receiver: benchReceiver,
-  outage: benchOutage,
   recordings: benchRecordings,
-  'edge-heap': benchEdgeHeap,
   'stored-sessions': benchStoredSessions,
-  'filled-tables': benchFilledTables,
   footprint: benchFootprint,
   audit: benchAudit,
-  recovery: benchRecovery,
-  'database-away': benchDatabaseAway,
-  demo: benchDemo,
 };
 
 const shown = (value: number) =>

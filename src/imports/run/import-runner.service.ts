@@ -31,7 +31,7 @@ const CHECK_STALE_MS = 5_000;
 const BATCH_ROWS = 1_000;
 
 /** Milliseconds between two counts of the outcomes: an import ends with the count that finds no row pending. */
-export const COUNT_EVERY_MS = 700;
+const COUNT_EVERY_MS = 700;
 
 /** Counting a large import is followed by a rest of so many times what it took. */
 const COUNT_REST = 10;
