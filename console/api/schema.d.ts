@@ -2220,7 +2220,7 @@ export interface components {
         };
         GuardResponse: {
             /** @enum {string} */
-            name: "creates" | "deletes" | "providerRemovals";
+            name: "deletes" | "providerRemovals";
             count: number;
             of: number;
             /** @description Passed when both bounds are; null: there is none */
@@ -2322,7 +2322,7 @@ export interface components {
             nextCursor: string | null;
         };
         ApplyRequest: {
-            override?: ("creates" | "deletes" | "providerRemovals")[];
+            override?: ("deletes" | "providerRemovals")[];
         };
         LaunchRequest: {
             /** @example c-1 */

@@ -178,9 +178,6 @@ export class Env {
   /** Likewise for clients from whose list an import takes a provider. */
   @IsThreshold() IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
 
-  /** Likewise for people who are new. */
-  @IsThreshold() IMPORT_MAX_CREATES: string = 'unlimited';
-
   /** Bytes of all files of one import. */
   @ByteSize(1024) IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
     platform: { stepMs: 0, processingEvents: false, webhookSecret: WEBHOOK_SECRET, webhookTimeoutMs: 60_000 },
     env: {
       PLATFORM_TIMEOUT_SECONDS: '60',
-      IMPORT_MAX_CREATES: '1%,6',
+      IMPORT_MAX_DELETES: '1%,0',
       // Sessions are fetched only when a command asks for it.
       SESSION_REFRESH_AFTER_SECONDS: '3600',
       SESSION_REFRESH_EVERY_SECONDS: '3600',
@@ -101,10 +101,9 @@ describe('import', () => {
   });
 
   it('ends with 2 and names the guard that holds the plan', async () => {
-    const many = Array.from({ length: 7 }, (_, n) => provider(`e${n}`));
-    const held = await run('import', file('providers.csv', HEADER, ...many));
-    expect(held).toEqual([2, expect.stringContaining('threshold creates: 7 of')]);
-    expect(held[1]).toContain('--override creates');
+    const held = await run('import', file('clients.csv', ...CLIENTS.slice(0, 2)), '--mode', 'snapshot');
+    expect(held).toEqual([2, expect.stringContaining('threshold deletes: 2 of 3')]);
+    expect(held[1]).toContain('--override deletes');
   });
 
   it('sends nothing after a dry run until the plan is applied', async () => {

@@ -49,7 +49,6 @@ export const OUTCOME_TONES: Partial<Record<string, Tone>> = {
 export const GUARDS: Record<Guard['name'], string> = {
   deletes: 'people would be deleted',
   providerRemovals: 'clients would lose a provider',
-  creates: 'people would be new',
 };
 
 /** Why nothing is sent at present. */

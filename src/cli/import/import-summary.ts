@@ -28,7 +28,6 @@ const DELETES = {
 const GUARDS: Record<GuardName, string> = {
   deletes: 'people would be deleted',
   providerRemovals: 'clients would lose a provider',
-  creates: 'people would be new',
 };
 
 const PLANNED: Record<PlannedOutcome, string> = {

@@ -28,7 +28,7 @@ interface ImportOptions {
   json?: boolean;
 }
 
-const OVERRIDES: GuardName[] = ['deletes', 'providerRemovals', 'creates'];
+const OVERRIDES: GuardName[] = ['deletes', 'providerRemovals'];
 
 /** What can be done with an import: some of it is watched to its end, and goes over thresholds when it is told to. */
 const ACTIONS = [

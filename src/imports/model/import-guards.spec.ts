@@ -1,8 +1,8 @@
 import { exceeded, type Guard, guardsOf, parseThreshold } from './import-guards.js';
 
 const threshold = parseThreshold('10%,5');
-const thresholds = { deletes: threshold, providerRemovals: threshold, creates: parseThreshold('unlimited') };
-const none = { deletes: 0, providerRemovals: 0, creates: 0 };
+const thresholds = { deletes: threshold, providerRemovals: parseThreshold('unlimited') };
+const none = { deletes: 0, providerRemovals: 0 };
 
 /** The guard of the deletes, by kind of person. */
 function deletes(kinds: { count: number; of: number }[], nameless = 0): Guard | undefined {
@@ -40,13 +40,13 @@ describe('what an import may do in the large', () => {
   });
 
   it('has no bound where none is set', () => {
-    const guards = guardsOf([{ ...none, creates: 9, people: 0 }], 0, thresholds);
-    expect(guards[2]).toMatchObject({ name: 'creates', count: 9, threshold: null, exceeded: false });
+    const guards = guardsOf([{ ...none, providerRemovals: 9, people: 9 }], 0, thresholds);
+    expect(guards[1]).toMatchObject({ name: 'providerRemovals', count: 9, threshold: null, exceeded: false });
   });
 
   it('stands until its own name is overridden', () => {
     const guards = [deletes([{ count: 6, of: 12 }])].flatMap((guard) => guard ?? []);
-    expect(exceeded(guards, ['creates', 'providerRemovals'])).toHaveLength(1);
+    expect(exceeded(guards, ['providerRemovals'])).toHaveLength(1);
     expect(exceeded(guards, ['deletes'])).toEqual([]);
   });
 });

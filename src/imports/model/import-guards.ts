@@ -1,5 +1,5 @@
-/** What an import may do in the large only with an override. */
-const GUARD_NAMES = ['deletes', 'providerRemovals', 'creates'] as const;
+/** What an import may do to many people only with an override. */
+const GUARD_NAMES = ['deletes', 'providerRemovals'] as const;
 export type GuardName = (typeof GUARD_NAMES)[number];
 
 /** A threshold is passed when both bounds are; null: there is none. */

@@ -61,7 +61,7 @@ export class PlanRepository {
     await this.staging.discardRaw(tx, importId, { mayBeRetried: false });
   }
 
-  /** Counts the deletes, removals and creates of planned rows, by kind. @param rowNos null: all rows of the import */
+  /** Counts the deletes and provider removals of planned rows, by kind. @param rowNos null: all rows of the import */
   async evaluateThresholds(
     tx: PoolClient,
     importId: string,
@@ -70,7 +70,6 @@ export class PlanRepository {
     const { rows } = await tx.query<PlanCounts & { nameless: number }>(
       `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind)
        SELECT count(*) FILTER (WHERE r.planned = 'delete')::int AS deletes,
-         count(*) FILTER (WHERE r.planned IN ('create-or-link', 'needs-review') AND r.person_id IS NULL)::int AS creates,
          count(*) FILTER (WHERE r.planned IN ('provider-change', 'needs-review') AND EXISTS (
            SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = r.person_id AND NOT q.external_id = ANY(r.providers)))::int AS "providerRemovals",
@@ -83,11 +82,10 @@ export class PlanRepository {
        GROUP BY k.kind ORDER BY k.kind DESC`,
       [importId, rowNos],
     );
-    const { IMPORT_MAX_DELETES, IMPORT_MAX_PROVIDER_REMOVALS, IMPORT_MAX_CREATES } = this.env;
+    const { IMPORT_MAX_DELETES, IMPORT_MAX_PROVIDER_REMOVALS } = this.env;
     return guardsOf(rows, rows[0]?.nameless ?? 0, {
       deletes: parseThreshold(IMPORT_MAX_DELETES),
       providerRemovals: parseThreshold(IMPORT_MAX_PROVIDER_REMOVALS),
-      creates: parseThreshold(IMPORT_MAX_CREATES),
     });
   }
 

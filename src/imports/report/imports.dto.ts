@@ -109,8 +109,8 @@ export class ImportRowPageResponse extends PageResponse {
 export class ApplyRequest {
   @IsOptional()
   @IsArray()
-  @IsIn(['deletes', 'providerRemovals', 'creates'], { each: true })
-  override?: ('deletes' | 'providerRemovals' | 'creates')[];
+  @IsIn(['deletes', 'providerRemovals'], { each: true })
+  override?: ('deletes' | 'providerRemovals')[];
 }
 
 const PEOPLE = 'CSV (text/csv) or JSON lines (application/x-ndjson)';
