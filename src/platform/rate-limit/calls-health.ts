@@ -69,14 +69,7 @@ export class CallsHealth {
   @HealthIndicator('platform')
   async health(): Promise<Health> {
     const { pool } = this.database;
-    const holder = await this.calls.budgetHolder(this.database);
-    if (!holder) {
-      const ended = await this.calls.newest(pool, OUTAGE_CALLS);
-      return callsHealth({ ...(await this.calls.readWindow(pool)), ended });
-    }
-    // Nothing can be sent while one session holds the budget: an operator has to end it.
-    const { pid, state, seconds } = holder;
-    const reason = `A session of PostgreSQL (pid ${pid}, ${state ?? 'state unknown'}) has held the call budget for ${Math.round(seconds)} s: nothing is sent to user management until it ends; pg_terminate_backend(${pid}) ends it.`;
-    return { status: 'down', reason, facts: { heldByPid: pid } };
+    const ended = await this.calls.newest(pool, OUTAGE_CALLS);
+    return callsHealth({ ...(await this.calls.readWindow(pool)), ended });
   }
 }

@@ -4,8 +4,6 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
-import type { Database } from '../../database/database.js';
-import { codeOf } from '../../http/problem/fault.js';
 import { bulkPermits, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 
 /** A permit that was granted: the right to one HTTP attempt, now. */
@@ -39,9 +37,6 @@ export const newestOutcomes = (condition: string): string => `(
 
 /** Milliseconds that may pass between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
-
-/** SQLSTATE of a lock that was not had in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Calls of whichever account: by their moment they are found by their account's index alone. */
 export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
@@ -78,9 +73,6 @@ export class RateLimiterRepository {
   /** Locks the budget, which serialises grants over all processes, and reads the window. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
     await this.awaitGrants(tx);
-    const window = await this.readWindow(tx);
-    if (!window.wasSetBack) return window;
-    await this.followClock(tx);
     return this.readWindow(tx);
   }
 
@@ -93,16 +85,14 @@ export class RateLimiterRepository {
   }
 
   /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
-  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow & { wasSetBack: boolean }> {
+  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow> {
     const { rows } = await sql.query(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
          occupied AS (${OCCUPIED}),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
        SELECT (SELECT now FROM clock) AS now, (SELECT count(*)::int FROM occupied) AS occupied,
          (SELECT min(expires_at) FROM occupied) AS "firstFreeAt",
-         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt",
-         coalesce((SELECT max(granted_at) FROM platform_calls WHERE account = $1) > (SELECT now FROM clock), false)
-           AS "wasSetBack"`,
+         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt"`,
       [this.account, this.limit.calls],
     );
     return rows[0];
@@ -173,55 +163,6 @@ export class RateLimiterRepository {
       [this.account, operation],
     );
     return rows[0]?.unanswered ?? false;
-  }
-
-  /** Who has kept the budget's row for a second, so that no process gets a permit: its session; undefined when none has. */
-  async budgetHolder(database: Database) {
-    try {
-      await database.transaction(async (tx) => {
-        await tx.query(`SET LOCAL lock_timeout = '1s'`);
-        await tx.query('SELECT FROM call_budgets WHERE account = $1 FOR KEY SHARE', [this.account]);
-      });
-      return undefined;
-    } catch (error) {
-      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
-    }
-    const { rows } = await database.pool.query<{ pid: number; state: string | null; seconds: number }>(
-      `SELECT a.pid, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
-       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-       WHERE l.relation = 'call_budgets'::regclass AND l.granted AND l.mode <> 'AccessShareLock'
-         AND a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
-       ORDER BY a.xact_start LIMIT 1`,
-    );
-    return rows[0];
-  }
-
-  /**
-   * Takes the log along with a clock that was set back: the newest call then lies ahead of the present, by the step less
-   * what has passed since it was granted. Without it every permit stays occupied, and every pause lasts, for as long as the
-   * step. A permit is kept for as long as a call can occupy one, whether it was answered by the old clock or the new.
-   */
-  private async followClock(tx: PoolClient): Promise<void> {
-    const { rows } = await tx.query<{ now: string; back: string }>(
-      `SELECT now::text, greatest(max(granted_at) - now, '0')::text AS back
-       FROM platform_calls, (SELECT clock_timestamp() AS now OFFSET 0) AS clock WHERE account = $1 GROUP BY now`,
-      [this.account],
-    );
-    const [step] = rows;
-    if (!step) return;
-    await tx.query(
-      `UPDATE platform_calls SET granted_at = granted_at - $3::interval,
-         answered_at = CASE WHEN answered_at IS NOT NULL THEN greatest(granted_at, answered_at) - $3::interval END,
-         expires_at = least(expires_at, clock_timestamp() + $4 * interval '1 millisecond')
-       WHERE account = $1 AND granted_at > $2::timestamptz`,
-      [this.account, step.now, step.back, this.holdMs],
-    );
-    await tx.query(
-      `UPDATE call_budgets SET bulk_next_at = least(bulk_next_at, $2::timestamptz),
-         blocked_until = CASE WHEN blocked_until > $2::timestamptz THEN blocked_until - $3::interval ELSE blocked_until END
-       WHERE account = $1`,
-      [this.account, step.now, step.back],
-    );
   }
 
   private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
