@@ -4989,7 +4989,7 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
                 Prefer?: string;
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -5659,7 +5659,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -5708,7 +5708,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -5805,7 +5805,7 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -6324,7 +6324,7 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -6389,7 +6389,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same body within 24 hours, the first answer comes back */
+                /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import fc from 'fast-check';
 import { sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
+import { Idempotency } from '../../src/access/idempotency/idempotency.js';
 import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
@@ -36,8 +38,8 @@ describe('an upload', () => {
   const cut = 'p-cut,p-cut@example.org,Pia,Cut\n';
 
   /** Sends the beginning of a body. */
-  function begin(type: string, beginning: string): ClientRequest {
-    const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': type, 'content-length': 100_000 };
+  function begin(type: string, beginning: string, more = {}): ClientRequest {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': type, 'content-length': 100_000, ...more };
     const sending = request(`${world.url}/v1/imports?kind=providers`, { method: 'POST', headers });
     sending.on('error', () => {}); // cut, as it is meant to be
     sending.write(beginning);
@@ -146,15 +148,55 @@ describe('an upload', () => {
     expect(await world.sql('SELECT 1 FROM import_rows')).toEqual([]);
   });
 
-  test('sent twice under one Idempotency-Key is one import; the key with another body is refused', async () => {
+  describe('with an Idempotency-Key', () => {
     const key = { 'idempotency-key': 'once' };
     const body = `${HEAD}${providerLine('p-once')}\n`;
-    const first = await upload('kind=providers', 'text/csv', body, key);
-    await world.settle();
-    const second = await upload('kind=providers', 'text/csv', body, key);
-    expect([first.status, second.status, second.body.id]).toEqual([202, 202, first.body.id]);
-    expect((await upload('kind=providers', 'text/csv', `${body}\n`, key)).status).toBe(422);
-    expect([await list(), world.platform.usersOf('p-once')]).toMatchObject([[{ id: first.body.id }], [{}]]);
+
+    test('is one import when it is sent twice', async () => {
+      const first = await upload('kind=providers', 'text/csv', body, key);
+      await world.settle();
+      const second = await upload('kind=providers', 'text/csv', body, key);
+      expect([first.status, second.status, second.body.id]).toEqual([202, 202, first.body.id]);
+      expect([await list(), world.platform.usersOf('p-once')]).toMatchObject([[{ id: first.body.id }], [{}]]);
+    });
+
+    test.each([
+      ['other parameters', 'kind=providers&dryRun=true', 'text/csv', body],
+      ['another Content-Type', 'kind=providers', 'application/x-ndjson', body],
+      ['another Content-Length', 'kind=providers', 'text/csv', `${body}\n`],
+    ])('is refused with the same key and %s', async (_, query, type, other) => {
+      const first = await upload('kind=providers', 'text/csv', body, key);
+      const { status, body: problem } = await upload(query, type, other, key);
+      expect([status, problem.type]).toEqual([422, 'urn:notebridge:problem:idempotency-key-reused']);
+      expect(await list()).toMatchObject([{ id: first.body.id }]);
+    });
+
+    test('is one import when a form is sent again with another boundary', async () => {
+      const form = (boundary: string) =>
+        upload(
+          'kind=providers',
+          `multipart/form-data; boundary=${boundary}`,
+          `${part.replace('--x', `--${boundary}`)}${body}\r\n--${boundary}--\r\n`,
+          key,
+        );
+      const [first, second] = [await form('x'), await form('y')];
+      expect([first.status, second.status, second.body.id]).toEqual([202, 202, first.body.id]);
+      expect(second.headers.get('idempotent-replayed')).toBe('true');
+    });
+
+    test('is read to its end before a repetition gets the first answer', async () => {
+      await upload('kind=providers', 'text/csv', body, key);
+      const decided = jest.spyOn(world.get(Idempotency), 'once');
+      const sending = begin('text/csv', body.slice(0, 9), { ...key, 'content-length': body.length });
+      const steps: string[] = [];
+      const answered = once(sending, 'response').then(() => steps.push('answered'));
+      await world.eventually('it is known', () => decided.mock.results[0]?.value);
+      await world.advance('10 min');
+      steps.push('sent');
+      sending.end(body.slice(9));
+      await answered;
+      expect(steps).toEqual(['sent', 'answered']);
+    });
   });
 
   test('whose import is cancelled while it is read gets 409, and none of it is imported', async () => {

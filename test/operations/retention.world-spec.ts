@@ -54,8 +54,8 @@ describe('retention after 100 days', () => {
   });
 
   test('drops handled deliveries, notices, upload URLs, rejections and idempotency records', async () => {
-    const record = `INSERT INTO idempotency_records (id, scope_hash, lease_token, lease_until, expires_at)
-      VALUES (gen_random_uuid(), $1, gen_random_uuid(), now(), now() + interval '1 day')`;
+    const record = `INSERT INTO idempotency_records (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
+      VALUES (gen_random_uuid(), $1, '', gen_random_uuid(), now(), now() + interval '1 day')`;
     const url = 'INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())';
     const rejection = `INSERT INTO webhook_rejections VALUES (now(), 'stale', 1)`;
     for (const state of ['processed', 'ignored', 'failed', 'dead', 'received']) {

@@ -352,7 +352,7 @@ $$;
 CREATE TABLE "idempotency_records" (
     "id" UUID NOT NULL,
     "scope_hash" BYTEA NOT NULL,
-    "request_hash" BYTEA,
+    "request_hash" BYTEA NOT NULL,
     "status" INTEGER,
     "headers" JSONB,
     "body" BYTEA,

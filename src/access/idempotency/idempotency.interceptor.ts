@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { finished } from 'node:stream/promises';
 import {
   applyDecorators,
@@ -45,7 +46,10 @@ class IdempotencyInterceptor implements NestInterceptor {
       const headers: Record<string, string> = location === undefined ? {} : { location: String(location) };
       return { status: reply.statusCode, headers, value };
     });
-    if (replayed) reply.code(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
+    if (!replayed) return answer.value;
+    // Many clients read an answer only after they have sent the whole body.
+    if (!request.raw.readableEnded) await finished(request.raw.resume());
+    reply.code(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
     return answer.value;
   }
 }
@@ -65,7 +69,8 @@ export function Idempotent(): MethodDecorator {
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
-      description: 'Sent again with the same body within 24 hours, the first answer comes back',
+      description:
+        'A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared',
       schema: { type: 'string', minLength: 1, maxLength: 255 },
     }),
   );
@@ -91,26 +96,17 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
 
 function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
   const { raw, body } = request;
-  const scope = `${request.principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`;
-  const target = request.originalUrl;
-  const isUnread = body === raw || (body === undefined && request.isMultipart());
-  if (!isUnread) {
-    const bytes = Buffer.isBuffer(body) ? body : canonicalJson(body);
-    const digest = createHash('sha256').update(bytes).digest('hex');
-    return { scope, target, digest: () => digest, drain: async () => digest };
-  }
-  const digest = new BodyDigest(raw.headers['content-type']);
-  let result: string | undefined;
-  raw.pause(); // The body goes at its reader's pace: the listener would start the flow before one is there.
-  raw.on('data', (chunk: Buffer) => digest.update(chunk));
-  raw.once('end', () => {
-    result = digest.end();
-  });
-  const drain = async () => {
-    await finished(raw.resume());
-    return String(result);
+  const isStreamed = body === raw || (body === undefined && request.isMultipart());
+  return {
+    scope: `${request.principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`,
+    compared: `${request.originalUrl}\n${isStreamed ? describedBody(raw.headers) : canonicalJson(body)}`,
   };
-  return { scope, target, digest: () => result, drain };
+}
+
+/** Describes a streamed body by its headers, without the multipart boundary: clients make a new one for each attempt. */
+export function describedBody(headers: Pick<IncomingHttpHeaders, 'content-type' | 'content-length'>): string {
+  const type = (headers['content-type'] ?? '').split(';').filter((part) => !/^\s*boundary=/i.test(part));
+  return `${type.join(';')}\n${headers['content-length'] ?? ''}`;
 }
 
 /** JSON with the members of every object in one order, so that a body written in another order is the same body. */
@@ -122,41 +118,4 @@ export function canonicalJson(value: unknown): string {
         : member,
     ) ?? ''
   );
-}
-
-/**
- * SHA-256 of a body that passes by in chunks. A multipart boundary is left out of it: clients draw a new one for every
- * attempt, and the form is the same.
- */
-export class BodyDigest {
-  private readonly hash = createHash('sha256');
-  private readonly boundary: Buffer;
-  private tail: Buffer = Buffer.alloc(0);
-
-  /** @param contentType of the body */
-  constructor(contentType: string | undefined) {
-    const match = /^multipart\/.*;\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(contentType ?? '');
-    this.boundary = Buffer.from(match?.[1] ?? match?.[2] ?? '', 'latin1');
-  }
-
-  update(chunk: Buffer): void {
-    if (this.boundary.length === 0) {
-      this.hash.update(chunk);
-      return;
-    }
-    let rest = this.tail.length > 0 ? Buffer.concat([this.tail, chunk]) : chunk;
-    for (let at = rest.indexOf(this.boundary); at >= 0; at = rest.indexOf(this.boundary)) {
-      this.hash.update(rest.subarray(0, at));
-      rest = rest.subarray(at + this.boundary.length);
-    }
-    // A boundary may go on in the next chunk.
-    const kept = Math.min(rest.length, this.boundary.length - 1);
-    this.hash.update(rest.subarray(0, rest.length - kept));
-    this.tail = Buffer.from(rest.subarray(rest.length - kept));
-  }
-
-  /** The digest in hex; nothing may come after it. */
-  end(): string {
-    return this.hash.update(this.tail).digest('hex');
-  }
 }

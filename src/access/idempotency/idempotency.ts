@@ -16,12 +16,8 @@ const KEPT_HOURS = 24;
 export interface KeyedRequest {
   /** Who calls which route with which key. */
   scope: string;
-  /** What is asked for, but for the body. */
-  target: string;
-  /** Digest of the body; undefined while it is a stream that was not read to its end. */
-  digest: () => string | undefined;
-  /** Reads the body only to digest it. */
-  drain: () => Promise<string>;
+  /** The text that is equal in repetitions of the request. */
+  compared: string;
 }
 
 /** An answer as it is kept and replayed. */
@@ -34,8 +30,7 @@ interface KeptAnswer {
 /** What is kept of a request. Hashes are keyed fingerprints. */
 interface Row {
   id: string;
-  /** null: of a stream that was not read to its end. */
-  requestHash: Buffer | null;
+  requestHash: Buffer;
   /** null: still running, or its process died. */
   status: number | null;
   headers: Record<string, string> | null;
@@ -60,8 +55,7 @@ const CLAIM = `
     request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
     lease_token = excluded.lease_token, lease_until = excluded.lease_until
   WHERE kept.expires_at <= now() OR (
-    kept.status IS NULL AND kept.lease_until <= now()
-    AND COALESCE(kept.request_hash = excluded.request_hash, true))
+    kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = excluded.request_hash)
   RETURNING id`;
 
 /** Runs a request under an Idempotency-Key once, and answers its repetitions with the first answer. */
@@ -85,17 +79,18 @@ export class Idempotency {
     run: (creationId: string) => Promise<KeptAnswer>,
   ): Promise<{ answer: KeptAnswer; replayed: boolean }> {
     const scopeHash = this.vault.fingerprint('idempotency-scope', request.scope);
+    const requestHash = this.vault.fingerprint('idempotency-request', request.compared);
     const token = randomUUID();
-    const claim = [randomUUID(), scopeHash, this.requestHash(request, request.digest()), token];
+    const claim = [randomUUID(), scopeHash, requestHash, token];
     const [claimed] = (await this.database.pool.query<{ id: string }>(CLAIM, claim)).rows;
-    if (!claimed) return { answer: await this.replay(request, scopeHash), replayed: true };
+    if (!claimed) return { answer: await this.replay(scopeHash, requestHash), replayed: true };
 
     const lease = { id: claimed.id, token, scopeHash };
     const renew = () => this.update(lease, `lease_until = now() + make_interval(secs => ${LEASE_SECONDS})`);
     const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
     try {
       const answer = await run(lease.id);
-      await this.keep(lease, request, answer).catch((error: unknown) => this.complain(error));
+      await this.keep(lease, answer).catch((error: unknown) => this.complain(error));
       return { answer, replayed: false };
     } catch (error) {
       await this.end(lease, error).catch((fault: unknown) => this.complain(fault));
@@ -105,33 +100,27 @@ export class Idempotency {
     }
   }
 
-  private async replay(request: KeyedRequest, scopeHash: Buffer): Promise<KeptAnswer> {
+  private async replay(scopeHash: Buffer, requestHash: Buffer): Promise<KeptAnswer> {
     const { rows } = await this.database.pool.query<Row>(
       `SELECT id, request_hash AS "requestHash", status, headers, body FROM idempotency_records WHERE scope_hash = $1`,
       [scopeHash],
     );
     const [row] = rows;
-    const refuseOther = (digest: string | undefined) => {
-      if (row?.requestHash && !this.requestHash(request, digest)?.equals(row.requestHash)) throw reused();
-    };
-    const digest = request.digest();
-    if (digest !== undefined) refuseOther(digest);
+    if (row && !requestHash.equals(row.requestHash)) throw reused();
     if (!row || row.status === null) throw inProgress();
-    if (digest === undefined && row.requestHash) refuseOther(await request.drain());
     const json = row.body && this.vault.open(bodyOf({ ...row, scopeHash }), row.body);
     return { status: row.status, headers: row.headers ?? {}, value: json ? JSON.parse(json) : undefined };
   }
 
   /** Stores the answer, unless the lease was lost. */
-  private async keep(lease: Lease, request: KeyedRequest, { status, headers, value }: KeptAnswer): Promise<void> {
+  private async keep(lease: Lease, { status, headers, value }: KeptAnswer): Promise<void> {
     const json = JSON.stringify(value) as string | undefined;
     await this.update(
       lease,
-      'status = $3, headers = $4, body = $5, request_hash = $6',
+      'status = $3, headers = $4, body = $5',
       status,
       JSON.stringify(headers),
       json === undefined ? null : this.vault.seal(bodyOf(lease), json),
-      this.requestHash(request, request.digest()),
     );
   }
 
@@ -146,10 +135,6 @@ export class Idempotency {
   private async update({ id, token }: Lease, set: string, ...values: unknown[]): Promise<void> {
     const text = `UPDATE idempotency_records SET ${set} WHERE id = $1 AND lease_token = $2`;
     await this.database.pool.query(text, [id, token, ...values]);
-  }
-
-  private requestHash(request: KeyedRequest, digest: string | undefined): Buffer | null {
-    return digest === undefined ? null : this.vault.fingerprint('idempotency-request', `${request.target}\n${digest}`);
   }
 
   private complain(error: unknown): void {
