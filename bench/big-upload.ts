@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const CHUNK = Buffer.alloc(256 * 1024, 'sound of a session ');
 const run = promisify(execFile);
 
-export interface UploadAnswer {
+interface UploadAnswer {
   status: number;
   body: string;
 }

@@ -97,7 +97,7 @@ describe('three processes', () => {
     expect(creates()).toBe(1 + CALLS);
   });
 
-  test('do not exceed it when the clock of the database is set back: permits stay taken for that long', async () => {
+  test('do not exceed it when the clock of the database is set back: permits stay occupied longer', async () => {
     await addClients(CALLS);
     await startCalls();
     expect(creates()).toBe(CALLS);

@@ -29,7 +29,7 @@ const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyNa
  * Has the planner read a page of a subject's entries in the order of their index. Where it believes them few it would
  * collect and sort all of them: seconds for a subject with a hundred thousand, among ten million.
  */
-export const IN_ORDER_OF_INDEX = 'SET LOCAL enable_bitmapscan = off';
+const IN_ORDER_OF_INDEX = 'SET LOCAL enable_bitmapscan = off';
 
 /**
  * By how much an entry's moment may lie before that of one with a lower id: a clock is set back, or another server, with

@@ -30,7 +30,7 @@ export function typesOf(name: string, problems: readonly Pick<Problem, 'status' 
 }
 
 /** Problems of every route. */
-export const EVERYWHERE: ProblemTypes = {
+const EVERYWHERE: ProblemTypes = {
   400: ['bad-request', 'bad-url', 'bad-value', 'validation'],
   404: ['not-found'],
   503: ['data-key-missing', 'data-unreadable', 'database-unavailable', 'unavailable'],

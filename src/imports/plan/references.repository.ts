@@ -11,7 +11,7 @@ import { keyFingerprint } from '../upload/staging.repository.js';
 import { HASHES_AT_ONCE, knownProviders } from './known-providers.js';
 
 /** Milliseconds before the newest date of the files in which an encounter names a provider by default. */
-export const ENCOUNTER_MS = 365 * 86_400_000;
+const ENCOUNTER_MS = 365 * 86_400_000;
 
 const FORMS: ReferenceForm[] = ['Practitioner/…', 'PractitionerRole/…', 'urn:uuid:…', 'urn:oid:…', 'identifier'];
 

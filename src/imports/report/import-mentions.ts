@@ -19,7 +19,7 @@ interface MentionRow extends Pick<ImportRowRecord, 'rowNo' | 'file' | 'line' | '
 }
 
 /** A row of an import that names a person, and what is kept of what it said. */
-export interface ImportMention extends Omit<MentionRow, 'rowNo' | 'file' | 'files' | 'profile' | 'before'> {
+interface ImportMention extends Omit<MentionRow, 'rowNo' | 'file' | 'files' | 'profile' | 'before'> {
   file: string;
   profile: Profile | null;
   /** What was wanted before the row was applied. */
