@@ -377,7 +377,8 @@ describe('references', () => {
     hashed.push(fingerprint.mock.calls.length);
     fingerprint.mockRestore();
     expect(hashed.reduce((sum, one) => sum + one, 0)).toBe(500 * 20);
-    expect(Math.max(...hashed)).toBeLessThanOrEqual(HASHES_AT_ONCE);
+    // The answer to a statement and an immediate can both be handled between two counts.
+    expect(Math.max(...hashed)).toBeLessThanOrEqual(2 * HASHES_AT_ONCE);
   });
 });
 
