@@ -31,7 +31,7 @@ export interface ImportRequest {
 /** A file of an import. Its name and its header are the sender's words and may hold personal data. */
 export interface ImportFile {
   name: string;
-  /** As what it was recognised and how many rows it has; of imports of an earlier version it is not known. */
+  /** Its detected kind and format, and its number of rows; undefined until the header was read. */
   recognised?: { kind: ImportKind; format: ImportFormat; rows: number };
   /** The header of a CSV file. */
   columns?: string[];
