@@ -22,7 +22,7 @@ const CALLS_PER_MINUTE = 60_000;
 
 /** What RETENTION_DAYS and its siblings bound. */
 const HISTORY =
-  /^(platform_calls|session_calls|webhook_|feed_events|import|processing_notices|idempotency|handed_out|failed_attempts)/;
+  /^(platform_calls|webhook_|feed_events|import|processing_notices|idempotency|handed_out|failed_attempts)/;
 
 const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
 

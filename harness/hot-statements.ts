@@ -20,7 +20,6 @@ export const GROWING = [
   'document_revisions',
   'session_insights',
   'session_requests',
-  'session_calls',
   'processing_sessions',
   'processing_notices',
   'compliance_jobs',

@@ -593,9 +593,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happened to a session, the newest first
-         * @description Webhook events, calls to the platform, the EHR's request and versions of notes, without what they say. Events
-         *     go with their deliveries, and calls after CALLS_RETENTION_DAYS.
+         * What happened to a session, newest first
+         * @description Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
+         *     their deliveries.
          *
          *     Needs a key with the scope `sessions:read`.
          */
@@ -1954,16 +1954,6 @@ export interface components {
             /** @description Exact repeats of the delivery */
             repeats: number;
         };
-        TimelineCallResponse: {
-            /** @example getSession */
-            operation: string;
-            /** @description `answered`; `lost`: the process ended meanwhile; or what it failed with, such as `unknown-outcome` */
-            outcome: string;
-            /** @description Of an answer that refused it */
-            status: number | null;
-            /** @description Null where it was lost */
-            durationMs: number | null;
-        };
         TimelineRequestResponse: {
             /** @enum {string} */
             state: "Abandoned" | "Rejected" | "Requested" | "Settled";
@@ -1979,13 +1969,12 @@ export interface components {
             key: string;
             /**
              * Format: date-time
-             * @description When the event was received, the call began, the request was made or ended, the notes were stored
+             * @description When the event was received, the request was made or ended, or the notes were stored
              */
             at: string;
             /** @enum {string} */
-            kind: "call" | "event" | "notes" | "request";
+            kind: "event" | "notes" | "request";
             event: components["schemas"]["TimelineEventResponse"] | null;
-            call: components["schemas"]["TimelineCallResponse"] | null;
             request: components["schemas"]["TimelineRequestResponse"] | null;
             notes: components["schemas"]["TimelineNotesResponse"] | null;
         };
@@ -2464,7 +2453,7 @@ export interface components {
              * @example createClient
              */
             action: string;
-            /** @description What became of it */
+            /** @description The outcome; `sent` for an update of a session without a failure */
             outcome: string;
             /** @description Our ids of the sessions that it was about */
             sessions: string[];
@@ -5208,8 +5197,8 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description Webhook events, calls to the platform, the EHR's request and versions of notes, without what they say. Events
-             *     go with their deliveries, and calls after CALLS_RETENTION_DAYS.
+             * @description Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
+             *     their deliveries.
              */
             200: {
                 headers: {

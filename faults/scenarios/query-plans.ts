@@ -1,12 +1,10 @@
 import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness/auto-explain.js';
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
-import { asIfThereWere, fillTo, forgetStatistics, planOf } from '../../harness/query-plans.js';
+import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
-import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import { Feed } from '../../src/feed/feed.js';
-import { retentionRules } from '../../src/operations/retention-rules.js';
 import type { Scenario } from '../scenario.js';
 import { ADMIN_KEY, type World } from '../world.js';
 
@@ -54,7 +52,6 @@ export const queryPlans: Scenario = {
         await duringDay(world, admin, `b${at || ''}`, 25, 25);
         await judge(world, admin, knowledge, from);
       }
-      await judgeRetention(world, admin);
     } finally {
       await admin.end();
     }
@@ -89,12 +86,4 @@ async function judge({ oracle, postgres, setting }: World, admin: pg.Client, kno
     `no statement looks at more than ${MAX_READ} rows of sessions (known: ${knowledge})`,
     await longReadsOf(admin, plans, MAX_READ),
   );
-}
-
-/** Of the retention rules only the calls of sessions have many rows that stay, and are looked at in each round. */
-async function judgeRetention({ oracle }: World, admin: pg.Client): Promise<void> {
-  const { sessionCalls } = retentionRules(Object.assign(new Env(), { RETENTION_DAYS: 90 }));
-  const statement = { text: sessionCalls?.statement ?? '', values: [new Date('2020-01-01')] };
-  const { fullReads } = await planOf(admin, statement, { large: GROWING });
-  oracle.none('retention finds the calls of sessions by their index', fullReads);
 }

@@ -19,7 +19,7 @@ export class DisclosureResponse {
    * @example createClient
    */
   action!: string;
-  /** What became of it */
+  /** The outcome; `sent` for an update of a session without a failure */
   outcome!: string;
   /** Our ids of the sessions that it was about */
   sessions!: string[];

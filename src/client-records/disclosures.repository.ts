@@ -27,8 +27,25 @@ const TO_PLATFORM = `'platform' AS recipient, NULL AS "keyId", NULL AS "keyName"
 const AS_OF = `coalesce($4::timestamptz, date_trunc('milliseconds', now()) + interval '1 millisecond')`;
 
 /**
- * The calls about the person $1, the requests for sessions of its users $2 and the changes of those that were sent, and
- * what the trail has of the client $3: what was repeated is one group. OFFSET 0 keeps the planner from another join.
+ * The updates that were sent for sessions of the users $2, from the entries that the audit log has of each request: one
+ * before it is sent, and another if it fails. An entry from before a merge names the session by its former id.
+ */
+const SENT_UPDATES = `
+  SELECT min(e.at), CASE e.action WHEN 'PATCH /v1/sessions/:id' THEN 'updateSession' ELSE 'updateSessionTemplates' END,
+    coalesce(max(e.outcome) FILTER (WHERE e.outcome <> 'begun'), 'sent'), ARRAY[s.id::text], ${TO_PLATFORM}
+  FROM sessions s
+  CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT a.id FROM session_aliases a WHERE a.session = s.id) AS known
+  CROSS JOIN LATERAL (
+    SELECT entry FROM audit_subjects WHERE kind = 'session' AND subject = known.id::text OFFSET 0) AS named
+  CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry
+    AND action IN ('PATCH /v1/sessions/:id', 'PUT /v1/sessions/:id/note-templates') OFFSET 0) AS e
+  WHERE s.client_user_ids && $2::text[]
+  GROUP BY s.id, e.action, e.request_id
+  HAVING bool_or(e.outcome = 'begun') AND NOT bool_or(e.outcome IN ('platform-unreachable', 'not-configured'))`;
+
+/**
+ * The calls about the person $1, the requests for sessions of its users $2 and their updates, and the entries of the client
+ * $3 in the audit log, with repeats in one group. OFFSET 0 keeps the planner from another join.
  */
 const DISCLOSURES = `
   WITH disclosed AS (
@@ -39,11 +56,7 @@ const DISCLOSURES = `
     SELECT r.attempted_at, 'createSession', lower(r.state), ARRAY[r.session::text], ${TO_PLATFORM}
     FROM sessions s JOIN session_requests r ON r.session = s.id
     WHERE s.client_user_ids && $2::text[] AND r.attempted_at IS NOT NULL
-    UNION ALL
-    SELECT c.begun_at, c.operation, c.outcome, ARRAY[s.id::text], ${TO_PLATFORM}
-    FROM sessions s JOIN session_calls c ON c.session = s.id
-    WHERE s.client_user_ids && $2::text[] AND c.operation IN ('updateSession', 'updateSessionTemplates')
-      AND c.outcome NOT IN ('unreachable', 'not-configured')
+    UNION ALL ${SENT_UPDATES}
     UNION ALL
     SELECT e.at, e.action, e.outcome, ARRAY(
         SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject),

@@ -43,7 +43,6 @@ export function retentionRules(env: Env): Record<string, Rule> {
       env.CALLS_RETENTION_DAYS,
       deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1`),
     ),
-    sessionCalls: rule(env.CALLS_RETENTION_DAYS, deletion('session_calls', 'begun_at < $1 ORDER BY begun_at')),
     deliveries: rule(
       deliveries,
       deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),

@@ -138,10 +138,10 @@ export class SessionsController {
   }
 
   /**
-   * What happened to a session, the newest first
+   * What happened to a session, newest first
    *
-   * @remarks Webhook events, calls to the platform, the EHR's request and versions of notes, without what they say. Events
-   * go with their deliveries, and calls after CALLS_RETENTION_DAYS.
+   * @remarks Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
+   * their deliveries.
    */
   @Get(':id/timeline')
   @Scopes('sessions:read')

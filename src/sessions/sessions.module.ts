@@ -5,7 +5,6 @@ import { RequestEvidence } from './create/request-evidence.js';
 import { RequestSender } from './create/request-sender.js';
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { SessionCalls } from './model/session-calls.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
@@ -31,7 +30,6 @@ import { SessionUpdates } from './update/session-updates.js';
   controllers: [SessionsController, ProcessingController],
   providers: [
     SessionSeal,
-    SessionCalls,
     SessionFeedEvents,
     SessionEventsRepository,
     SessionContentRepository,
@@ -51,7 +49,6 @@ import { SessionUpdates } from './update/session-updates.js';
   ],
   exports: [
     SessionSeal,
-    SessionCalls,
     SessionRecords,
     SessionFeedEvents,
     SessionEventsRepository,

@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { planOf } from '../../harness/query-plans.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
+import type { FaultKind } from '../../simulator/gate/fault-rule.js';
 import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
 import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
+import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { statementsOf } from '../support/statements.js';
+import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { useClientsWithRecords } from './clients-with-records.js';
 import { EXPORTED, heldAt, NOT_EXPORTED } from './held-of-a-client.js';
@@ -102,7 +108,7 @@ describe('an export', () => {
     const missing = Object.entries(EXPORTED).filter(([, place]) => heldAt(body, place.split('.')).length === 0);
     expect(missing).toEqual([]);
     const timeline = heldAt(body, ['sessions', 'timeline']) as { kind: string }[];
-    expect([...new Set(timeline.map(({ kind }) => kind))].sort()).toEqual(['call', 'event', 'notes', 'request']);
+    expect([...new Set(timeline.map(({ kind }) => kind))].sort()).toEqual(['event', 'notes', 'request']);
     expect(heldAt(body, ['sessions', 'notices', 'body'])).not.toHaveLength(0);
     const subjects = new Set(body.events.map(({ subject }) => subject.split('/')[0]));
     expect([...subjects].sort()).toEqual(['clients', 'processing-notices', 'processing-sessions', 'sessions']);
@@ -158,11 +164,63 @@ describe('an accounting', () => {
     expect(dates).toEqual([...dates].sort().reverse());
     const sent = all.filter(({ recipient }) => recipient === 'platform').map(({ action }) => action);
     expect(sent.sort()).toEqual(['checkUser', 'createClient', 'createSession', 'updateSession']);
-    const update = { action: 'updateSession', outcome: 'answered', sessions: [ours] };
+    const update = { action: 'updateSession', outcome: 'sent', count: 1, sessions: [ours] };
     expect(all).toContainEqual(expect.objectContaining(update));
     const reading = { recipient: 'ehr', action: 'GET /v1/clients/:externalId', keyId: id };
     expect(all).toContainEqual(expect.objectContaining(reading));
     expect(found(JSON.stringify(all), [...OURS, ...ANOTHERS])).toEqual([]);
+  });
+
+  test('has each update of a session that was sent, with its outcome', async () => {
+    const former = 'f0f0f0f0-0000-4000-8000-000000000000';
+    const update = (fault?: FaultKind) => {
+      if (fault) world.platform.injectFault({ operation: 'updateSession', kind: fault });
+      return world.call('PATCH', `/v1/sessions/${ours}`, { body: { externalTreatmentPlan: 'Auskunftsplan' } });
+    };
+    for (const fault of [undefined, 'forbid', 'commit-then-cut'] as const) await update(fault);
+    const unreachable = new PlatformError('unreachable', 'updateSession');
+    jest.spyOn(world.get(PlatformClient), 'updateSession').mockRejectedValueOnce(unreachable);
+    expect((await update()).status).toBe(503);
+    await world.call('PATCH', `/v1/sessions/${ours}`, { body: {} }); // it is not sent
+    await world.call('PATCH', `/v1/sessions/${anothers}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
+    await world.call('PUT', `/v1/sessions/${ours}/note-templates`, { body: { noteTemplateIds: [SOAP] } });
+    // A session that was merged was updated under its former id.
+    await world.sql('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [former, ours]);
+    await world.sql(
+      `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
+         VALUES ('k', 'k', 'PATCH /v1/sessions/:id', 'begun', 'r') RETURNING id)
+       INSERT INTO audit_subjects (entry, kind, subject) SELECT id, 'session', $1 FROM entry`,
+      [former],
+    );
+    const sent = (await disclosures('limit=200')).items.filter(({ action }) => action.startsWith('updateSession'));
+    const shown = sent.map(({ action, outcome, count, sessions }) => [action, outcome, count, sessions]);
+    expect(shown.sort()).toEqual([
+      ['updateSession', 'platform-unauthorized', 1, [ours]],
+      ['updateSession', 'platform-unclear', 1, [ours]],
+      ['updateSession', 'sent', 2, [ours]],
+      ['updateSessionTemplates', 'sent', 1, [ours]],
+    ]);
+  });
+
+  test('reads only the entries of its client and of its sessions', async () => {
+    await world.sql(
+      `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
+         SELECT 'k', 'k', 'PATCH /v1/sessions/:id', 'begun', n FROM generate_series(1, 20000) AS n RETURNING id)
+       INSERT INTO audit_subjects (entry, kind, subject)
+         SELECT id, kind, gen_random_uuid() FROM entry, unnest(ARRAY['session', 'client']) AS kind`,
+    );
+    const large = ['audit_entries', 'audit_subjects'];
+    const accounting = await statementsOf(['disclosed'], () => disclosures('limit=10'));
+    const connection = await world.database.pool.connect();
+    for (const known of ['no statistics', 'statistics']) {
+      if (known === 'statistics') await world.sql('ANALYZE audit_entries, audit_subjects');
+      for (const statement of accounting) {
+        const { fullReads, rowsRead } = await planOf(connection, statement, { large, execute: true });
+        expect([known, fullReads, rowsRead < 200]).toEqual([known, [], true]);
+      }
+    }
+    connection.release();
+    expect(accounting).toHaveLength(1);
   });
 
   test('groups repeats into one entry with count and dates, which stays in place while paging', async () => {

@@ -13,7 +13,6 @@ export const EXPORTED: Record<string, string> = {
   Session: 'sessions',
   SessionAlias: 'sessions.formerIds',
   SessionRequest: 'sessions.request',
-  SessionCall: 'sessions.timeline.call',
   SessionDocument: 'sessions.notes',
   DocumentRevision: 'sessions.notes.items',
   SessionInsights: 'sessions.insights',

@@ -32,23 +32,17 @@ describe('retention after 100 days', () => {
          SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w' FROM generate_series(1, $1)`,
         [rows],
       );
-    const lookUp = () =>
-      sql(`INSERT INTO session_calls (session, operation, begun_at, outcome)
-        VALUES (gen_random_uuid(), 'getSession', now(), 'answered')`);
     await sql(`INSERT INTO call_budgets (account) VALUES ('a')`); // each call is granted from a budget
     await call(10_500);
-    await lookUp();
     await passes();
     await call(1);
-    await lookUp();
     expect((await drop({ CALLS_RETENTION_DAYS: 'off' })).calls).toBeUndefined();
     expect((await drop({ CALLS_RETENTION_DAYS: 101 })).calls).toBe(0);
-    expect(await drop()).toMatchObject({ calls: 10_500, sessionCalls: 1 });
-    expect([await count('platform_calls'), await count('session_calls')]).toEqual([1, 1]);
+    expect(await drop()).toMatchObject({ calls: 10_500 });
+    expect(await count('platform_calls')).toBe(1);
     expect(await sql('SELECT key_id, action, outcome FROM audit_entries ORDER BY id')).toEqual([
       { key_id: 'system', action: 'retention.calls', outcome: '10000 removed' },
       { key_id: 'system', action: 'retention.calls', outcome: '500 removed' },
-      { key_id: 'system', action: 'retention.sessionCalls', outcome: '1 removed' },
     ]);
     expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });

@@ -9,6 +9,7 @@ import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
 import type { RequestEvidenceResponse } from '../../src/sessions/create/request-evidence.dto.js';
+import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { contractFile } from '../support/contract-file.js';
@@ -396,6 +397,34 @@ describe('a lost answer', () => {
     const again = await create(wish);
     expect(again.body).toMatchObject({ status: 409, type: 'urn:notebridge:problem:session-unsettled' });
     expect(sent()).toBe(before + 1);
+  });
+
+  it('leaves Unknown once its process lost the lease, and settles the session when it comes after all', async () => {
+    webhooks(false);
+    const { body } = await create(usual(), { wait: 0 });
+    const { app, work } = await world.startAnother();
+    const platform = app.get(PlatformClient);
+    const send = platform.createSession.bind(platform);
+    let letAnswerCome = () => {};
+    const held = new Promise<void>((resolve) => {
+      letAnswerCome = resolve;
+    });
+    jest.spyOn(platform, 'createSession').mockImplementation(async (request) => {
+      const answer = await send(request);
+      await held;
+      return answer;
+    });
+    const sending = work.requests();
+    await hasLeft(0);
+    await world.advance('5 min'); // without a heartbeat of the other process
+    const sender = world.get(RequestSender);
+    await Promise.all([sender.settleLost(), sender.settleLost()]);
+    await shownAs(body.id, 'Unknown');
+    letAnswerCome();
+    await sending;
+    await shownAs(body.id, 'InProgress');
+    expect(sent()).toBe(1);
+    webhooks(true);
   });
 
   it('changes nothing if it arrives after another attempt started', async () => {

@@ -12,7 +12,7 @@ type Entry = Schemas['TimelineEntryResponse'];
 /** Entries that are read at once. */
 const PAGE = 15;
 
-/** What happened to a session: events, calls, the request and versions of notes, the newest first. */
+/** What happened to a session: events, the request and versions of notes, newest first. */
 export function SessionTimeline({ id }: { id: string }) {
   const maySeeDeliveries = useScopes().includes('webhooks');
   return (
@@ -22,8 +22,8 @@ export function SessionTimeline({ id }: { id: string }) {
         read={(cursor) =>
           api.GET('/v1/sessions/{id}/timeline', { params: { path: { id }, query: { limit: PAGE, cursor } } })
         }
-        empty="Nothing is on record of it, or all that was is older than is kept."
-        caption="Timeline, the newest first"
+        empty="No entries."
+        caption="Timeline, newest first"
         keyOf={({ key }) => key}
         columns={[
           ['When', ({ at }) => <Moment at={at} exact />],
@@ -36,13 +36,13 @@ export function SessionTimeline({ id }: { id: string }) {
   );
 }
 
-function whatOf({ event, call, notes }: Entry): ReactNode {
-  if (!event && !call) return notes ? 'Notes stored' : 'Request of the EHR';
+function whatOf({ event, notes }: Entry): ReactNode {
+  if (!event) return notes ? 'Notes stored' : 'Request of the EHR';
   return (
     <>
-      {event ? 'Webhook' : 'Call'}{' '}
+      Webhook{' '}
       <code>
-        <Breakable name={event?.eventType ?? call?.operation ?? ''} />
+        <Breakable name={event.eventType} />
       </code>
     </>
   );
@@ -55,29 +55,15 @@ const REQUESTS: Record<Schemas['TimelineRequestResponse']['state'], readonly [To
   Abandoned: ['bad', 'given up'],
 };
 
-/** What calls came to; the words of others are their codes. */
-const CALLS: Record<string, readonly [Tone, string]> = {
-  answered: ['good', 'answered'],
-  rejected: ['bad', 'rejected'],
-  lost: ['warn', 'no answer: the process ended'],
-  'unknown-outcome': ['warn', 'no answer'],
-};
-
-function outcomeOf({ event, call, request, notes }: Entry): ReactNode {
+function outcomeOf({ event, request, notes }: Entry): ReactNode {
   if (event) return <State tone={DELIVERY[event.state]}>{event.state}</State>;
   if (notes) return <State tone="good">{`revision ${number(notes.revision)}`}</State>;
-  const [tone, words] = call
-    ? (CALLS[call.outcome] ?? ['warn', call.outcome])
-    : REQUESTS[request?.state ?? 'Requested'];
+  const [tone, words] = REQUESTS[request?.state ?? 'Requested'];
   return <State tone={tone}>{words}</State>;
 }
 
-function moreOf({ event, call, notes }: Entry, maySeeDeliveries: boolean): ReactNode {
+function moreOf({ event, notes }: Entry, maySeeDeliveries: boolean): ReactNode {
   if (event) return <EventMore event={event} maySeeDeliveries={maySeeDeliveries} />;
-  if (call) {
-    const took = call.durationMs === null ? undefined : `took ${number(call.durationMs)} ms`;
-    return [took, call.status !== null && `status ${call.status}`].filter(Boolean).join(', ');
-  }
   if (!notes) return null;
   return (
     <>

@@ -481,21 +481,6 @@ CREATE TABLE "processing_sessions" (
 CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
 
-CREATE TABLE "session_calls" (
-    "id" BIGSERIAL NOT NULL,
-    "session" UUID NOT NULL,
-    "operation" TEXT NOT NULL,
-    "begun_at" TIMESTAMPTZ(3) NOT NULL,
-    "duration_ms" INTEGER,
-    "outcome" TEXT NOT NULL,
-    "status" INTEGER,
-    "attempt" INTEGER,
-    CONSTRAINT "session_calls_pkey" PRIMARY KEY ("id")
-);
-CREATE INDEX "session_calls_session_begun_at_id_idx" ON "session_calls"("session", "begun_at", "id");
-CREATE UNIQUE INDEX "session_calls_attempt_key" ON "session_calls"("session", "attempt") WHERE "attempt" IS NOT NULL;
-CREATE INDEX "session_calls_begun_at_idx" ON "session_calls"("begun_at");
-
 CREATE TABLE "processing_notices" (
     "delivery_id" TEXT NOT NULL,
     "payload" BYTEA NOT NULL,

@@ -11,7 +11,6 @@ import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
 import { annotate } from '../../tracing/trace.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { SessionCalls } from '../model/session-calls.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { RequestRow } from './request-row.js';
@@ -38,7 +37,6 @@ export class RequestSender extends DueLoop<RequestRow> {
     private readonly requests: SessionRequestsRepository,
     private readonly keeper: OutcomeKeeper,
     private readonly platform: PlatformClient,
-    private readonly calls: SessionCalls,
     private readonly seal: SessionSeal,
     private readonly feedEvents: SessionFeedEvents,
     contract: Contract,
@@ -60,8 +58,7 @@ export class RequestSender extends DueLoop<RequestRow> {
   async settleLost(): Promise<void> {
     for (const attempt of await this.requests.outbox.lost()) {
       this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
-      // Another process may have found it, too.
-      if (await this.requests.unknown(attempt)) await this.calls.lostCreate(attempt);
+      await this.requests.unknown(attempt);
       this.attempts.inc({ outcome: 'lost' });
     }
   }
@@ -70,19 +67,14 @@ export class RequestSender extends DueLoop<RequestRow> {
     if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
     const body = this.opened(attempt.row);
     if (!body) return this.putOff(attempt, 'unreadable');
-    const end = this.calls.begin(attempt.row.session, 'createSession', attempt.lease.no);
     let sessionId: string;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
       ({ sessionId } = await this.platform.createSession(body));
     } catch (error) {
-      const record = end(error);
-      await this.failed(attempt, error);
-      return record();
+      return this.failed(attempt, error);
     }
-    const record = end();
     await this.keep(attempt, 'accepted', () => this.requests.accepted(attempt.lease, sessionId));
-    await record();
     await this.announce();
   }
 

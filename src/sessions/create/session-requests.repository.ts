@@ -139,17 +139,15 @@ export class SessionRequestsRepository {
   }
 
   /**
-   * Stores that the outcome of an attempt is unknown. It is settled at once when exactly one session fits it.
-   *
-   * @returns false when something else was stored of the attempt before
+   * Stores that the outcome of an attempt is unknown, unless another outcome of it is stored. It is settled immediately if
+   * exactly one session fits it.
    */
-  unknown(attempt: Lease): Promise<boolean> {
+  unknown(attempt: Lease): Promise<void> {
     return this.outbox.settling(async (tx) => {
       const request = await this.outbox.lock(tx, attempt);
-      if (request?.state !== 'Requested') return false;
+      if (request?.state !== 'Requested') return;
       await this.markUnknown(tx, attempt.key);
       await this.settleByEvidence(tx, request);
-      return true;
     });
   }
 

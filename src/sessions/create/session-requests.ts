@@ -13,7 +13,6 @@ import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { SessionCalls } from '../model/session-calls.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
@@ -39,7 +38,6 @@ export class SessionRequests {
     private readonly people: ResolvedPartiesRepository,
     private readonly requests: SessionRequestsRepository,
     private readonly platform: PlatformClient,
-    private readonly calls: SessionCalls,
     private readonly reader: SessionReader,
     private readonly feedEvents: SessionFeedEvents,
     private readonly notifier: QueueNotifier,
@@ -134,7 +132,7 @@ export class SessionRequests {
       throw new Problem(422, 'session-id-needed', detail, where);
     }
     if ((await this.requests.state(id)) !== 'Unknown') throw await this.wrongState(id);
-    if (this.contract.canCall('getSession')) await this.checkLink(id, sessionId, providerUserId, signal);
+    if (this.contract.canCall('getSession')) await this.checkLink(sessionId, providerUserId, signal);
     const outcome = await this.requests.link(id, sessionId);
     if (outcome === 'wrong-state') throw await this.wrongState(id);
     if (outcome === 'taken') {
@@ -146,15 +144,9 @@ export class SessionRequests {
   }
 
   /** A link to a session that is not there, or is another provider's, is refused. */
-  private async checkLink(
-    id: string,
-    sessionId: string,
-    providerUserId: string | null,
-    signal: AbortSignal,
-  ): Promise<void> {
+  private async checkLink(sessionId: string, providerUserId: string | null, signal: AbortSignal): Promise<void> {
     const where = { pointer: '/sessionId' };
-    const look = () => this.platform.getSession(sessionId, { signal });
-    const found = await this.calls.made(id, 'getSession', look).catch((error: unknown) => {
+    const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
         throw new Problem(422, 'not-on-platform', 'The platform knows no session with this id; correct it.', where);
       }

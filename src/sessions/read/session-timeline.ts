@@ -11,7 +11,6 @@ const before = (at: string, key: string): string => `${at} <= $2 AND (${at}, (${
 const sortable = (id: string): string => `lpad(${id}::text, 20, '0')`;
 
 const EVENT = `'event:' || ${sortable('id')}`;
-const CALL = `'call:' || ${sortable('id')}`;
 const REVISION = `'notes:' || r.document || ':' || ${sortable('r.revision')}`;
 
 /**
@@ -28,12 +27,6 @@ const TIMELINE = `
           'sentAt', sent_at, 'state', state, 'reason', reason, 'repeats', repeats) AS fact
         FROM webhook_deliveries WHERE subject = named.id AND ${before('received_at', EVENT)}
         ORDER BY received_at DESC, id DESC LIMIT $4
-      ) AS found
-    UNION ALL SELECT 'call', found.* FROM (
-        SELECT begun_at AS at, ${CALL} AS key, jsonb_build_object('operation', operation, 'outcome', outcome,
-          'status', status, 'durationMs', duration_ms) AS fact
-        FROM session_calls WHERE session = $1 AND ${before('begun_at', CALL)}
-        ORDER BY begun_at DESC, id DESC LIMIT $4
       ) AS found
     UNION ALL SELECT 'request', at, 'request:' || place, jsonb_build_object('state', moment.state)
       FROM session_requests r CROSS JOIN LATERAL (
@@ -56,7 +49,7 @@ interface TimelineRow {
   fact: Record<string, unknown>;
 }
 
-/** What happened to a session, in the order of time: events, calls, requests and notes, without what any of them said. */
+/** What happened to a session, in the order of time: events, requests and notes, without their content. */
 @Injectable()
 export class SessionTimeline {
   constructor(
@@ -80,5 +73,5 @@ export class SessionTimeline {
 
 function shown({ kind, at, key, fact }: TimelineRow): TimelineEntryResponse {
   const moment = kind === 'event' ? { ...fact, sentAt: new Date(Number(fact.sentAt)) } : fact;
-  return { key, at, kind, event: null, call: null, request: null, notes: null, [kind]: moment };
+  return { key, at, kind, event: null, request: null, notes: null, [kind]: moment };
 }

@@ -16,18 +16,6 @@ export class TimelineEventResponse {
   repeats!: number;
 }
 
-/** A call to the platform about the session. */
-export class TimelineCallResponse {
-  /** @example getSession */
-  operation!: string;
-  /** `answered`; `lost`: the process ended meanwhile; or what it failed with, such as `unknown-outcome` */
-  outcome!: string;
-  /** Of an answer that refused it */
-  status!: number | null;
-  /** Null where it was lost */
-  durationMs!: number | null;
-}
-
 /** A moment in the life of the EHR's request for the session. */
 export class TimelineRequestResponse {
   state!: 'Requested' | 'Settled' | 'Rejected' | 'Abandoned';
@@ -41,15 +29,14 @@ export class TimelineNotesResponse {
   revision!: number;
 }
 
-/** Something that happened to a session; of `event`, `call`, `request` and `notes` the one that `kind` names is there. */
+/** Something that happened to a session; one of `event`, `request` and `notes` is present, named by `kind`. */
 export class TimelineEntryResponse {
   /** Unique within the session */
   key!: string;
-  /** When the event was received, the call began, the request was made or ended, the notes were stored */
+  /** When the event was received, the request was made or ended, or the notes were stored */
   at!: Date;
-  kind!: 'event' | 'call' | 'request' | 'notes';
+  kind!: 'event' | 'request' | 'notes';
   event!: TimelineEventResponse | null;
-  call!: TimelineCallResponse | null;
   request!: TimelineRequestResponse | null;
   notes!: TimelineNotesResponse | null;
 }

@@ -6,7 +6,6 @@ import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
-import { SessionCalls } from '../model/session-calls.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SessionEventsRepository } from './session-events.repository.js';
@@ -32,7 +31,6 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     refreshes: RefreshRepository,
     seal: SessionSeal,
     platform: PlatformClient,
-    calls: SessionCalls,
     contract: Contract,
     parts: DueParts,
   ) {
@@ -83,8 +81,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
           const ticket = await ticketOf(row);
-          const call = () => platform.getProcessingSession(row.processing_id, { signal });
-          return { ...(await calls.made(row.session, 'getProcessingSession', call)), ticket };
+          return { ...(await platform.getProcessingSession(row.processing_id, { signal })), ticket };
         },
         storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({

@@ -23,7 +23,6 @@ import {
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
-import { SessionCalls } from '../model/session-calls.js';
 import { withoutWords } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
@@ -207,13 +206,7 @@ function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, n
 /** Keeps sessions as the platform has them. */
 @Injectable()
 export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
-  constructor(
-    refreshes: RefreshRepository,
-    platform: PlatformClient,
-    calls: SessionCalls,
-    contract: Contract,
-    parts: DueParts,
-  ) {
+  constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, parts: DueParts) {
     super(
       {
         name: 'sessions',
@@ -230,9 +223,9 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         places: FETCHES_AT_ONCE,
         traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
-        fetch: ({ id, session_id: sessionId }, signal) => {
+        fetch: ({ session_id: sessionId }, signal) => {
           if (sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
-          return calls.made(id, 'getSession', () => platform.getSession(sessionId, { signal }));
+          return platform.getSession(sessionId, { signal });
         },
         storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),
         storeNotFound: (fetched, waitMs) => refreshes.notFound(fetched, waitMs),

@@ -14,7 +14,7 @@ const TAKEN_OVER = `state notes_revision
   not_found_at traceparents`.split(/\s+/);
 
 /** Rows that point at a session, beside what it holds. */
-const MOVED = ['processing_sessions', 'session_aliases', 'session_calls'] as const;
+const MOVED = ['processing_sessions', 'session_aliases'] as const;
 
 /** One row out of two that turned out to be one session: what was requested, and what events named. */
 @Injectable()

@@ -13,7 +13,6 @@ import { PlatformError, platformProblem, platformUnclear } from '../../platform/
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { SessionCalls } from '../model/session-calls.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
@@ -36,7 +35,6 @@ export class SessionUpdates {
     private readonly database: Database,
     private readonly prisma: PrismaService,
     private readonly platform: PlatformClient,
-    private readonly calls: SessionCalls,
     private readonly refreshes: RefreshRepository,
     private readonly wanted: WantedRefreshes,
     private readonly reader: SessionReader,
@@ -78,21 +76,18 @@ export class SessionUpdates {
       select: { inputKind: true },
     });
     const body = updateRequest(dto, request?.inputKind);
-    return this.change(ourSessionId, 'updateSession', (sessionId) => this.platform.updateSession(sessionId, body));
+    return this.change(ourSessionId, (sessionId) => this.platform.updateSession(sessionId, body));
   }
 
   /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
   async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionResponse> {
     requireCapability('note-templates-update', this.contract, this.env);
-    return this.change(id, 'updateSessionTemplates', (sessionId) =>
-      this.platform.updateSessionTemplates(sessionId, noteTemplateIds),
-    );
+    return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
   }
 
   /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
   private async change(
     idOrAlias: string,
-    operation: 'updateSession' | 'updateSessionTemplates',
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
     const { id, session_id: sessionId, state } = await this.reader.find(idOrAlias);
@@ -103,13 +98,11 @@ export class SessionUpdates {
     await this.audit.commitBegun();
     const update = await this.wanted.beginUpdate(id);
     // Another row has absorbed it between the two looks; its id is an alias now.
-    if (update === undefined) return this.change(idOrAlias, operation, call);
-    const session = await this.calls
-      .made(id, operation, () => call(sessionId))
-      .catch(async (error: unknown) => {
-        await this.lookAgain(update, error);
-        throw platformProblem(error, 'this update');
-      });
+    if (update === undefined) return this.change(idOrAlias, call);
+    const session = await call(sessionId).catch(async (error: unknown) => {
+      await this.lookAgain(update, error);
+      throw platformProblem(error, 'this update');
+    });
     const { isPending, view } = await this.store(update, session);
     this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     return afterCommit(
