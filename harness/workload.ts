@@ -118,7 +118,7 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
-  for (const part of ['', '/request', '/timeline', '/notes', '/transcript', '/insights']) {
+  for (const part of ['', '/timeline', '/notes', '/transcript', '/insights']) {
     await service.call('GET', `/v1/sessions/${asked.body.id}${part}`);
   }
   await service.call('GET', `/v1/sessions/${made.sessionId}`);

@@ -22,7 +22,6 @@ const ON_RECORD: ReadonlySet<unknown> = new Set([
   'insights',
   'notes',
   'people',
-  'request',
   'revisions',
   'session-of-notes',
   'sessions',

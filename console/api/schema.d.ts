@@ -629,26 +629,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/sessions/{id}/request": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * What is known of a request for a session, and how to resolve it
-         * @description Needs a key with the scope `sessions:read`.
-         */
-        get: operations["Sessions.request"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/sessions/{id}/resolve": {
         parameters: {
             query?: never;
@@ -1813,6 +1793,12 @@ export interface components {
             /** @description At most a hundred calls, the newest first */
             history: components["schemas"]["TracedCallResponse"][];
         };
+        RequestChoiceResponse: {
+            /** @enum {string} */
+            action: "abandon" | "create" | "link";
+            /** @description The effect of the action */
+            does: string;
+        };
         SessionErrorResponse: {
             /** @description The platform's words; null for a key without `notes:read` */
             message: string | null;
@@ -1845,6 +1831,10 @@ export interface components {
              * @enum {string|null}
              */
             stateFrom: "events" | "platform" | null;
+            /** @description Of an `Unknown` session: the partnerAppointmentId that was sent; look for it on the platform. Else null */
+            correlationId: string | null;
+            /** @description Of an `Unknown` session: the ways to resolve it; else empty */
+            choices: components["schemas"]["RequestChoiceResponse"][];
             aiNotesEnabled: boolean | null;
             /** @description False while the platform may still change aiNotesEnabled */
             aiNotesFinal: boolean;
@@ -2007,62 +1997,6 @@ export interface components {
         NoteTemplatesRequest: {
             /** @description To add or to reprocess */
             noteTemplateIds: string[];
-        };
-        RequestCandidateResponse: {
-            /**
-             * Format: uuid
-             * @description Our id of it
-             */
-            session: string;
-            /** @description The platform's id */
-            sessionId: string;
-            /** @enum {string} */
-            state: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
-            /**
-             * Format: date-time
-             * @description When this service first heard of it
-             */
-            knownSince: string;
-            /**
-             * @description Whether it may be this request's, or why not
-             * @enum {string}
-             */
-            verdict: "fits" | "held" | "known-before" | "other-provider";
-            /** @description The same in a sentence */
-            why: string;
-        };
-        RequestChoiceResponse: {
-            /** @enum {string} */
-            action: "abandon" | "create" | "link";
-            does: string;
-        };
-        RequestEvidenceResponse: {
-            /** @enum {string} */
-            state: "Abandoned" | "Rejected" | "Requested" | "Settled" | "Unknown";
-            inputKind: string;
-            /** Format: date-time */
-            requestedAt: string;
-            /**
-             * Format: date-time
-             * @description When the last attempt may have left; null: none has, or it certainly did nothing
-             */
-            attemptedAt: string | null;
-            /** Format: date-time */
-            settledAt: string | null;
-            /** @description Attempts in a row that certainly did nothing */
-            failures: number;
-            /** @description Why the last of these did nothing */
-            fault: string | null;
-            /** @description An earlier attempt may have made a session, too */
-            earlierUnknown: boolean;
-            /** @description What was sent as partnerAppointmentId: events that name it with the provider are evidence */
-            lookedFor: string;
-            /** @description Why an unknown outcome is not settled by itself; null for any other state */
-            why: string | null;
-            /** @description Sessions with this appointment that events told of; at most twenty */
-            found: components["schemas"]["RequestCandidateResponse"][];
-            /** @description How it may be resolved */
-            choices: components["schemas"]["RequestChoiceResponse"][];
         };
         ResolveSessionRequest: {
             /** @enum {string} */
@@ -3181,18 +3115,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:platform-unclear";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-requested, unknown-session */
-        "404.not-requested.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-requested" | "urn:notebridge:problem:unknown-session";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -5257,39 +5179,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
-        };
-    };
-    "Sessions.request": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RequestEvidenceResponse"];
-                };
-            };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.not-requested.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
     };

@@ -26,8 +26,6 @@ import {
   ResolveSessionRequest,
   SESSION_BODY_LIMIT,
 } from './create/create-session.dto.js';
-import { RequestEvidenceResponse } from './create/request-evidence.dto.js';
-import { RequestEvidence } from './create/request-evidence.js';
 import { SessionRequests } from './create/session-requests.js';
 import {
   NotesResponse,
@@ -65,7 +63,6 @@ export class SessionsController {
     private readonly timeline: SessionTimeline,
     private readonly wanted: WantedRefreshes,
     private readonly requests: SessionRequests,
-    private readonly evidence: RequestEvidence,
     private readonly updates: SessionUpdates,
     private readonly clock: Clock,
   ) {}
@@ -182,14 +179,6 @@ export class SessionsController {
     @Body() { noteTemplateIds }: NoteTemplatesRequest,
   ): Promise<SessionResponse> {
     return this.updates.updateNoteTemplates(id, noteTemplateIds);
-  }
-
-  /** What is known of a request for a session, and how to resolve it */
-  @Get(':id/request')
-  @Scopes('sessions:read')
-  @Problems(UNKNOWN_SESSION, { 404: ['not-requested'] })
-  async request(@Param('id') id: string): Promise<RequestEvidenceResponse> {
-    return this.evidence.show(id);
   }
 
   /**

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
-import { RequestEvidence } from './create/request-evidence.js';
 import { RequestSender } from './create/request-sender.js';
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
@@ -42,7 +41,6 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionMerge,
     SessionRequestsRepository,
     SessionRequests,
-    RequestEvidence,
     SessionErasure,
     SessionUpdates,
     SessionsHealth,

@@ -36,7 +36,6 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     GET /v1/sessions
     GET /v1/sessions/{id}
     GET /v1/sessions/{id}/timeline
-    GET /v1/sessions/{id}/request
     GET /v1/sessions/refreshes
     GET /v1/smart-edit/jobs/{jobId}
   `,

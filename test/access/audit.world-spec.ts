@@ -111,7 +111,6 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     [`GET /v1/sessions?client=${C}&limit=1`, 'ok', ofSession],
     ['POST /v1/sessions', 'begun', { session: ANY, provider: [P] }, { body: wish, headers: NO_WAIT }],
     [`GET /v1/sessions/${platformSession}`, 'ok', ofSession],
-    [`GET /v1/sessions/${session}/request`, 'not-requested', ofSession],
     [`GET /v1/sessions/${session}/timeline`, 'ok', ofSession],
     [`PATCH /v1/sessions/${session}`, 'begun', ofSession, { body: { noteTemplateIds: [TEMPLATE] } }],
     [`PUT /v1/sessions/${requested}/note-templates`, 'begun', ofRequest, { body: { noteTemplateIds: [TEMPLATE] } }],

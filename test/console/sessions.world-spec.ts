@@ -116,7 +116,7 @@ describeInBrowser('an unsettled request or delivery', () => {
     const made = state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === 'visit-lost');
 
     const reader = await browser.open(world.url, `/sessions/${asked.id}`, await newKey('sessions:read'));
-    await reader.getByText('No event has named a session').waitFor();
+    await reader.getByRole('button', { name: 'the appointment' }).waitFor();
     await reader.getByText('sessions:write').waitFor();
     expect(await reader.getByRole('button', { name: 'Send it again' }).count()).toBe(0);
 

@@ -4,11 +4,9 @@ import type { CallOptions } from '../../harness/world/request.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
-import type { RequestEvidenceResponse } from '../../src/sessions/create/request-evidence.dto.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
@@ -438,35 +436,16 @@ describe('a lost answer', () => {
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });
 
-  it('shows the candidate sessions, why none settles it, and the ways to resolve it', async () => {
+  it('shows in the session what to look for on the platform, and the ways to resolve it', async () => {
     const wish = { ...usual(), externalTreatmentPlan: PLAN };
-    const { partnerAppointmentId } = wish;
-    const [before, another] = [randomUUID(), randomUUID()];
-    tell(before, partnerAppointmentId);
-    await handled(before);
     const { id } = await lost(wish);
-    tell(another, partnerAppointmentId, { providerUserId: randomUUID() });
-    await handled(another);
-    const look = async () => (await world.call<RequestEvidenceResponse>('GET', `/v1/sessions/${id}/request`)).body;
-    const unknown = await look();
-    expect(unknown).toMatchObject({
-      state: 'Unknown',
-      lookedFor: partnerAppointmentId,
-      earlierUnknown: false,
-      why: expect.stringContaining('No event'),
-      found: [
-        { sessionId: another, verdict: 'other-provider' },
-        { sessionId: before, verdict: 'known-before' },
-      ],
-      choices: [{ action: 'link' }, { action: 'create' }, { action: 'abandon' }],
-    });
-    expect([TEXT, PLAN].filter((text) => JSON.stringify(unknown).includes(text))).toEqual([]);
-    const { items } = (await world.call<AuditPageResponse>('GET', `/v1/audit?session=${before}`)).body;
-    expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id/request');
+    const unknown = await show(id);
+    const choices = [{ action: 'link' }, { action: 'create' }, { action: 'abandon' }];
+    expect(unknown).toMatchObject({ state: 'Unknown', correlationId: wish.partnerAppointmentId, choices });
+    const list = await world.call<{ items: object[] }>('GET', '/v1/sessions?state=Unknown');
+    expect(list.body.items).toEqual([unknown]);
     await resolve(id, { action: 'abandon' });
-    expect(await look()).toMatchObject({ state: 'Abandoned', why: null, found: [], choices: [] });
-    const told = await world.call<Problem>('GET', `/v1/sessions/${before}/request`);
-    expect([told.status, told.body.type]).toEqual([404, expect.stringMatching(/:not-requested$/)]);
+    expect(await show(id)).toMatchObject({ state: 'Rejected', correlationId: null, choices: [] });
   });
 
   it('is settled by our own appointment id if the EHR gave none', async () => {

@@ -34,7 +34,7 @@ export function SessionDetail({ id }: { id: string }) {
         {(session) => (
           <>
             <SessionFacts session={session} />
-            {session.state === 'Unknown' && <ResolveRequest id={id} />}
+            {session.state === 'Unknown' && <ResolveRequest session={session} />}
             <Section title="Notes">{mayRead ? <SessionNotes id={id} /> : <LacksScope scope="notes:read" />}</Section>
             {mayRead && <SessionTexts id={id} />}
             <SessionTimeline id={id} />

@@ -16,6 +16,29 @@ export class SessionErrorResponse {
   message!: string | null;
 }
 
+/** A way to resolve a request whose outcome is unknown. */
+export class RequestChoiceResponse {
+  action!: 'link' | 'create' | 'abandon';
+  /** The effect of the action */
+  does!: string;
+}
+
+/** Every way to resolve an `Unknown` session. */
+export const UNKNOWN_CHOICES: readonly RequestChoiceResponse[] = [
+  {
+    action: 'link',
+    does: 'Takes the given session of the platform for this request. Its notes are fetched; nothing is sent.',
+  },
+  {
+    action: 'create',
+    does: 'Sends the request once more. If the platform has made the session after all, there will be two.',
+  },
+  {
+    action: 'abandon',
+    does: 'Sends nothing more. The session counts as rejected, code abandoned, and the EHR may ask for it again.',
+  },
+];
+
 /** A session without the platform's words. */
 export function sessionWithoutText(session: SessionResponse): SessionResponse {
   const { error } = session;
@@ -40,6 +63,10 @@ export class SessionResponse {
   state!: ShownState;
   /** Whether the state is that of the platform's newest answer, or what its events say; else null */
   stateFrom!: 'platform' | 'events' | null;
+  /** Of an `Unknown` session: the partnerAppointmentId that was sent; look for it on the platform. Else null */
+  correlationId!: string | null;
+  /** Of an `Unknown` session: the ways to resolve it; else empty */
+  choices!: RequestChoiceResponse[];
   aiNotesEnabled!: boolean | null;
   /** False while the platform may still change aiNotesEnabled */
   aiNotesFinal!: boolean;

@@ -38,6 +38,8 @@ export function sessionOf(more: Partial<SessionResponse> = {}): SessionResponse 
     clientUserIds: ['u-2'],
     noteTemplateIds: ['soap'],
     stateFrom: 'platform',
+    correlationId: null,
+    choices: [],
     lastEventAt: null,
     state: 'Done',
     aiNotesEnabled: true,

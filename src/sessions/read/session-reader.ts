@@ -13,7 +13,13 @@ import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
-import type { NotesResponse, RevisionResponse, RevisionsResponse, SessionResponse } from '../model/session-view.js';
+import {
+  type NotesResponse,
+  type RevisionResponse,
+  type RevisionsResponse,
+  type SessionResponse,
+  UNKNOWN_CHOICES,
+} from '../model/session-view.js';
 import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
@@ -21,6 +27,8 @@ import type { SessionsQuery } from './sessions.dto.js';
 interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
+  /** Null unless the outcome of its request is unknown. */
+  correlation_id: string | null;
 }
 
 /** Sessions with their notes and insights, opened for those who may read them; `id` is ours or the platform's. */
@@ -224,6 +232,8 @@ export class SessionReader {
       noteTemplateIds: row.note_template_ids,
       state: row.state,
       stateFrom: stateSource(row),
+      correlationId: row.correlation_id,
+      choices: row.state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
       aiNotesEnabled: row.ai_notes_enabled,
       aiNotesFinal: row.ai_notes_final,
       error,

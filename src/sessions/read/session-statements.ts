@@ -5,7 +5,9 @@ import type { SessionsQuery } from './sessions.dto.js';
 export const SHOWN = `s.*, ${personOfUser('s.provider_user_id')} AS provider,
   ARRAY(SELECT person FROM (SELECT ${personOfUser('taking_part.user_id')} AS person, place
       FROM unnest(s.client_user_ids) WITH ORDINALITY AS taking_part (user_id, place)) AS found
-    WHERE person IS NOT NULL ORDER BY place) AS clients`;
+    WHERE person IS NOT NULL ORDER BY place) AS clients,
+  CASE s.state WHEN 'Unknown' THEN (SELECT correlation_id FROM session_requests WHERE session = s.id) END
+    AS correlation_id`;
 
 /** What a list is narrowed to; people are given by their users of the platform. */
 interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {
