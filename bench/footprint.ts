@@ -21,8 +21,7 @@ const IDLE_SECONDS = 30;
 const CALLS_PER_MINUTE = 60_000;
 
 /** What RETENTION_DAYS and its siblings bound. */
-const HISTORY =
-  /^(platform_calls|webhook_|feed_events|import|processing_notices|idempotency|handed_out|failed_attempts)/;
+const HISTORY = /^(platform_calls|webhook_|feed_events|import|idempotency|handed_out|failed_attempts)/;
 
 const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
 

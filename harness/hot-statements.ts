@@ -21,7 +21,6 @@ export const GROWING = [
   'session_insights',
   'session_requests',
   'processing_sessions',
-  'processing_notices',
   'compliance_jobs',
   'webhook_deliveries',
   'feed_events',

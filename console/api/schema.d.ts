@@ -775,26 +775,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/processing-notices/{deliveryId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * An event whose content the specification does not show, as it came
-         * @description Needs a key with the scope `notes:read`.
-         */
-        get: operations["Processing.notice"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/recordings": {
         parameters: {
             query?: never;
@@ -2095,19 +2075,6 @@ export interface components {
             /** Format: date-time */
             updatedAt: string;
         };
-        ProcessingNoticeResponse: {
-            /** @description The whole event as it came */
-            body: {
-                [key: string]: unknown;
-            };
-            deliveryId: string;
-            /** @description Where the contract file says that it stands */
-            processingId: string | null;
-            /** @description Where the contract file says that it stands */
-            sessionId: string | null;
-            /** Format: date-time */
-            receivedAt: string;
-        };
         RecordingResponse: {
             /** @description Names the recording in POST /v1/sessions */
             url: string;
@@ -3259,18 +3226,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-processing-notice */
-        "404.unknown-processing-notice": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-notice";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -5495,39 +5450,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-processing-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
-        };
-    };
-    "Processing.notice": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                deliveryId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProcessingNoticeResponse"];
-                };
-            };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-processing-notice"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];

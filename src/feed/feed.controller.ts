@@ -84,7 +84,7 @@ const KINDS: Record<string, SubjectKind> = {
   'compliance/jobs': 'compliance-job',
   'smart-edit/jobs': 'smart-edit-job',
   'processing-sessions': 'processing-session',
-  'processing-notices': 'delivery',
+  'webhook-deliveries': 'delivery',
 };
 
 /** What an event is about. @param path its subject, below /v1 @returns nothing's id where the path leads to nothing */

@@ -16,7 +16,8 @@ export const FEED_TYPES = {
   'session.notes-ready': 'Other notes than before were fetched: read them.',
   'session.completed': 'Processing has ended; with `aiNotesEnabled` false no notes will come: stop waiting.',
   'session.failed': 'Processing ended with an error, or the request was refused; the session says why.',
-  'processing.notes-finished': 'The platform finished notes of a processing session; the subject holds what it said.',
+  'processing.notes-finished':
+    'The platform finished notes of a processing session; the subject is the delivery that announced it.',
   'processing.finished': 'A processing session has ended.',
   'compliance.completed': 'A check of PDFs has its result: read the job.',
   'compliance.failed': 'A check of PDFs came to nothing.',

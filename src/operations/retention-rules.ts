@@ -47,7 +47,6 @@ export function retentionRules(env: Env): Record<string, Rule> {
       deliveries,
       deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
     ),
-    notices: rule(deliveries, deletion('processing_notices', 'received_at < $1')),
     events: rule(
       env.FEED_RETENTION_DAYS,
       deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),

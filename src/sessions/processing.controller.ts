@@ -6,9 +6,9 @@ import { PrismaService } from '../database/prisma.service.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
-import { ProcessingNoticeResponse, ProcessingSessionResponse } from './model/session-view.js';
+import { ProcessingSessionResponse } from './model/session-view.js';
 
-/** What the Processing API answered; the feed names these routes. */
+/** Answers of the Processing API; the feed names this route. */
 @ApiTags('sessions')
 @Controller('v1')
 @Scopes('notes:read')
@@ -42,19 +42,5 @@ export class ProcessingController {
       fault,
       updatedAt,
     };
-  }
-
-  /** An event whose content the specification does not show, as it came */
-  @Get('processing-notices/:deliveryId')
-  @Problems({ 404: ['unknown-processing-notice'] })
-  async notice(@Param('deliveryId') deliveryId: string): Promise<ProcessingNoticeResponse> {
-    const found = await this.prisma.processingNotice.findUnique({ where: { deliveryId } });
-    if (!found) {
-      const detail = 'No such event is kept here; it never came, or is older than is kept.';
-      throw new Problem(404, 'unknown-processing-notice', detail);
-    }
-    const { payload, ...notice } = found;
-    this.audit.about('delivery', deliveryId);
-    return { ...notice, body: this.seal.notice.open(deliveryId, payload) };
   }
 }

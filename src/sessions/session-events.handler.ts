@@ -14,7 +14,6 @@ import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from 
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { DEBOUNCE_MS } from './model/apply-fetch.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
-import { SessionSeal } from './model/session-seal.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
 /** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
@@ -31,7 +30,6 @@ export class SessionEventsHandler implements EventHandler {
     private readonly contract: Contract,
     private readonly events: SessionEventsRepository,
     private readonly requests: SessionRequestsRepository,
-    private readonly seal: SessionSeal,
     private readonly feed: Feed,
     private readonly feedEvents: SessionFeedEvents,
     private readonly notifier: QueueNotifier,
@@ -71,18 +69,9 @@ export class SessionEventsHandler implements EventHandler {
     await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
   }
 
-  /** The spec shows nothing of the payload: what it says is known to the EHR and the platform alone, and kept. */
-  private async notesFinished(
-    { deliveryId, body, receivedAt, waitingSince }: InboxEvent,
-    tx: pg.PoolClient,
-  ): Promise<void> {
+  private async notesFinished({ deliveryId, body, waitingSince }: InboxEvent, tx: pg.PoolClient): Promise<void> {
     const { processingId, sessionId } = await this.recordMentions(this.notesFinishedIds(body), waitingSince, tx);
-    await tx.query(
-      `INSERT INTO processing_notices (delivery_id, payload, processing_id, session_id, received_at)
-       VALUES ($1, $2, $3, $4, $5) ON CONFLICT (delivery_id) DO NOTHING`,
-      [deliveryId, this.seal.notice.seal(deliveryId, body), processingId, sessionId, receivedAt],
-    );
-    const subject = `processing-notices/${encodeURIComponent(deliveryId)}`;
+    const subject = `webhook-deliveries/${deliveryId}`;
     await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { processingId, sessionId } });
   }
 

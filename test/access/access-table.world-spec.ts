@@ -55,7 +55,6 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     GET /v1/sessions/{id}/insights
     GET /v1/sessions/{id}/recording-url
     GET /v1/processing-sessions/{processingId}
-    GET /v1/processing-notices/{deliveryId}
   `,
   recorder: `
     POST /v1/recorder/launches

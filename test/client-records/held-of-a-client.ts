@@ -17,7 +17,6 @@ export const EXPORTED: Record<string, string> = {
   DocumentRevision: 'sessions.notes.items',
   SessionInsights: 'sessions.insights',
   ProcessingSession: 'sessions.processings',
-  ProcessingNotice: 'sessions.notices',
 };
 
 const because = (reason: string, ...tables: string[]) => Object.fromEntries(tables.map((table) => [table, reason]));

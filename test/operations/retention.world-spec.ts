@@ -47,7 +47,7 @@ describe('retention after 100 days', () => {
     expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });
 
-  test('drops handled deliveries, notices, upload URLs, rejections and idempotency records', async () => {
+  test('drops handled deliveries, upload URLs, rejections and idempotency records', async () => {
     const record = `INSERT INTO idempotency_records (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
       VALUES (gen_random_uuid(), $1, '', gen_random_uuid(), now(), now() + interval '1 day')`;
     const url = 'INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())';
@@ -59,7 +59,6 @@ describe('retention after 100 days', () => {
         [Buffer.from(state), state],
       );
     }
-    await sql(`INSERT INTO processing_notices (delivery_id, payload, received_at) VALUES ('d', '', now())`);
     await sql(url, ['old']);
     await sql(record, [Buffer.from('old')]);
     await world.advance('85 d');
@@ -70,7 +69,7 @@ describe('retention after 100 days', () => {
     await sql(record, [Buffer.from('young')]);
     expect((await drop({ RECORDINGS_RETENTION_DAYS: 'off', DELIVERIES_RETENTION_DAYS: 101 })).deliveries).toBe(0);
     expect(await count('handed_out_urls')).toBe(2);
-    expect(await drop()).toMatchObject({ deliveries: 2, notices: 1, handedOut: 1 });
+    expect(await drop()).toMatchObject({ deliveries: 2, handedOut: 1 });
     for (const table of ['handed_out_urls', 'webhook_rejections', 'idempotency_records'])
       expect([table, await count(table)]).toEqual([table, 1]);
   });

@@ -481,15 +481,6 @@ CREATE TABLE "processing_sessions" (
 CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
 
-CREATE TABLE "processing_notices" (
-    "delivery_id" TEXT NOT NULL,
-    "payload" BYTEA NOT NULL,
-    "processing_id" TEXT,
-    "session_id" TEXT,
-    "received_at" TIMESTAMPTZ(3) NOT NULL,
-    CONSTRAINT "processing_notices_pkey" PRIMARY KEY ("delivery_id")
-);
-
 CREATE TABLE "compliance_jobs" (
     "id" UUID NOT NULL,
     "job_id" TEXT,

@@ -23,7 +23,6 @@ export class SessionSeal {
   private readonly facts: SealedColumn<SessionFacts>;
   readonly request: SealedColumn<CreateTherapySessionRequest>;
   readonly processingAnswer: SealedColumn<unknown>;
-  readonly notice: SealedColumn<unknown>;
 
   constructor(private readonly vault: Vault) {
     const insight = (part: InsightPart) => {
@@ -34,7 +33,6 @@ export class SessionSeal {
     this.facts = new SealedColumn(vault, 'sessions', 'facts');
     this.request = new SealedColumn(vault, 'session_requests', 'body');
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
-    this.notice = new SealedColumn(vault, 'processing_notices', 'payload');
   }
 
   /** @param id ours, of the session */

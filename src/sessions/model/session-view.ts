@@ -190,17 +190,3 @@ export class ProcessingSessionResponse {
   fault!: string | null;
   updatedAt!: Date;
 }
-
-/** A PROCESSING_SESSION_NOTES_FINISHED event, of which the specification shows nothing. */
-export class ProcessingNoticeResponse {
-  deliveryId!: string;
-  /** Where the contract file says that it stands */
-  processingId!: string | null;
-  /** Where the contract file says that it stands */
-  sessionId!: string | null;
-
-  /** The whole event as it came */
-  @ApiProperty({ type: 'object', additionalProperties: true })
-  body!: unknown;
-  receivedAt!: Date;
-}

@@ -65,14 +65,12 @@ export class SessionRecords {
     };
     const read: Record<string, unknown> = {};
     for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
-    const processings = await this.processingsOf(session);
     return {
       ...session,
       formerIds: await this.formerIdsOf([id]),
       notes,
       ...orUnreadable(read),
-      processings,
-      notices: await this.noticesOf(session, processings),
+      processings: await this.processingsOf(session),
       timeline: await allOf<object>((query) => this.timeline.page(id, query)),
     };
   }
@@ -85,18 +83,18 @@ export class SessionRecords {
       where: { id: where.ourSessionId },
       select: { sessionId: true },
     });
-    const named = sessions.flatMap(({ sessionId }) => sessionId ?? []);
-    const notices = await this.prisma.processingNotice.findMany({
-      where: aboutAny(
-        named,
-        processings.map(({ processingId }) => processingId),
-      ),
-      select: { deliveryId: true },
+    const named = [
+      ...processings.map((each) => each.processingId),
+      ...sessions.flatMap(({ sessionId }) => sessionId ?? []),
+    ];
+    const notesFinished = await this.prisma.webhookDelivery.findMany({
+      where: { subject: { in: named }, eventType: 'PROCESSING_SESSION_NOTES_FINISHED' },
+      select: { id: true },
     });
     return [
       ...[...ids, ...(await this.formerIdsOf(ids))].map((id) => `sessions/${id}`),
       ...processings.map(({ processingId }) => `processing-sessions/${encodeURIComponent(processingId)}`),
-      ...notices.map(({ deliveryId }) => `processing-notices/${encodeURIComponent(deliveryId)}`),
+      ...notesFinished.map((delivery) => `webhook-deliveries/${delivery.id}`),
     ];
   }
 
@@ -104,18 +102,6 @@ export class SessionRecords {
   private async formerIdsOf(ids: readonly string[]): Promise<string[]> {
     const aliases = await this.prisma.sessionAlias.findMany({ where: { ourSessionId: { in: [...ids] } } });
     return aliases.map(({ id }) => id);
-  }
-
-  /** Events whose content the specification does not show: they are the session's if what they say names it, too. */
-  private async noticesOf({ sessionId }: SessionResponse, processings: readonly { processingId: string }[]) {
-    const [named, processed] = [sessionId === null ? [] : [sessionId], processings.map((each) => each.processingId)];
-    const found = await this.prisma.processingNotice.findMany({ where: aboutAny(named, processed) });
-    return found.map(({ deliveryId, receivedAt, payload }) => {
-      const body = ifNotDamaged(() => this.seal.notice.open(deliveryId, payload));
-      const text = JSON.stringify(body ?? null);
-      const isNamed = [...named, ...processed].some((id) => text.includes(JSON.stringify(id)));
-      return { deliveryId, receivedAt, ...orUnreadable({ body: isNamed ? body : undefined }) };
-    });
   }
 
   private async transcriptOf(id: string): Promise<unknown> {
@@ -142,11 +128,6 @@ export class SessionRecords {
     });
   }
 }
-
-/** Notices that name one of these sessions of the platform, or one of these processing sessions. */
-const aboutAny = (sessions: string[], processings: string[]) => ({
-  OR: [{ sessionId: { in: sessions } }, { processingId: { in: processings } }],
-});
 
 /** A list that is read page by page, as a whole. */
 async function allOf<T>(read: (query: PageQuery) => Promise<Page<T>>): Promise<T[]> {
