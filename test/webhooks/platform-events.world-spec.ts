@@ -165,11 +165,6 @@ describe('where everything can be fetched', () => {
       fault: null,
       answer: { processing: { id: processingId, sessionId } },
     });
-    // It names its session within: an UPDATE of the row does not make it another session's.
-    const another = await finished();
-    await world.sql('UPDATE processing_sessions SET session = $1 WHERE session IS NOT NULL', [another.id]);
-    const moved = await world.call<{ type: string }>('GET', path);
-    expect([moved.status, moved.body.type]).toEqual([503, 'urn:notebridge:problem:data-unreadable']);
     expect((await world.call('GET', '/v1/processing-sessions/none')).status).toBe(404);
   });
 
