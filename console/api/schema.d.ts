@@ -1153,26 +1153,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/smart-edit/jobs/{jobId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * How a smart edit job ended, as the platform reported
-         * @description Needs a key with the scope `sessions:read`.
-         */
-        get: operations["SmartEdit.show"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/clients/{externalId}/export": {
         parameters: {
             query?: never;
@@ -2322,14 +2302,6 @@ export interface components {
             action: "abandon" | "create" | "link";
             /** @description The platform's id of the job; with `link` only */
             jobId?: string;
-        };
-        SmartEditJobResponse: {
-            /** @description The platform's */
-            jobId: string;
-            /** @enum {string} */
-            state: "Completed" | "Failed";
-            /** Format: date-time */
-            updatedAt: string;
         };
         DisclosureResponse: {
             /**
@@ -6307,39 +6279,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
-        };
-    };
-    "SmartEdit.show": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                jobId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SmartEditJobResponse"];
-                };
-            };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-job"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
     };

@@ -69,7 +69,6 @@ async function refusedPeople(ehr: PrivateEhr): Promise<void> {
       `/v1/imports/${name}/rejected.csv`,
       `/v1/webhook-deliveries/${name}`,
       `/v1/compliance/jobs/${name}`,
-      `/v1/smart-edit/jobs/${name}`,
       `/v1/processing-sessions/${name}`,
       `/${name}`,
     ]) {

@@ -8,13 +8,10 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Audit } from '../access/audit/audit.js';
 import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
-import { PrismaService } from '../database/prisma.service.js';
 import { Problems } from '../http/problem/described-problems.js';
-import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
@@ -31,10 +28,8 @@ import {
   jobBody,
   jobWithoutResult,
   ResolveJobRequest,
-  SmartEditJobResponse,
 } from './compliance.dto.js';
 import { ComplianceService } from './compliance.service.js';
-import type { JobEnd } from './job.js';
 import { readComplianceForm } from './pdf-form.js';
 
 /** Bytes of a job's JSON: signed URLs of some hundred files. */
@@ -148,26 +143,5 @@ export class ComplianceController {
     const asked = await jobBody(body);
     await this.compliance.checkUrls(asked.files);
     return asked;
-  }
-}
-
-/** Smart edit jobs, of which the platform reports only how they ended. */
-@ApiTags('smart-edit')
-@Controller('v1/smart-edit/jobs')
-@Scopes('sessions:read')
-export class SmartEditController {
-  constructor(
-    private readonly prisma: PrismaService,
-    private readonly audit: Audit,
-  ) {}
-
-  /** How a smart edit job ended, as the platform reported */
-  @Get(':jobId')
-  @Problems({ 404: ['unknown-job'] })
-  async show(@Param('jobId') jobId: string): Promise<SmartEditJobResponse> {
-    const job = await this.prisma.smartEditJob.findUnique({ where: { jobId } });
-    if (!job) throw new Problem(404, 'unknown-job', 'No event reported the end of a smart edit job with this id.');
-    this.audit.about('smart-edit-job', jobId);
-    return { jobId, state: job.state as JobEnd, updatedAt: job.updatedAt };
   }
 }

@@ -25,7 +25,7 @@ import { validationPipe } from '../http/body/validation.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
 import { IsPlatformId } from '../platform/contract/is-platform-id.js';
 import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../platform/contract/wire-types.js';
-import { type ComplianceRequest, JOB_STATES, type JobEnd, type JobState } from './job.js';
+import { type ComplianceRequest, JOB_STATES, type JobState } from './job.js';
 import { PDF_LIMIT_BYTES } from './pdf-form.js';
 
 export class ComplianceFileRequest {
@@ -142,14 +142,6 @@ export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result'
 
 export class ComplianceJobPageResponse extends PageResponse {
   items!: ListedJobResponse[];
-}
-
-/** A smart edit job, of which the platform reports only how it ended. */
-export class SmartEditJobResponse {
-  /** The platform's */
-  jobId!: string;
-  state!: JobEnd;
-  updatedAt!: Date;
 }
 
 const PDF: SchemaObject = { type: 'string', format: 'binary' };

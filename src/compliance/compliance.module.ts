@@ -1,16 +1,16 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
-import { ComplianceController, SmartEditController } from './compliance.controller.js';
+import { ComplianceController } from './compliance.controller.js';
 import { ComplianceService } from './compliance.service.js';
 import { ComplianceSeal } from './job.js';
 import { JobEventsHandler, JobFeedEvents } from './job-events.handler.js';
 import { JobsRepository } from './jobs.repository.js';
 import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 
-/** Compliance jobs, submitted for the EHR and followed to their results; and smart edit jobs, as their events report. */
+/** Compliance jobs, submitted for the EHR and followed to their results; and the events of smart edit jobs. */
 @Module({
   imports: [PlatformModule],
-  controllers: [ComplianceController, SmartEditController],
+  controllers: [ComplianceController],
   providers: [ComplianceService, ComplianceSeal, JobsRepository, JobFeedEvents, JobEventsHandler],
   exports: [ComplianceSeal, JobFeedEvents, JobsRepository],
 })

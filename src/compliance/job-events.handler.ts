@@ -38,8 +38,9 @@ export class JobFeedEvents extends PendingEventsPublisher {
 }
 
 /**
- * Records how jobs of the platform ended (spec, Processing API events); unknown ones are made. Completed stands above
- * Failed, so that the order of events does not matter; an end that was not on record before is published.
+ * Records the end of compliance jobs (spec, Processing API events), also of jobs that were not known before. Completed
+ * overrules Failed, so that the order of events does not matter, and only a new end is published. The end of a smart edit
+ * job is published as often as the platform tells it.
  */
 @Injectable()
 @HandlesEvents('COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED', 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED')
@@ -53,26 +54,16 @@ export class JobEventsHandler implements EventHandler {
   async handle({ eventType, body }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     const { jobId } = body.payload as { jobId: string };
     const end = eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
-    if (eventType.startsWith('SMART_EDIT')) await this.recordSmartEditEnd(tx, jobId, end);
-    else await recordComplianceEnd(tx, jobId, end);
+    if (eventType.startsWith('SMART_EDIT')) {
+      const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
+      await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
+    } else await recordComplianceEnd(tx, jobId, end);
     return 'processed';
   }
 
   async afterCommit(): Promise<void> {
     this.notifier.notify('compliance', 'ended');
     await this.feedEvents.publish();
-  }
-
-  private async recordSmartEditEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
-    const { rowCount } = await tx.query(
-      `INSERT INTO smart_edit_jobs AS known (job_id, state) VALUES ($1, $2)
-       ON CONFLICT (job_id) DO UPDATE SET state = excluded.state, updated_at = clock_timestamp()
-       WHERE known.state NOT IN ('Completed', excluded.state)`,
-      [jobId, end],
-    );
-    if (rowCount === 0) return;
-    const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
-    await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
   }
 }
 

@@ -23,8 +23,8 @@ export const FEED_TYPES = {
   'compliance.failed': 'A check of PDFs came to nothing.',
   'compliance.answered':
     'The platform answered otherwise than before about a job whose end no event told; only where the contract names no `states`.',
-  'smart-edit.completed': 'A smart edit has ended.',
-  'smart-edit.failed': 'A smart edit came to nothing.',
+  'smart-edit.completed': 'A smart edit has ended. Nothing else is known of it: its subject has no route.',
+  'smart-edit.failed': 'A smart edit failed; as `smart-edit.completed`.',
   'import.finished': 'An import has ended, with its `state`: look at what was rejected.',
 };
 

@@ -37,7 +37,6 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     GET /v1/sessions/{id}
     GET /v1/sessions/{id}/timeline
     GET /v1/sessions/refreshes
-    GET /v1/smart-edit/jobs/{jobId}
   `,
   'sessions:write': `
     POST /v1/sessions

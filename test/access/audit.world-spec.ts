@@ -122,7 +122,6 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     [`GET /v1/sessions/${session}/insights`, 'ok', ofSession],
     [`GET /v1/sessions/${session}/recording-url`, 'no-recording', ofSession],
     ['GET /v1/processing-sessions/none', 'unknown-processing-session', { path: [FINGERPRINT] }],
-    ['GET /v1/smart-edit/jobs/none', 'unknown-job', { path: [FINGERPRINT] }],
     ['POST /v1/recordings', 'begun', {}, { body: 'sound', headers: as('audio/wav') }],
     ['POST /v1/recordings/upload-url', 'begun', {}, { body: { contentType: 'audio/wav', size: 5 } }],
     ['POST /v1/recorder/launches', 'begun', { provider: [P], client: [C] }, LAUNCH],

@@ -42,7 +42,7 @@ describe('where nothing can be fetched', () => {
   });
   beforeEach(() => world.restart({ PLATFORM_CONTRACT: contract }));
 
-  test('each event of the platform is in the feed; its subject is a route that answers', async () => {
+  test('each event of the platform is in the feed; its subject is a route, except for smart edits', async () => {
     const user = { userId: 'every-u', externalUserId: 'u-7', role: 'OrgAdmin' };
     const cases: Record<EventType, [type: string, subject: RegExp, payload?: object]> = {
       SESSION_CREATED: ['session.created', /^sessions\//],
@@ -73,6 +73,7 @@ describe('where nothing can be fetched', () => {
       const event = (await feed()).slice(before).find((candidate) => candidate.type === type);
       expect([eventType, event?.subject]).toEqual([eventType, expect.stringMatching(subject)]);
       expect(Object.hasOwn(event?.data ?? {}, 'aiNotesEnabled')).toBe(payload === undefined);
+      if (type.startsWith('smart-edit')) continue;
       const answer = await world.call('GET', `/v1/${event?.subject}`);
       const mark = type === 'processing.notes-finished' ? eventType : 'every';
       expect([type, answer.status, answer.text]).toEqual([type, 200, expect.stringContaining(mark)]);

@@ -519,14 +519,6 @@ CREATE TABLE "compliance_aliases" (
 );
 CREATE INDEX "compliance_aliases_job_idx" ON "compliance_aliases"("job");
 
-CREATE TABLE "smart_edit_jobs" (
-    "job_id" TEXT NOT NULL,
-    "state" TEXT NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "smart_edit_jobs_pkey" PRIMARY KEY ("job_id")
-);
-
 CREATE TABLE "webhook_deliveries" (
     "id" BIGSERIAL NOT NULL,
     "signature" BYTEA NOT NULL,
