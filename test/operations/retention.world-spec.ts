@@ -200,7 +200,6 @@ describe('notes and transcripts', () => {
     };
     const documentId = await expectRemoved();
     expect((await get(`${path}/notes`, 'text/markdown')).text).toContain('kept no longer');
-    expect((await get(`${path}/notes`, 'application/fhir+json')).text).not.toContain('Composition');
     expect((await get(`${path}/insights`)).body).toMatchObject({ topics: null, removedAt: expect.any(String) });
     expect((await get(`/v1/sessions/${young.sessionId}/transcript`)).status).toBe(200);
 

@@ -11,8 +11,7 @@ export const NOTE_CONTENT = {
   'application/fhir+json': {
     schema: {
       type: 'object',
-      description:
-        'A FHIR R4 Bundle of type collection: a DocumentReference for each document, and a Composition for each current one',
+      description: 'A FHIR R4 Bundle of type collection: a DocumentReference for each document',
       properties: {
         resourceType: { type: 'string', enum: ['Bundle'] },
         type: { type: 'string', enum: ['collection'] },

@@ -67,17 +67,16 @@ const DEEPEST = 8;
 
 /** The notes of one category, in their order. */
 interface NoteSection {
-  category: string;
-  /** What a reader sees: the platform's name of the category, or its word taken apart. */
+  /** The platform's name of the category, or its word split at capitals. */
   title: string;
   lines: { text: string; nestingLevel: number }[];
 }
 
 /** Groups notes by category, in the order in which the categories first appear. */
-export function sectionsOf(notes: readonly NoteResponse[]): NoteSection[] {
+function sectionsOf(notes: readonly NoteResponse[]): NoteSection[] {
   const sections = new Map<string, NoteSection>();
   for (const { category, categoryName, text, nestingLevel } of notes) {
-    const section = sections.get(category) ?? { category, title: categoryName?.trim() || inWords(category), lines: [] };
+    const section = sections.get(category) ?? { title: categoryName?.trim() || inWords(category), lines: [] };
     section.lines.push({ text, nestingLevel: Math.min(DEEPEST, Math.max(0, Math.floor(nestingLevel))) });
     sections.set(category, section);
   }
