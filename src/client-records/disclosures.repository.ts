@@ -4,7 +4,7 @@ import { usersOf } from '../people/store/person-users.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** A client with the users of the platform that it is or was. */
-export interface DisclosedClient {
+interface DisclosedClient {
   id: string;
   externalId: string;
   users: string[];
@@ -14,7 +14,7 @@ export interface DisclosedClient {
 export type DisclosurePlace = [asOf: string, at: string, mark: string];
 
 /** A group of disclosures with its place in the list. */
-export interface PlacedDisclosure extends DisclosureResponse {
+interface PlacedDisclosure extends DisclosureResponse {
   mark: string;
   asOf: Date;
 }

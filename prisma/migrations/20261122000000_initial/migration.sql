@@ -474,7 +474,6 @@ CREATE TABLE "processing_sessions" (
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
     "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );

@@ -148,15 +148,13 @@ export class CreateSessionRequest {
   externalTreatmentPlan?: string | null;
 }
 
+/** Ways to resolve a request whose outcome is unknown. */
 const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
-
-/** How a request whose outcome is not known may be resolved. */
-export type RequestAction = (typeof REQUEST_ACTIONS)[number];
 
 /** `POST /v1/sessions/{id}/resolve` */
 export class ResolveSessionRequest {
   @IsIn(REQUEST_ACTIONS, { message: `must be one of ${REQUEST_ACTIONS.join(', ')}` })
-  action!: RequestAction;
+  action!: (typeof REQUEST_ACTIONS)[number];
 
   /** The platform's id of the session; with `link` only */
   @ValidateIf((dto: ResolveSessionRequest) => dto.action === 'link' || dto.sessionId !== undefined)

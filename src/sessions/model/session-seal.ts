@@ -9,7 +9,7 @@ export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytic
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
 /** The notes of a document in one revision: bound to the session, so that they can't be moved under another. */
-export interface RevisionKey {
+interface RevisionKey {
   /** Ours. */
   session: string;
   document: string;
