@@ -6,9 +6,9 @@ import { Copyable } from '../../parts/values.js';
 
 type Action = Schemas['ResolveSessionRequest']['action'];
 
-const LABELS: Record<Action, string> = { link: 'Link', create: 'Send it again', abandon: 'Give it up' };
+const LABELS: Record<Action, string> = { link: 'Link', create: 'Send it again', abandon: 'Abandon it' };
 
-/** A request that got no answer: what to look for on the platform, and what each way to resolve it does. */
+/** A request without an answer: the appointment to look for on the platform, and the choices with their effects. */
 export function ResolveRequest({ session }: { session: Schemas['SessionResponse'] }) {
   const { id, correlationId, choices } = session;
   const resolve = (action: Action, given: FormData) => {
@@ -16,10 +16,10 @@ export function ResolveRequest({ session }: { session: Schemas['SessionResponse'
     return api.POST('/v1/sessions/{id}/resolve', { params: { path: { id } }, body: { action, sessionId } });
   };
   return (
-    <Section card title="What became of this request?">
+    <Section card title="Did the platform create this session?">
       <p>
-        It was sent, and no answer came: the platform may have made the session or not. Look there for the appointment,
-        then say what you found.
+        The request was sent, but the platform did not answer, so it may or may not have created the session. Look for
+        the appointment on the platform, then choose.
       </p>
       <Facts
         facts={{
