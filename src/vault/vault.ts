@@ -70,7 +70,7 @@ export class Vault {
     const unreadable = this.damaged.size;
     if (missing === '' && unreadable === 0) return { status: 'ok' };
     const ofKeys = `DATA_KEYS lacks ${missing}, which encrypted data that is in use. Add it after the first key and restart; nothing is lost.`;
-    const ofRows = `${unreadable} encrypted values do not open, because they were changed, moved or cut short. Restore their rows, which the log names, from a backup.`;
+    const ofRows = `Encrypted values that do not open: ${unreadable}. They were changed, moved or cut short. Restore their rows, which the log names, from a backup.`;
     const reason = [missing === '' ? [] : ofKeys, unreadable === 0 ? [] : ofRows].flat().join(' ');
     return {
       status: 'degraded',
