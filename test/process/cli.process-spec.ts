@@ -434,7 +434,7 @@ describe('the doctor', () => {
     const [code, output] = await runWith({ ...settings(), ...other }, 'doctor');
     expect([code, output]).toEqual([
       1,
-      expect.stringMatching(/✗ Keys {7}DATA_KEYS lacks the key k1.*add it behind the first/),
+      expect.stringMatching(/✗ Keys {7}DATA_KEYS lacks the key k1.*Add it after the first key/),
     ]);
   });
 

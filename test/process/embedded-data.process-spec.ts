@@ -119,6 +119,7 @@ test('commands without settings work on the database of the demo, running or not
 });
 
 test('the first key can go after a rotation to another one', async () => {
+  expect(await service.kill('SIGTERM')).toBe(0);
   const both = { ...settings, DATA_KEYS: `${K2},${keyOf(folder)}` };
   expect(await run('keys rotate-data', both)).toEqual([
     0,
