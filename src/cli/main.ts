@@ -7,21 +7,18 @@ import { addCommands } from './commands/commands.js';
 import { failed, withFaults } from './output/failure.js';
 import { EXIT_CODES } from './output/help.js';
 
-const ABOUT = `Speaks to a running notebridge.
+const ABOUT = `Connects to a running notebridge.
 
 NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
 NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo
 
-NOTEBRIDGE_INSECURE_HTTP=true lets it speak plain http to another host than this one.`;
+NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
 
 async function main(): Promise<void> {
   const api = new Api(() => connectionFrom(readClientEnv()));
-  const program = withFaults(new Command('notebridge')).description(ABOUT).version(version()).executableDir(__dirname);
+  const program = withFaults(new Command('notebridge')).description(ABOUT).version(version());
   program.addHelpText('afterAll', EXIT_CODES);
   addCommands(program, api);
-  program.command('doctor', 'check the settings and everything that the service needs', {
-    executableFile: 'doctor/doctor.js',
-  });
   await program.parseAsync();
 }
 

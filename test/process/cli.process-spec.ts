@@ -243,7 +243,7 @@ describe('the output', () => {
       ...{ env: { ...process.env, ...connection() }, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
     });
     closeSync(full);
-    expect([status, stderr]).toEqual([1, 'The output can not be written (ENOSPC); what is there is not whole.\n']);
+    expect([status, stderr]).toEqual([1, 'The output cannot be written (ENOSPC); what is there is incomplete.\n']);
   });
 
   it('contains no names in people, trace and resolve', async () => {

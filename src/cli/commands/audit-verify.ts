@@ -1,17 +1,12 @@
 import 'reflect-metadata';
-import { Command, InvalidArgumentError } from 'commander';
 import type { TrailFault } from '../../access/audit/seal-chain.js';
 import { MOST_FAULTS, type Verification, verifyTrail } from '../../access/audit/verify-trail.js';
 import { readVault } from '../../vault/read-vault.js';
-import { failed, withFaults } from '../output/failure.js';
-import { examples } from '../output/help.js';
 import { counted } from '../output/print.js';
 import { withServiceData } from './service-data.js';
 
-/** The exit code of a trail with faults, beside 1 of a command that could not do its work. */
-const FAULTY = 2;
-
-async function verify({ head, json }: { head?: string; json?: boolean }): Promise<void> {
+/** `notebridge audit verify`: ends with 2 if the trail has faults. */
+export async function verify({ head, json }: { head?: string; json?: boolean }): Promise<void> {
   const result = await withServiceData(async (client, keys) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const vault = await readVault(client, keys);
@@ -19,13 +14,7 @@ async function verify({ head, json }: { head?: string; json?: boolean }): Promis
   });
   const holds = result.faults.length === 0 && result.headHolds !== false;
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));
-  process.exitCode = holds ? 0 : FAULTY;
-}
-
-/** Reads a head. @throws {InvalidArgumentError} when none looks so: a slip would say that the trail was cut */
-function headIn(text: string): string {
-  if (!/^\d+:[0-9a-f]{64}$/.test(text)) throw new InvalidArgumentError('Give it whole, as number:mac.');
-  return text;
+  process.exitCode = holds ? 0 : 2;
 }
 
 const SENTENCES: Record<TrailFault['fault'], (what: string, seal: string) => string> = {
@@ -54,20 +43,3 @@ function inWords({ seals, entries, unsealed, head, headHolds, faults }: Verifica
   lines.push(`Head: ${head}`);
   return lines.join('\n');
 }
-
-withFaults(new Command('notebridge audit verify'))
-  .description('Finds what was changed, removed, inserted or reordered in the audit trail, and names it.')
-  .option('--head <number:mac>', 'what an earlier run printed: proves that nothing was cut off the end since', headIn)
-  .option('--json', 'print the outcome as JSON')
-  .addHelpText(
-    'after',
-    `
-It speaks to the database, by DATABASE_URL and DATA_KEYS as the service has them. Entries of the last second may have no
-seal yet; what becomes of those is not found. Keep the head that it prints where the database's administrators can't
-write.
-Ends with 0 when all is as it was sealed, 2 when it is not, 1 when that could not be told.`,
-  )
-  .addHelpText('after', examples('audit verify'))
-  .action(verify)
-  .parseAsync()
-  .catch(failed);

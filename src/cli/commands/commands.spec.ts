@@ -2,12 +2,8 @@ import { Command } from 'commander';
 import { Api } from '../api/api.js';
 import { addCommands } from './commands.js';
 
-/** Programs of their own, of which this one knows no more than the name. */
-const PROGRAMS = ['verify', 'rotate-data'];
-
 function commandsOf(command: Command): Command[] {
-  if (command.commands.length > 0) return command.commands.flatMap(commandsOf);
-  return PROGRAMS.includes(command.name()) ? [] : [command];
+  return command.commands.length > 0 ? command.commands.flatMap(commandsOf) : [command];
 }
 
 function helpOf(command: Command): string {
@@ -25,13 +21,13 @@ const commands = commandsOf(program).map(
   (command) => [`${command.parent?.name()} ${command.name()}`, command] as const,
 );
 
-test.each(commands)('%s answers as JSON where it is asked to, and shows an example', (_, command) => {
+test.each(commands)('%s has the option --json, and shows an example', (_, command) => {
   expect(command.options.map(({ long }) => long)).toContain('--json');
   expect(helpOf(command)).toMatch(/\nExamples?:\n {2}npx notebridge /);
 });
 
 test.each(['people', 'import-rows', 'client accounting', 'sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
-  '%s is listed by the one mechanism: so many at most, or all',
+  '%s is listed up to a limit, or completely',
   (path) => {
     let command = program;
     for (const name of path.split(' ')) command = named(command, name);
@@ -50,7 +46,7 @@ function named(command: Command, name: string): Command {
 }
 
 test.each(['sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
-  '%s shows the options of what it does without a command',
+  '%s shows the options of its default command',
   (name) => {
     const help = helpOf(named(program, name)).replaceAll(/\s+/g, ' ');
     expect(help).toMatch(/ --limit <count>.* --json .*; so it is without a command/);

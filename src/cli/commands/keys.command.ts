@@ -6,15 +6,21 @@ import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
 import { momentOption } from '../output/moment-option.js';
 import { printAnswer } from '../output/print.js';
+import type { RotationOptions } from './rotate-data.js';
 
 const KEYS = '/v1/api-keys';
-const expiresAt = () => momentOption('--expires-at <moment>', 'from when on it is no longer taken, such as 2027-01-31');
+const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, such as 2027-01-31');
 const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
 const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
 
+const ABOUT_ROTATION = `
+It connects to the database with the service's DATABASE_URL and DATA_KEYS. First put the new key before the old ones in
+every process; then run this while they run. It can be stopped and run again at any time.
+It ends with 2 if values are left or do not open.`;
+
 /** `notebridge keys …` */
 export function addKeyCommands(program: Command, api: Api): void {
-  const keys = program.command('keys').description('API keys of this service, and the keys that seal its data');
+  const keys = program.command('keys').description('API keys of this service, and the keys that encrypt its data');
   const list = keys
     .command('list', { isDefault: true })
     .description('list them, revoked ones too; a key itself is shown only once, when it is made')
@@ -45,7 +51,7 @@ export function addKeyCommands(program: Command, api: Api): void {
     .command('rotate')
     .description('make a key that takes the place of another, and show it this once')
     .argument('<id>')
-    .option('--overlap-seconds <seconds>', 'for how long the old one is still taken; a day unless told', secondsIn)
+    .option('--overlap-seconds <seconds>', 'how long the old one is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys rotate 7b0f5a3e-0000-4000-8000-000000000000 --overlap-seconds 3600'))
@@ -55,7 +61,7 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   keys
     .command('revoke')
-    .description('revoke a key, at once')
+    .description('revoke a key immediately')
     .argument('<id>')
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', examples('keys revoke 7b0f5a3e-0000-4000-8000-000000000000'))
@@ -63,13 +69,15 @@ export function addKeyCommands(program: Command, api: Api): void {
       await api.send('DELETE', pathOf(id));
       printAnswer({ id, revoked: true }, json, () => 'Revoked.');
     });
+
   keys
-    .executableDir(__dirname)
-    .command(
-      'rotate-data',
-      'seal all data anew with the first key of DATA_KEYS, and say which keys nothing uses any more',
-      { executableFile: 'rotate-data.js' },
-    );
+    .command('rotate-data')
+    .description('encrypt all data with the first key of DATA_KEYS, and list the keys that are no longer used')
+    .option('--dry-run', 'only count which keys are used')
+    .option('--json', 'print the outcome as JSON, and the progress to stderr')
+    .addHelpText('after', ABOUT_ROTATION)
+    .addHelpText('after', examples('keys rotate-data --dry-run', 'keys rotate-data'))
+    .action(async (options: RotationOptions) => (await import('./rotate-data.js')).rotateData(options));
 }
 
 function secondsIn(text: string): number {

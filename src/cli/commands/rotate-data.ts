@@ -1,18 +1,15 @@
 import 'reflect-metadata';
-import { Command } from 'commander';
 import type { Client } from 'pg';
 import { Random } from '../../config/random.js';
 import type { DataKey } from '../../vault/data-keys.js';
 import { wrappedKey } from '../../vault/read-vault.js';
 import { type ColumnKeys, countKeys, rotate, type UnreadableRow } from '../../vault/rotation.js';
 import { Vault } from '../../vault/vault.js';
-import { failed, withFaults } from '../output/failure.js';
-import { examples } from '../output/help.js';
 import { counted, table } from '../output/print.js';
 import { LiveLine } from '../output/progress.js';
 import { withServiceData } from './service-data.js';
 
-interface RotationOptions {
+export interface RotationOptions {
   dryRun?: boolean;
   json?: boolean;
 }
@@ -29,7 +26,8 @@ interface RotationReport {
   unreadable: UnreadableRow[];
 }
 
-async function rotateData({ dryRun = false, json = false }: RotationOptions): Promise<void> {
+/** `notebridge keys rotate-data` */
+export async function rotateData({ dryRun = false, json = false }: RotationOptions): Promise<void> {
   const report = await withServiceData((client, keys) => rotateAll(client, keys, dryRun, json));
   console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
   process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
@@ -92,19 +90,3 @@ function inWords(report: RotationReport, dryRun: boolean): string {
       : 'No key can be removed.',
   ].join('\n');
 }
-
-withFaults(new Command('notebridge keys rotate-data'))
-  .description('Encrypts all data with the first key of DATA_KEYS, and lists the keys that are no longer used.')
-  .option('--dry-run', 'only count which keys are used')
-  .option('--json', 'print the outcome as JSON, and the progress to stderr')
-  .addHelpText(
-    'after',
-    `
-It connects to the database with the service's DATABASE_URL and DATA_KEYS. First put the new key before the old ones in
-every process; then run this while they run. It can be stopped and run again at any time.
-Exit code: 0 if all data is encrypted with the first key, 2 if values are left or do not open, 1 if it failed.`,
-  )
-  .addHelpText('after', examples('keys rotate-data --dry-run', 'keys rotate-data'))
-  .action(rotateData)
-  .parseAsync()
-  .catch(failed);

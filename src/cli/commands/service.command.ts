@@ -5,7 +5,7 @@ import { examples } from '../output/help.js';
 import { printAnswer } from '../output/print.js';
 import { exitCodeOf, readStatus, statusLines } from './status.js';
 
-/** `notebridge status` and `capabilities`. */
+/** `notebridge status`, `capabilities` and `doctor`. */
 export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('status')
@@ -28,4 +28,11 @@ export function addServiceCommands(program: Command, api: Api): void {
         items.map(({ name, on, missing }) => (on ? `✓ ${name}` : `✗ ${name}: set ${missing.join(', ')}`)).join('\n'),
       ),
     );
+
+  program
+    .command('doctor')
+    .description('check the settings of this environment or .env, and everything that the service needs')
+    .option('--json', 'print one JSON object per check, with its state: ok, faulty or unknown')
+    .addHelpText('after', examples('doctor'))
+    .action(async (options: { json?: boolean }) => (await import('../doctor/doctor.js')).examine(options));
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CliFault } from '../api/cli-fault.js';
 
-/** Whether the answer is wanted as JSON, so that an error is, too; read where the arguments may be what is wrong. */
+/** True if answers and errors are printed as JSON. Read from the arguments, because parsing them may fail. */
 const isJsonWanted = () => process.argv.includes('--json');
 
 function printFailure(detail: string, status?: number): void {
@@ -9,11 +9,11 @@ function printFailure(detail: string, status?: number): void {
   console.error(isJsonWanted() ? JSON.stringify(problem) : detail);
 }
 
-/** Has a program say what is wrong with its arguments and its output; call it before its own commands are added. */
+/** Reports faults of a program's arguments and output; call it before commands are added, which inherit it. */
 export function withFaults(command: Command): Command {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // A reader of the output may have had enough of it, such as `head`.
-    if (code !== 'EPIPE') failed(new CliFault(`The output can not be written (${code}); what is there is not whole.`));
+    // A reader such as `head` may close the pipe early.
+    if (code !== 'EPIPE') failed(new CliFault(`The output cannot be written (${code}); what is there is incomplete.`));
     process.exit();
   });
   if (!isJsonWanted()) return command.showHelpAfterError('(see --help)');
