@@ -357,7 +357,7 @@ describe('an operator', () => {
   });
 
   it('must confirm a replay of several deliveries after their number is shown', async () => {
-    expect((await run('deliveries', 'replay', '--state', 'dead'))[1]).toContain('no such deliveries');
+    expect((await run('replay', '--state', 'dead'))[1]).toContain('no such deliveries');
     await mirror.sql(
       `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,

@@ -24,12 +24,12 @@ interface ReplayOptions {
 
 const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
 
-/** `notebridge deliveries …` and `replay`. */
+/** `notebridge deliveries …` and `replay` */
 export function addDeliveryCommands(program: Command, api: Api): void {
   const deliveries = program.command('deliveries').description('webhooks that the platform delivered');
   const list = deliveries
     .command('list', { isDefault: true })
-    .description('list them, the newest first')
+    .description('list them, newest first')
     .addHelpText('after', examples('deliveries --state dead'));
   listing<DeliveryResponse>(list, api, {
     from: DELIVERIES,
@@ -40,11 +40,6 @@ export function addDeliveryCommands(program: Command, api: Api): void {
     },
     none: NONE,
   });
-  for (const [parent, name] of [
-    [program, 'replay'],
-    [deliveries, 'deliveries replay'],
-  ] as const)
-    addReplay(parent, name, api);
 
   deliveries
     .command('dismiss')
@@ -56,20 +51,18 @@ export function addDeliveryCommands(program: Command, api: Api): void {
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/dismiss`);
       printAnswer(answer, json, () => `Delivery ${id} is dismissed.`);
     });
-}
 
-function addReplay(parent: Command, name: string, api: Api): void {
-  parent
+  program
     .command('replay')
-    .description('have one delivery processed again, or a selection, which is counted first')
+    .description('process a delivery again, or a selection, which is counted first')
     .argument('[id]')
     .addOption(stateOption())
     .addOption(new Option('--event-type <type>', 'only of this type').choices(EVENT_TYPES))
     .addOption(momentOption('--since <moment>', 'only what was received since, such as 2026-01-31'))
     .addOption(momentOption('--before <moment>', 'only what was received before'))
-    .option('--yes', 'do it without asking; else a terminal is asked, and anything else only gets the count')
+    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
     .option('--json', 'print what the service answers; nothing is asked')
-    .addHelpText('after', examples(`${name} 42`, `${name} --state dead --since 2026-01-31 --yes`))
+    .addHelpText('after', examples('replay 42', 'replay --state dead --since 2026-01-31 --yes'))
     .action(async (id: string | undefined, options: ReplayOptions) => {
       if (!id) return replaySelection(api, options);
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/replay`);
@@ -77,7 +70,7 @@ function addReplay(parent: Command, name: string, api: Api): void {
     });
 }
 
-/** Counts first; then exactly those that were counted are processed again, or none when their number changed meanwhile. */
+/** Counts a selection first, then replays exactly the counted deliveries; none if their number has changed since. */
 async function replaySelection(api: Api, { yes, json, since, before, ...of }: ReplayOptions): Promise<void> {
   if (!of.state) throw new CliFault('Say which: an id, or --state dead.');
   const selection = { ...of, receivedSince: since, receivedBefore: before };
@@ -92,7 +85,7 @@ async function replaySelection(api: Api, { yes, json, since, before, ...of }: Re
   printAnswer(done, json, () => `${what} processed again.`);
 }
 
-/** Asks at a terminal; elsewhere nobody could answer. */
+/** Asks for confirmation. False without a terminal. */
 async function isConfirmed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
