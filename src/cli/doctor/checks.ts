@@ -12,32 +12,21 @@ import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFind
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
 import { collectorFinding, platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
 
-/** Node below this can't load the packages (Nest 12). */
-const OLDEST_NODE = [20, 19] as const;
-
 /** Bytes; PostgreSQL stops committing when its disk is full. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 
-/** What stands before a setting of the contract file. */
+/** Prefix of the settings in the contract file. */
 const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 
-/** The version and the disk of this machine. @param isUsed whether the embedded database keeps its data there */
-export function machineChecks(dataDir: string, isUsed: boolean): Checks {
-  return {
-    Node: () => nodeFinding(process.versions.node),
-    Disk: () => diskFinding(path.resolve(dataDir), isUsed),
-  };
-}
-
-/** All that the settings name: nothing is changed. @param serviceUrl where the service should run @param starter of it */
+/** Checks everything that the settings name, without changes. @param serviceUrl its address @param starter its start command */
 export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, PUBLIC_URL: publicUrl, DATA_KEYS: keys } = env;
   const { OTEL_EXPORTER_OTLP_ENDPOINT: collector } = env;
   return {
-    ...machineChecks(env.DATA_DIR, !url),
+    Disk: () => diskFinding(path.resolve(env.DATA_DIR), !url),
     Database: () => (url ? databaseFinding(url, { ownerUrl }) : embeddedFinding(env)),
     ...(ownerUrl && { Owner: () => ownerFinding(ownerUrl) }),
-    // The keys of the embedded database stand beside it.
+    // The keys of the embedded database are stored next to it.
     ...(url && { Keys: () => keysFinding(url, keys), Access: () => accessFinding(url, env.adminKey !== undefined) }),
     Queues: () => queueFinding(env),
     Contract: () => contractFinding(env),
@@ -49,14 +38,7 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
   };
 }
 
-/** Whether a version of Node will do. */
-export function nodeFinding(version: string): Finding {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isGood = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
-  if (isGood) return ok(`${version} on ${process.platform} ${process.arch}`);
-  return faulty(`${version} is too old`, `Install Node ${OLDEST_NODE.join('.')} or later.`);
-}
-
+/** @param isUsed true if the embedded database keeps its data in the folder */
 async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
   if (isUsed) checkDataFolder(folder);
   let place = folder;
@@ -81,21 +63,21 @@ function contractFinding(env: Env): Finding {
     ({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`,
   );
   if (advice.some((line) => line.includes('operations.') || line.includes('apiKey.'))) {
-    advice.push('What begins with operations or apiKey belongs in the contract file, PLATFORM_CONTRACT.');
+    advice.push('Settings that begin with operations or apiKey belong in the contract file, PLATFORM_CONTRACT.');
   }
   return (off.some(({ name }) => name === 'user-mirroring') ? faulty : ok)(what, ...advice);
 }
 
-/** Which addresses will be called, each whole: a wrong base URL is seen there at once. */
+/** Lists the complete addresses that will be called, because a wrong base URL is visible there. */
 function addressesFinding(env: Env): Finding {
   let contract: Contract;
   try {
     contract = readContract(env.PLATFORM_CONTRACT);
   } catch {
-    return unknown('not judged: the contract can not be read');
+    return unknown('not checked: the contract cannot be read');
   }
   const { addresses, warnings } = calledAddresses(contract, env.PLATFORM_BASE_URL);
   const calls = addresses.map(({ operation, method, url }) => `${operation}: ${method} ${url}`);
-  // Only the platform knows whether it really is so: a warning, and no fault.
+  // A warning and not a fault, because only the platform knows its addresses.
   return (warnings.length > 0 ? unknown : ok)(`${addresses.length} operations can be called`, ...warnings, ...calls);
 }

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { readClientEnv } from '../../config/client-env.js';
 import type { Env } from '../../config/env.js';
 import { loadEnvFile, serviceSettings } from '../api/service-settings.js';
-import { allChecks, machineChecks } from './checks.js';
+import { allChecks } from './checks.js';
 import { type Checks, faultOf, findingLines, ok } from './finding.js';
 
 /** `notebridge doctor`: reads the environment as the service does, and checks everything that it names. */
@@ -16,7 +16,7 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
   }
 }
 
-/** Checks the service, this clone's demo if there are no settings, or only the machine if they are incomplete. */
+/** The checks of the service, or of this clone's demo if nothing is set here. */
 function checksToMake(): Checks {
   const client = readClientEnv();
   const ofDemo = "complete: the demo's, since none are set here; its platform and service run only while it does";
@@ -27,7 +27,7 @@ function checksToMake(): Checks {
       ...allChecks(env, client.url ?? demo?.url ?? addressOf(env), demo ? 'npm run demo' : 'npm start'),
     };
   } catch (error) {
-    return { Settings: () => faultOf(error), ...machineChecks(client.dataDir, false) };
+    return { Settings: () => faultOf(error) };
   }
 }
 

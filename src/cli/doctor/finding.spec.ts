@@ -1,4 +1,3 @@
-import { nodeFinding } from './checks.js';
 import { faultOf, findingLines } from './finding.js';
 
 test('advice stands below its finding', () => {
@@ -13,10 +12,3 @@ test('an error of several lines is one finding with advice', () => {
     advice: ['A is not set', 'B is not set'],
   });
 });
-
-test.each([
-  ['20.18.9', 'faulty'],
-  ['20.19.0', 'ok'],
-  ['18.20.0', 'faulty'],
-  ['24.1.0', 'ok'],
-])('Node %s is %s', (version, state) => expect(nodeFinding(version).state).toBe(state));
