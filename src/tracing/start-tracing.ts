@@ -12,8 +12,6 @@ export async function startTracing(env: TracingEnv, warn: (sentence: string) => 
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = env;
   if (endpoint === undefined) return async () => undefined;
   const { deliverSpans } = await import('./deliver-spans.js');
-  return deliverSpans(tracesUrl(endpoint), headers, warn);
+  // OTLP exporter: the path of a signal is appended to the endpoint.
+  return deliverSpans(`${endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`, headers, warn);
 }
-
-/** Where a collector takes spans (OpenTelemetry, OTLP exporter: the path of a signal is appended to the endpoint). */
-export const tracesUrl = (endpoint: string): string => `${endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`;

@@ -10,7 +10,7 @@ import { prepareQueueStore } from '../../queue/backend/backend.js';
 import { byteSize } from '../output/print.js';
 import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFinding } from './database-checks.js';
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
-import { collectorFinding, platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
+import { platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
 
 /** Bytes; PostgreSQL stops committing when its disk is full. */
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -21,7 +21,6 @@ const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 /** Checks everything that the settings name, without changes. @param serviceUrl its address @param starter its start command */
 export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, PUBLIC_URL: publicUrl, DATA_KEYS: keys } = env;
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: collector } = env;
   return {
     Disk: () => diskFinding(path.resolve(env.DATA_DIR), !url),
     Database: () => (url ? databaseFinding(url, { ownerUrl }) : embeddedFinding(env)),
@@ -34,7 +33,6 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
     Platform: () => platformFinding(env.PLATFORM_BASE_URL),
     Service: () => serviceFinding(serviceUrl, starter),
     ...(publicUrl && { Public: () => publicFinding(publicUrl) }),
-    ...(collector && { Traces: () => collectorFinding(collector) }),
   };
 }
 
