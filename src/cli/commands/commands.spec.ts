@@ -35,7 +35,7 @@ test.each(['people', 'import-rows', 'client accounting', 'sessions', 'compliance
     expect(command.options).toContainEqual(
       expect.objectContaining({ long: '--limit', defaultValue: expect.any(Number) }),
     );
-    expect(command.options).toContainEqual(expect.objectContaining({ description: 'print one JSON object a line' }));
+    expect(command.options).toContainEqual(expect.objectContaining({ description: 'print one JSON object per line' }));
   },
 );
 

@@ -10,13 +10,13 @@ type Query = Partial<Record<string, string>>;
 interface ListCommand<T> {
   /** Its path below /v1, or what its options and arguments make of it: a path, or the items themselves. */
   from: string | ((query: Query, ...args: string[]) => string | AsyncIterable<T>);
-  /** Options beside --json and --limit; their values go into the query. */
+  /** Further options than --json and --limit; their values go into the query. */
   options?: Option[];
-  /** The names of those parameters that are not called as their option is. */
+  /** Names of parameters that differ from the name of their option. */
   parameters?: Record<string, string>;
-  /** Items that are shown unless --limit says otherwise; as JSON all are. */
+  /** Default of --limit; as JSON all items are printed. */
   limit: number;
-  /** Without names and without what the platform said: both may be personal. */
+  /** Without names and texts of the platform, which may be personal. */
   row(item: T): Row;
   /** Printed in place of a list without items. */
   none: string;
@@ -32,8 +32,8 @@ export function listing<T>(
 ): void {
   for (const option of options) command.addOption(option);
   command
-    .option('--limit <count>', 'show so many at most, or all; with --json all unless told', countIn, limit)
-    .option('--json', 'print one JSON object a line')
+    .option('--limit <count>', 'show at most this many, or all; the default with --json is all', countIn, limit)
+    .option('--json', 'print one JSON object per line')
     .action(async (...given: unknown[]) => {
       const args = given.filter((each) => typeof each === 'string');
       const { json, limit: most, ...values } = command.opts<{ json?: boolean; limit: number } & Query>();
@@ -44,9 +44,12 @@ export function listing<T>(
       const source = typeof from === 'string' ? from : from(query, ...args);
       const items = typeof source === 'string' ? api.all<T>(source, query) : source;
       const isWhole = json && command.getOptionValueSource('limit') === 'default';
-      const shown = new First(items, isWhole ? Number.POSITIVE_INFINITY : most);
+      let isCut = false;
+      const shown = first(items, isWhole ? Number.POSITIVE_INFINITY : most, () => {
+        isCut = true;
+      });
       await printList(shown, { row, none, json });
-      if (shown.isCut && !json) console.error(`There are more than these ${most}: --limit all shows every one.`);
+      if (isCut && !json) console.error(`There are more than these ${most}: --limit all shows every one.`);
     });
 }
 
@@ -56,30 +59,19 @@ export const valued = (options: Record<string, string>): Option[] =>
     flags.endsWith('<moment>') ? momentOption(flags, about) : new Option(flags, about),
   );
 
-/** Reads how many items are shown. @throws {InvalidArgumentError} when that is neither a count nor `all` */
+/** Reads --limit. @throws {InvalidArgumentError} if it is neither a count nor `all` */
 function countIn(text: string): number {
   if (text === 'all') return Number.POSITIVE_INFINITY;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Say a number from 1 on, or all.');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on, or all.');
   return Number(text);
 }
 
-/** The first items of a list. */
-class First<T> {
-  /** Whether there were more. */
-  isCut = false;
-
-  constructor(
-    private readonly items: AsyncIterable<T>,
-    private readonly most: number,
-  ) {}
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    let shown = 0;
-    for await (const item of this.items) {
-      this.isCut = shown === this.most;
-      if (this.isCut) return;
-      shown += 1;
-      yield item;
-    }
+/** The first items of a list. @param onMore called if there are more */
+async function* first<T>(items: AsyncIterable<T>, count: number, onMore: () => void): AsyncGenerator<T> {
+  let shown = 0;
+  for await (const item of items) {
+    if (shown === count) return onMore();
+    shown += 1;
+    yield item;
   }
 }
