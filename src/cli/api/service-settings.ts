@@ -1,22 +1,19 @@
 import { existsSync } from 'node:fs';
-import type { ClientEnv } from '../../config/client-env.js';
+import { readClientEnv } from '../../config/client-env.js';
 import { type Env, readEnv, validateEnv } from '../../config/env.js';
 import { type DemoNote, readDemoNote } from './connection.js';
 
 /**
- * The service's own settings, for a command that looks behind its API: those of the environment and of .env; where there
- * are none, those of this clone's demo.
+ * Reads the service's own settings, for a command that does not use its API: the environment with .env, or this clone's
+ * demo if nothing is set.
  *
+ * @returns the settings, the demo that they belong to, and NOTEBRIDGE_URL
  * @throws {Error} listing what is missing, as the service does
  */
-export function serviceSettings(client: ClientEnv): { env: Env; demo: DemoNote | undefined } {
-  const demo = client.hasService ? undefined : readDemoNote(client.dataDir);
-  if (!demo) return { env: readEnv(), demo };
-  // Its PostgreSQL is an embedded one, whose address holds only while the demo runs.
-  return { env: validateEnv({ ...demo.environment, DATABASE_URL: undefined }), demo };
-}
-
-/** Adds what stands in .env, as the service does at its start. */
-export function loadEnvFile(): void {
+export function serviceSettings(): { env: Env; demo: DemoNote | undefined; url: string | undefined } {
   if (existsSync('.env')) process.loadEnvFile('.env');
+  const { hasService, dataDir, url } = readClientEnv();
+  const demo = hasService ? undefined : readDemoNote(dataDir);
+  // The address of the demo's embedded PostgreSQL is only valid while the demo runs.
+  return { env: demo ? validateEnv({ ...demo.environment, DATABASE_URL: undefined }) : readEnv(), demo, url };
 }

@@ -1,23 +1,20 @@
 import path from 'node:path';
 import type { Client } from 'pg';
-import { readClientEnv } from '../../config/client-env.js';
 import type { Env } from '../../config/env.js';
 import { withServiceDatabase } from '../../database/command-database.js';
 import { withClient } from '../../database/database.js';
 import { type DataKey, parseDataKeys, readKeptDataKeys } from '../../vault/data-keys.js';
 import { CliFault } from '../api/cli-fault.js';
-import { loadEnvFile, serviceSettings } from '../api/service-settings.js';
+import { serviceSettings } from '../api/service-settings.js';
 
 /**
- * Runs the work of a command on the service's database, with the keys that seal what is in it, whether the service runs
- * or not.
+ * Runs the work of a command on the service's database, with its data keys, whether the service runs or not.
  *
- * @param work gets a connection of the role that serves
+ * @param work gets a connection of the runtime role
  */
 export async function withServiceData<T>(work: (client: Client, keys: DataKey[]) => Promise<T>): Promise<T> {
-  loadEnvFile();
-  const { env, demo } = serviceSettings(readClientEnv());
-  if (demo) console.error("No settings of a service are set here: this is about the demo's database.");
+  const { env, demo } = serviceSettings();
+  if (demo) console.error("No settings of a service are set here, so this is the demo's database.");
   return withServiceDatabase(env, async (url) => {
     const keys = parseDataKeys(await dataKeysOf(env));
     return withClient(url, (client) => work(client, keys));

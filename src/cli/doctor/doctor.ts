@@ -1,13 +1,11 @@
 import 'reflect-metadata';
-import { readClientEnv } from '../../config/client-env.js';
 import type { Env } from '../../config/env.js';
-import { loadEnvFile, serviceSettings } from '../api/service-settings.js';
+import { serviceSettings } from '../api/service-settings.js';
 import { allChecks } from './checks.js';
 import { type Checks, faultOf, findingLines, ok } from './finding.js';
 
 /** `notebridge doctor`: reads the environment as the service does, and checks everything that it names. */
 export async function examine({ json }: { json?: boolean }): Promise<void> {
-  loadEnvFile();
   process.exitCode = 0;
   for (const [name, look] of Object.entries(checksToMake())) {
     const finding = await Promise.resolve().then(look).catch(faultOf);
@@ -18,13 +16,12 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
 
 /** The checks of the service, or of this clone's demo if nothing is set here. */
 function checksToMake(): Checks {
-  const client = readClientEnv();
-  const ofDemo = "complete: the demo's, since none are set here; its platform and service run only while it does";
+  const ofDemo = 'complete: those of the demo, because none are set here; its platform and service run only with it';
   try {
-    const { env, demo } = serviceSettings(client);
+    const { env, demo, url = demo?.url ?? addressOf(env) } = serviceSettings();
     return {
       Settings: () => ok(demo ? ofDemo : 'complete'),
-      ...allChecks(env, client.url ?? demo?.url ?? addressOf(env), demo ? 'npm run demo' : 'npm start'),
+      ...allChecks(env, url, demo ? 'npm run demo' : 'npm start'),
     };
   } catch (error) {
     return { Settings: () => faultOf(error) };
