@@ -1,55 +1,44 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { RecorderToken } from '../platform/clients/platform-client.js';
-import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
+import { recorderUrl, redirectFault } from './recorder-url.js';
 
 const anyText = fc.string({ unit: 'grapheme', minLength: 1 });
 const query = (url: string) => Object.fromEntries(new URL(url).searchParams);
 
-it('the recorder is opened with variant, contractId, sessionToken and redirectUrl', () => {
-  const url = recorderUrl('https://rec.example', {
+it('opens the recorder with variant, contractId, redirectUrl and sessionToken', () => {
+  const url = recorderUrl('https://rec.example', 'recorder', new RecorderToken('t o+k/e=n&x'), {
     variant: 'in-person',
     contractId: '8f3c',
-    sessionToken: new RecorderToken('t o+k/e=n&x'),
     redirectUrl: 'https://ehr.example/back?a=1&b=ü#top',
   });
   expect(url).toBe(
-    'https://rec.example/recorder?variant=in-person&contractId=8f3c&sessionToken=t%20o%2Bk%2Fe%3Dn%26x' +
-      '&redirectUrl=https%3A%2F%2Fehr.example%2Fback%3Fa%3D1%26b%3D%C3%BC%23top',
+    'https://rec.example/recorder?variant=in-person&contractId=8f3c' +
+      '&redirectUrl=https%3A%2F%2Fehr.example%2Fback%3Fa%3D1%26b%3D%C3%BC%23top&sessionToken=t%20o%2Bk%2Fe%3Dn%26x',
   );
 });
 
-it('redirectUrl is left out when there is none', () => {
-  const launch = { variant: 'virtual', contractId: 'c', sessionToken: new RecorderToken('t') } as const;
-  expect(query(recorderUrl('https://rec.example', launch))).toEqual({
+it('leaves out an undefined redirectUrl', () => {
+  const launch = { variant: 'virtual', contractId: 'c', redirectUrl: undefined };
+  expect(query(recorderUrl('https://rec.example', 'recorder', new RecorderToken('t'), launch))).toEqual({
     variant: 'virtual',
     contractId: 'c',
     sessionToken: 't',
   });
 });
 
-it('unfinished uploads are found with the sessionToken alone', () => {
-  expect(recoveryUrl('https://rec.example/', new RecorderToken('a b'))).toBe(
-    'https://rec.example/unuploaded-sessions?sessionToken=a%20b',
+it('opens unfinished uploads with the sessionToken only, below the path of the partner domain', () => {
+  expect(recorderUrl('https://rec.example/app/', 'unuploaded-sessions', new RecorderToken('a b'))).toBe(
+    'https://rec.example/app/unuploaded-sessions?sessionToken=a%20b',
   );
 });
 
-it('the path of the partner domain is kept', () => {
-  expect(recoveryUrl('https://rec.example/app/', new RecorderToken('t'))).toBe(
-    'https://rec.example/app/unuploaded-sessions?sessionToken=t',
-  );
-});
-
-it('the recorder reads exactly the values that it was given', () => {
+it('encodes every value so that the recorder reads it unchanged', () => {
   fc.assert(
     fc.property(anyText, anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (id, token, back) => {
-      const url = recorderUrl('https://rec.example', {
-        variant: 'virtual',
-        contractId: id,
-        sessionToken: new RecorderToken(token),
-        redirectUrl: back,
-      });
-      expect(query(url)).toEqual({ variant: 'virtual', contractId: id, sessionToken: token, redirectUrl: back });
+      const launch = { variant: 'virtual', contractId: id, redirectUrl: back };
+      const url = recorderUrl('https://rec.example', 'recorder', new RecorderToken(token), launch);
+      expect(query(url)).toEqual({ ...launch, sessionToken: token });
       expect(new URL(url).hash).toBe('');
     }),
     propertyRuns(),
@@ -64,7 +53,7 @@ it.each([
   'https://EHR.example:443/back',
   'https://ehr.example:8443/anywhere',
   'http://ehr.hospital.internal/back',
-])('%s may be led back to', (url) => {
+])('accepts the redirectUrl %s', (url) => {
   expect(redirectFault(url, allowed)).toBeUndefined();
 });
 
@@ -72,22 +61,22 @@ it.each([
   ['another host', 'https://evil.example/'],
   ['another scheme', 'http://ehr.example/'],
   ['another port', 'https://ehr.example:444/'],
-  ['a host that only begins alike', 'https://ehr.example.evil.example/'],
-  ['a host that only ends alike', 'https://notehr.example/'],
+  ['a host with the same beginning', 'https://ehr.example.evil.example/'],
+  ['a host with the same end', 'https://notehr.example/'],
   ['a listed host as user name', 'https://ehr.example@evil.example/'],
   ['a user name at a listed host', 'https://me@ehr.example/'],
-  ['a path alone', '/back'],
+  ['only a path', '/back'],
   ['no scheme', '//ehr.example/back'],
   ['a script', 'javascript:alert(1)'],
-  ['a document in itself', 'data:text/html,hello'],
+  ['an embedded document', 'data:text/html,hello'],
   ['a backslash', 'https://ehr.example\\@evil.example/'],
   ['a line break', 'https://ehr.example/\n'],
   ['half a character', 'https://ehr.example/\ud800'],
   ['nothing', ''],
-])('%s is refused', (_what, url) => {
+])('rejects a redirectUrl with %s', (_what, url) => {
   expect(redirectFault(url, allowed)).toEqual(expect.any(String));
 });
 
-it('without a list nothing may be led back to', () => {
+it('rejects every redirectUrl without a list', () => {
   expect(redirectFault('https://ehr.example/', [])).toMatch('REDIRECT_ALLOWED_ORIGINS');
 });

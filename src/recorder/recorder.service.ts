@@ -8,9 +8,9 @@ import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-errors.js';
 import type { LaunchRequest } from './recorder.dto.js';
-import { recorderUrl, recoveryUrl, redirectFault } from './recorder-url.js';
+import { recorderUrl, redirectFault } from './recorder-url.js';
 
-/** Opens the browser recorder for a provider. The token goes into the answered address and nowhere else. */
+/** Opens the browser recorder for a provider. Only the returned address contains the token. */
 @Injectable()
 export class RecorderService {
   constructor(
@@ -36,8 +36,8 @@ export class RecorderService {
     const people = await this.people.require({ provider, client });
     this.audit.about('client', client);
     const token = await this.token(provider, people.provider.platformUserId, signal);
-    const contractId = people.client?.platformUserId ?? '';
-    return recorderUrl(domain, { variant, contractId, sessionToken: token, redirectUrl });
+    const contractId = people.client?.platformUserId;
+    return recorderUrl(domain, 'recorder', token, { variant, contractId, redirectUrl });
   }
 
   /** The address where a provider finishes interrupted uploads. @throws {Problem} as {@link launch} */
@@ -45,7 +45,7 @@ export class RecorderService {
     const domain = this.partnerDomain();
     const people = await this.people.require({ provider });
     const token = await this.token(provider, people.provider.platformUserId, signal);
-    return recoveryUrl(domain, token);
+    return recorderUrl(domain, 'unuploaded-sessions', token);
   }
 
   private partnerDomain(): string {
@@ -53,7 +53,7 @@ export class RecorderService {
     return this.env.PLATFORM_PARTNER_DOMAIN ?? '';
   }
 
-  /** Without its entry in the trail there is no launch. */
+  /** Commits the audit entry first, so that there is no launch without one. */
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
     this.audit.about('provider', provider);
     await this.audit.commitBegun();
