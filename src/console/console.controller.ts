@@ -8,9 +8,9 @@ import { RouteOptions } from '../http/request/route-options.js';
 import { ConsoleFiles } from './console-files.js';
 
 /**
- * The Content-Security-Policy of the console (W3C CSP 3): scripts, styles and requests only from here, nothing inline, and
- * no string becomes markup (Trusted Types). The policy of every other answer is the documentation's, which allows inline
- * styles.
+ * The Content-Security-Policy of the console (W3C CSP 3): scripts, styles and requests only from this host, nothing inline,
+ * and no string becomes markup (Trusted Types). All other answers have the policy of the documentation, which allows
+ * inline styles.
  */
 const POLICY = [
   "default-src 'none'",
@@ -24,7 +24,7 @@ const POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-/** A year: the name of an asset changes with what it is. */
+/** A year, because the name of an asset changes with its content. */
 const KEEP = 'public, max-age=31536000, immutable';
 
 @ApiExcludeController()
@@ -33,7 +33,7 @@ const KEEP = 'public, max-age=31536000, immutable';
 export class ConsoleController {
   constructor(private readonly files: ConsoleFiles) {}
 
-  /** A browser goes to the console; a program is told where everything is. */
+  /** Redirects browsers to the console, and lists the addresses for programs. */
   @Get()
   root(@Req() { headers }: FastifyRequest, @Res() reply: FastifyReply): void {
     if (headers.accept?.includes('text/html')) reply.redirect('/console', 302);
@@ -51,7 +51,7 @@ export class ConsoleController {
   @Get('console/assets/:name')
   @RouteOptions({ hot: true, immutable: true })
   asset(@Param('name') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    const file = this.files.asset(name);
+    const file = this.files.get(`assets/${name}`);
     if (!file) throw new Problem(404, 'not-found', 'The console has no such file; reload the page.');
     file.send(request, reply.header('cache-control', KEEP));
   }
@@ -59,7 +59,7 @@ export class ConsoleController {
   @Get(['console', 'console/*'])
   @RouteOptions({ hot: true })
   page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    const page = this.files.page();
+    const page = this.files.get('index.html');
     if (!page) throw new Problem(404, 'not-built', 'The console was not built; run npm run build.');
     page.send(request, reply.header('content-security-policy', POLICY));
   }
