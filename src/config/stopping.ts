@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Env } from './env.js';
 
-/** Milliseconds beyond a call's timeout that a shutdown may take: to store what the last call came to, and to close. */
+/** Time beyond a call's timeout that a shutdown may take, to store the outcome of the last call and to close. */
 const AFTER_LAST_CALL_MS = 10_000;
 
 /**
- * Milliseconds that a shutdown may take before the process leaves, since a queue's own close never times out: whatever
- * call is under way may take its whole time, for its answer is known here alone.
+ * How long a shutdown may take before the process exits, because closing a queue never times out. A call in flight may
+ * use its whole timeout, because only this process will know its answer.
  */
 export function shutdownDeadlineMs({
   PLATFORM_TIMEOUT_SECONDS: callSeconds,
@@ -18,25 +18,17 @@ export function shutdownDeadlineMs({
 /** Whether this process is about to end. */
 @Injectable()
 export class Stopping {
-  #announced = false;
-  #begun = false;
-
-  /** Whether load balancers are told to send nothing more; what they still send is answered as ever. */
-  get announced(): boolean {
-    return this.#announced;
-  }
-
-  /** Nothing new begins, and what is under way ends. */
-  get begun(): boolean {
-    return this.#begun;
-  }
+  /** True once load balancers are told to send nothing more; requests are still answered as usual. */
+  announced = false;
+  /** True once no new work begins and the work in progress ends. */
+  begun = false;
 
   announce(): void {
-    this.#announced = true;
+    this.announced = true;
   }
 
   begin(): void {
-    this.announce();
-    this.#begun = true;
+    this.announced = true;
+    this.begun = true;
   }
 }
