@@ -3,6 +3,21 @@ import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
 import { IsBoolean, Matches, ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
 
+/** All settings by name, for rules that depend on others. */
+type Settings = Record<string, unknown>;
+
+/** A rule for a setting. @param message follows the setting's name, and contains nothing of its value */
+export function rule(
+  name: string,
+  message: string | ((value: unknown) => string),
+  fits: (value: unknown, settings: Settings) => boolean,
+  options?: ValidationOptions,
+): PropertyDecorator {
+  const validate = (value: unknown, args?: ValidationArguments) => fits(value, (args?.object ?? {}) as Settings);
+  const defaultMessage = (args?: ValidationArguments) => (typeof message === 'string' ? message : message(args?.value));
+  return ValidateBy({ name, validator: { validate, defaultMessage } }, options);
+}
+
 const fromText = (read: (text: string) => unknown): PropertyDecorator =>
   Transform(({ value }) => (typeof value === 'string' ? read(value) : value));
 
@@ -12,9 +27,8 @@ export const WholeNumber = (min: number, max: number) => numberWithin(min, max, 
 export const Seconds = (min: number, max: number) => numberWithin(min, max, Number.isFinite, 'a number');
 
 function numberWithin(min: number, max: number, isRight: (value: unknown) => boolean, what: string): PropertyDecorator {
-  const validate = (value: unknown) => isRight(value) && Number(value) >= min && Number(value) <= max;
-  const defaultMessage = () => `must be ${what} from ${min} to ${max}`;
-  return applyDecorators(ValidateBy({ name: 'numberWithin', validator: { validate, defaultMessage } }), ToNumber);
+  const fits = (value: unknown) => isRight(value) && Number(value) >= min && Number(value) <= max;
+  return applyDecorators(rule('numberWithin', `must be ${what} from ${min} to ${max}`, fits), ToNumber);
 }
 
 /** How long something is kept: days, or `off` for ever. */
@@ -22,11 +36,11 @@ export type Days = number | 'off';
 
 /** @param least days */
 export function KeptDays(least = 1): PropertyDecorator {
-  const validate = (value: unknown) =>
+  const fits = (value: unknown) =>
     value === 'off' || (Number.isInteger(value) && Number(value) >= least && Number(value) <= 36_500);
-  const defaultMessage = () => `must be whole days from ${least} to 36500, or off to keep for ever`;
   const daysOf = (text: string) => (text.trim().toLowerCase() === 'off' ? 'off' : Number(text));
-  return applyDecorators(ValidateBy({ name: 'keptDays', validator: { validate, defaultMessage } }), fromText(daysOf));
+  const message = `must be whole days from ${least} to 36500, or off to keep for ever`;
+  return applyDecorators(rule('keptDays', message, fits), fromText(daysOf));
 }
 
 /** True or false, in the usual spellings. */
@@ -45,10 +59,10 @@ export const Secrets = (): PropertyDecorator =>
 
 /** A size in bytes such as `5 MiB`, `512KiB` or `1048576`. @param least bytes, or the setting that it must not be below */
 export function ByteSize(least: number | string): PropertyDecorator {
-  const validate = (value: unknown, args?: ValidationArguments) =>
-    Number.isInteger(value) && Number(value) >= Number(typeof least === 'number' ? least : settingOf(args, least));
-  const defaultMessage = () => `must be a size such as 64 MiB or 512 KiB, or a number of bytes, at least ${least}`;
-  return applyDecorators(ValidateBy({ name: 'byteSize', validator: { validate, defaultMessage } }), fromText(bytesOf));
+  const fits = (value: unknown, settings: Settings) =>
+    Number.isInteger(value) && Number(value) >= Number(typeof least === 'number' ? least : settings[least]);
+  const message = `must be a size such as 64 MiB or 512 KiB, or a number of bytes, at least ${least}`;
+  return applyDecorators(rule('byteSize', message, fits), fromText(bytesOf));
 }
 
 /** A complete http or https address without user name, password, query or fragment. */
@@ -71,19 +85,15 @@ export const IsPlatformUrl = (): PropertyDecorator =>
 
 /** A value that stands for the real platform; another is for rehearsals against the simulator, on a loopback host. */
 export function IsForRehearsal(real: number): PropertyDecorator {
-  const validate = (value: unknown, args?: ValidationArguments) => value === real || isPlatformHere(args);
-  const defaultMessage = () => `must be ${real}: only against a platform on a loopback host may it be less`;
-  return ValidateBy({ name: 'isForRehearsal', validator: { validate, defaultMessage } });
+  const message = `must be ${real}: only against a platform on a loopback host may it be less`;
+  return rule('isForRehearsal', message, (value, settings) => value === real || isPlatformHere(settings));
 }
 
 /** Addresses and ranges such as `10.0.0.5` or `10.0.0.0/8`. A range of all addresses would let anybody name any. */
 export function AreAddressRanges(): PropertyDecorator {
-  const validate = (value: unknown) => typeof value === 'string' && isAddressRange(value);
-  const defaultMessage = () => 'must be addresses or ranges such as 10.0.0.5,10.1.0.0/16, none of all addresses';
-  return applyDecorators(
-    ValidateBy({ name: 'areAddressRanges', validator: { validate, defaultMessage } }, { each: true }),
-    List(),
-  );
+  const fits = (value: unknown) => typeof value === 'string' && isAddressRange(value);
+  const message = 'must be addresses or ranges such as 10.0.0.5,10.1.0.0/16, none of all addresses';
+  return applyDecorators(rule('areAddressRanges', message, fits, { each: true }), List());
 }
 
 function isAddressRange(text: string): boolean {
@@ -100,11 +110,11 @@ export function isLoopbackHost(hostname: string): boolean {
 }
 
 function url(message: string, fits: (url: URL) => boolean, options?: ValidationOptions): PropertyDecorator {
-  const validate = (value: unknown) => {
+  const isAddress = (value: unknown) => {
     const url = parseUrl(value);
     return url !== undefined && !url.username && !url.password && !url.search && !url.hash && fits(url);
   };
-  return ValidateBy({ name: 'isAddress', validator: { validate, defaultMessage: () => message } }, options);
+  return rule('isAddress', message, isAddress, options);
 }
 
 export function parseUrl(value: unknown): URL | undefined {
@@ -112,13 +122,8 @@ export function parseUrl(value: unknown): URL | undefined {
 }
 
 /** Whether the platform is on this machine, as the simulator is. */
-export function isPlatformHere(args: ValidationArguments | undefined): boolean {
-  return isLoopbackHost(parseUrl(settingOf(args, 'PLATFORM_BASE_URL'))?.hostname ?? '');
-}
-
-/** Another setting of the same environment. */
-export function settingOf(args: ValidationArguments | undefined, name: string): unknown {
-  return Reflect.get(args?.object ?? {}, name);
+export function isPlatformHere(settings: Settings): boolean {
+  return isLoopbackHost(parseUrl(settings.PLATFORM_BASE_URL)?.hostname ?? '');
 }
 
 const UNITS: Record<string, number> = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3, kb: 1e3, mb: 1e6, gb: 1e9 };
