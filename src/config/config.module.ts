@@ -1,5 +1,4 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import { ConfigModule as NestConfigModule } from '@nestjs/config';
 import { Clock } from './clock.js';
 import { Env } from './env.js';
 import { Random } from './random.js';
@@ -13,7 +12,6 @@ export class ConfigModule {
   static with(env: Env): DynamicModule {
     return {
       module: ConfigModule,
-      imports: [NestConfigModule.forRoot({ ignoreEnvFile: true, ignoreEnvVars: true, load: [() => ({ ...env })] })],
       providers: [{ provide: Env, useValue: env }, Clock, Random, Stopping],
       exports: [Env, Clock, Random, Stopping],
     };
