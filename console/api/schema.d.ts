@@ -1248,9 +1248,7 @@ export interface paths {
         };
         /**
          * The process runs
-         * @description 503 where only a restart helps: its own connections to PostgreSQL are of no use, and a new one is.
-         *
-         *     Open to callers without a key.
+         * @description Open to callers without a key.
          */
         get: operations["Operations.live"];
         put?: never;
@@ -2366,7 +2364,7 @@ export interface components {
         };
         LivenessResponse: {
             /** @enum {string} */
-            status: "ok" | "stuck";
+            status: "ok";
         };
         HealthReportResponse: {
             /** @description By the names of the parts */
@@ -6443,18 +6441,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             404: components["responses"]["404"];
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LivenessResponse"];
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                    } & components["schemas"]["Problem"];
-                };
-            };
+            503: components["responses"]["503"];
             default: components["responses"]["others"];
         };
     };

@@ -3,7 +3,7 @@ import type { Health } from '../http/server/health-indicator.js';
 
 /** Whether the process runs. */
 export class LivenessResponse {
-  status!: 'ok' | 'stuck';
+  status!: 'ok';
 }
 
 /** How a part of the service is. */

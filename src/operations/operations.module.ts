@@ -3,7 +3,6 @@ import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { AuditSealer } from './audit-sealer.js';
 import { HealthChecks } from './health-checks.js';
-import { Liveness } from './liveness.js';
 import { OperationsController } from './operations.controller.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 import { OverviewController } from './overview.controller.js';
@@ -16,6 +15,6 @@ import { WaitingWork } from './waiting-work.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],
-  providers: [AuditSealer, HealthChecks, Liveness, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
+  providers: [AuditSealer, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

@@ -1,7 +1,4 @@
-import { Clock } from '../../src/config/clock.js';
-import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
-import { Liveness } from '../../src/operations/liveness.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -47,33 +44,4 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
   expect(await metric('platform_window_limit')).toBe(6_000);
   await world.advance('21 min');
   expect((await platform())?.status).toBe('ok');
-});
-
-test('liveness fails only while a new connection works and those of the process do not', async () => {
-  let nowMs = 0;
-  let isStuck = false;
-  const { url } = world.get(Database);
-  const query = async () => {
-    if (isStuck) throw new Error('timeout');
-  };
-  const database = { url, pool: { query } };
-  const clock = Object.assign(new Clock(), { monotonicMs: () => nowMs });
-  const liveness = new Liveness(database as unknown as Database, clock);
-  const isAliveAfter = async (ms: number) => {
-    nowMs += ms;
-    await liveness.look();
-    const isAlive = liveness.isAlive();
-    await liveness.look(); // the look that the question started
-    return isAlive;
-  };
-  expect(await isAliveAfter(0)).toBe(true);
-  isStuck = true;
-  expect(await isAliveAfter(0)).toBe(true);
-  expect(await isAliveAfter(61_000)).toBe(false);
-  database.url = 'postgresql://127.0.0.1:1/none'; // the database itself is unavailable
-  expect(await isAliveAfter(0)).toBe(true);
-  Object.assign(database, { url });
-  expect(await isAliveAfter(0)).toBe(false);
-  isStuck = false;
-  expect(await isAliveAfter(0)).toBe(true);
 });
