@@ -43,8 +43,6 @@ async function listen() {
 }
 
 test('shows version, capabilities, parts, calls, inbox, due work and people who need a decision', async () => {
-  // A process counts the calls of past intervals once, for six hours.
-  await world.advance('7 h');
   await world.sql(`INSERT INTO call_budgets (account) VALUES ('a')`);
   await world.sql(
     `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, answered_at, status, outcome, worker)

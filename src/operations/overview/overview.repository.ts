@@ -7,9 +7,8 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { OF_ANY_ACCOUNT, RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { CallHistory, type CallInterval } from './call-history.js';
 import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
-import type { OverviewResponse } from './overview.dto.js';
+import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
 
 /** More are not counted. */
 const MOST_COUNTED = 1_000;
@@ -29,6 +28,19 @@ const peopleIn = (kind: 'provider' | 'client', state: string) => ({
   list: `/v1/${kind}s?state=${state}`,
   rows: `people WHERE kind = '${kind}' AND state = '${state}' AND error_code IS DISTINCT FROM 'ignored'`,
 });
+
+/** The calls of each five minutes in the last six hours, up to the interval of $1. */
+const CALL_HISTORY = `
+  SELECT at, coalesce(calls, 0) AS calls, coalesce(refused, 0) AS refused, coalesce(failed, 0) AS failed
+  FROM (SELECT date_bin('5 minutes', $1::timestamptz, 'epoch') AS newest) AS latest,
+    LATERAL generate_series(newest - interval '355 minutes', newest, interval '5 minutes') AS at
+    LEFT JOIN (
+      SELECT date_bin('5 minutes', granted_at, 'epoch') AS at, count(*)::int AS calls,
+        count(*) FILTER (WHERE outcome IN ('rejected', 'unauthorized', 'rate-limited'))::int AS refused,
+        count(*) FILTER (WHERE outcome IN ('unreachable', 'unknown-outcome'))::int AS failed
+      FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at >= $1::timestamptz - interval '6 hours' GROUP BY 1
+    ) AS counted USING (at)
+  ORDER BY at`;
 
 /** What waits for a person, and where it is listed. Each is found by an index of its states. */
 const WAITS = [
@@ -83,7 +95,6 @@ const NOTHING: Told = {
 @Injectable()
 export class OverviewRepository {
   private readonly log = new Logger(OverviewRepository.name);
-  private readonly history = new CallHistory();
   private told = NOTHING;
   private reading: Promise<void> | undefined;
 
@@ -128,16 +139,9 @@ export class OverviewRepository {
 
   private async callsNow(tx: PoolClient): Promise<Told['calls']> {
     const { now, occupied: used, blockedUntil } = await this.calls.readWindow(tx);
-    const { rows } = await tx.query<CallInterval>(
-      `SELECT date_bin('5 minutes', granted_at, 'epoch') AS at, count(*)::int AS calls,
-         count(*) FILTER (WHERE outcome IN ('rejected', 'unauthorized', 'rate-limited'))::int AS refused,
-         count(*) FILTER (WHERE outcome IN ('unreachable', 'unknown-outcome'))::int AS failed
-       FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at >= $1 GROUP BY 1`,
-      [this.history.from(now)],
-    );
+    const { rows: history } = await tx.query<CallIntervalResponse>(CALL_HISTORY, [now]);
     const { calls: limit, windowMs } = this.calls.limit;
     const pause = blockedUntil && blockedUntil > now ? blockedUntil : null;
-    const history = this.history.add(now, rows);
     return { limit, windowSeconds: windowMs / 1_000, used, blockedUntil: pause, history };
   }
 }
