@@ -80,8 +80,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who did what and who saw what, the newest first: a page, or all of it
-         * @description With Accept: application/x-ndjson everything that is asked for comes, one entry on each line.
+         * Who did what and who saw what, newest first: a page, or all of it
+         * @description Accept: application/x-ndjson returns all matching entries, one per line.
          *
          *     Needs a key with the scope `admin`.
          */

@@ -4,7 +4,6 @@ import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
 import { AuditRepository } from './audit/audit.repository.js';
-import { AuditSearches } from './audit/audit-searches.js';
 import { AuditController } from './audit.controller.js';
 import { BrowserSessionController } from './browser-session/browser-session.controller.js';
 import { BrowserSessions } from './browser-session/browser-sessions.js';
@@ -31,7 +30,6 @@ import { ApiKeys } from './keys/api-keys.js';
     ApiKeys,
     Audit,
     AuditRepository,
-    AuditSearches,
     BrowserSessions,
     Callers,
     EventStreams,

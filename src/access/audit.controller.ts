@@ -2,13 +2,18 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Problems } from '../http/problem/described-problems.js';
+import { decodeCursor, pageOf } from '../http/request/page.js';
 import { AuditPageResponse, AuditQuery, AuditResponse } from './audit/audit.dto.js';
 import { Audit } from './audit/audit.js';
-import { AuditSearches } from './audit/audit-searches.js';
+import { AuditRepository, namedSubjects } from './audit/audit.repository.js';
+import { SUBJECT_KINDS } from './audit/audit-record.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from './identity/scopes.js';
 
 const LINES = 'application/x-ndjson';
+
+/** Entries that each statement of an export reads. */
+const EXPORT_BATCH = 500;
 
 @ApiTags('access')
 @Scopes('admin')
@@ -16,14 +21,14 @@ const LINES = 'application/x-ndjson';
 export class AuditController {
   constructor(
     private readonly audit: Audit,
-    private readonly searches: AuditSearches,
+    private readonly entries: AuditRepository,
     private readonly answers: StreamedAnswers,
   ) {}
 
   /**
-   * Who did what and who saw what, the newest first: a page, or all of it
+   * Who did what and who saw what, newest first: a page, or all of it
    *
-   * @remarks With Accept: application/x-ndjson everything that is asked for comes, one entry on each line.
+   * @remarks Accept: application/x-ndjson returns all matching entries, one per line.
    */
   @Get()
   @Problems({ 400: ['bad-cursor'] })
@@ -41,14 +46,27 @@ export class AuditController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
+    const [beforeId] = decodeCursor<[string]>(query.cursor, 'bigint') ?? [];
     if (accept?.includes(LINES)) {
-      const lines = this.searches.lines(query);
       await this.audit.commit();
-      await this.answers.send(reply.header('content-type', LINES), caller, lines);
+      await this.answers.send(reply.header('content-type', LINES), caller, this.lines(query, beforeId));
       return;
     }
-    const page = await this.searches.page(query);
+    const rows = await this.entries.find(query, query.limit + 1, beforeId);
+    for (const [kinds, id] of rows.length > 0 ? namedSubjects(query) : []) {
+      if (kinds !== SUBJECT_KINDS) this.audit.about(kinds[0], id);
+    }
     await this.audit.commit();
-    await reply.send(page);
+    await reply.send(pageOf(rows, query.limit, ({ id }) => [id]));
+  }
+
+  /** Reads all matching entries in batches, newest first, one line of JSON each. */
+  private async *lines(query: AuditQuery, beforeId: string | undefined): AsyncGenerator<string> {
+    for (let before = beforeId; ; ) {
+      const rows = await this.entries.find(query, EXPORT_BATCH, before);
+      if (rows.length > 0) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+      if (rows.length < EXPORT_BATCH) return;
+      before = rows.at(-1)?.id;
+    }
   }
 }

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../../database/database.js';
-import type { AuditResponse } from './audit.dto.js';
-import type { AuditRecord, SubjectKind } from './audit-record.js';
+import { isMoment } from '../../http/request/moment.js';
+import { UUID } from '../../http/request/uuid-param.js';
+import type { AuditQuery, AuditResponse } from './audit.dto.js';
+import { type AuditRecord, SUBJECT_KINDS, type SubjectKind } from './audit-record.js';
 
-/** Appends entries with their subjects; each waits for its seal. */
+/** Appends entries with their subjects, and queues each for its seal. */
 const APPEND = `
   WITH given AS MATERIALIZED (
     SELECT nextval('audit_entries_id_seq') AS id, g.* FROM jsonb_to_recordset($1::jsonb) AS g (
@@ -18,7 +20,7 @@ const APPEND = `
   INSERT INTO audit_subjects (entry, kind, subject)
   SELECT given.id, pair ->> 0, pair ->> 1 FROM given, jsonb_array_elements(given.subjects) AS pair`;
 
-/** An entry `e` with its subjects, as it is shown. */
+/** The columns of an entry `e`, with its subjects, as the API shows them. */
 const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyName", e.on_behalf_of AS "onBehalfOf",
   e.purpose, e.action, e.outcome, e.request_id AS "requestId", e.source, e.counts,
   coalesce((SELECT jsonb_object_agg(of_kind.kind, of_kind.ids) FROM (
@@ -26,43 +28,42 @@ const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyNa
   ) AS of_kind), '{}') AS subjects`;
 
 /**
- * Has the planner read a page of a subject's entries in the order of their index. Where it believes them few it would
- * collect and sort all of them: seconds for a subject with a hundred thousand, among ten million.
+ * Makes the planner read a page of a subject's entries in index order. Otherwise, if it expects few, it collects and sorts
+ * all of them, which takes seconds for a subject with 100,000 entries among ten million.
  */
 const IN_ORDER_OF_INDEX = 'SET LOCAL enable_bitmapscan = off';
 
 /**
- * By how much an entry's moment may lie before that of one with a lower id: a clock is set back, or another server, with
- * another clock, takes over. One that is older than a moment by more than this has only older ones before it: a search
- * looks at the entries of so much time more at each of its ends.
+ * How much older an entry may be than one with a lower id, because a clock was set back or another server took over. A
+ * search by time also reads the entries of this interval before its start and after its end.
  */
 const SLACK = `interval '1 day'`;
 
-/** Kinds of which an id may be. */
-export type NamedKinds = readonly [SubjectKind, ...SubjectKind[]];
+/** An id that a query names, and the kinds of subjects that it may be an id of. */
+type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string];
 
-/** What is looked for; all that is given must hold. */
-export interface AuditSearch {
-  /** Each an id, and the kinds of which it may be. */
-  subjects: [kinds: NamedKinds, id: string][];
-  id?: string;
-  keyId?: string;
-  action?: string;
-  /** Ids of entries, as decimal texts; both exclusive. */
-  beforeId?: string;
-  afterId?: string;
-  /** RFC 3339; `since` inclusive, `until` exclusive. */
-  since?: string;
-  until?: string;
-  limit: number;
+/** The subjects that a query names. */
+export function namedSubjects({ client, provider, session, subject }: AuditFilter): NamedSubject[] {
+  const isUuid = session !== undefined && UUID.test(session);
+  const named: [NamedSubject[0], string | undefined][] = [
+    [['client'], client],
+    // The platform's ids may be UUIDs, as ours are.
+    [isUuid ? ['session', 'platform-session'] : ['platform-session'], isUuid ? session.toLowerCase() : session],
+    [['provider'], provider],
+    [SUBJECT_KINDS, subject],
+  ];
+  return named.filter((pair): pair is NamedSubject => pair[1] !== undefined);
 }
+
+/** What a search asks for; every given field must match. */
+type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 
 /** The rows of the audit trail. */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly database: Database) {}
 
-  /** Adds entries, which stand or fall together. @param sql a transaction, or the pool */
+  /** Adds entries, all or none. @param sql a transaction, or the pool */
   async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
     const rows = records.map(({ by, subjects, ...record }) => {
       const { pairs, counts } = subjects.kept();
@@ -75,22 +76,21 @@ export class AuditRepository {
     await sql.query({ name: 'audit-append', text: APPEND, values: [JSON.stringify(rows)] });
   }
 
-  /** The newest entries first. */
-  async find(search: AuditSearch): Promise<AuditResponse[]> {
-    const { text, values } = searchStatement(search);
+  /** The entries that match a filter, newest first. @param beforeId id of an entry, exclusive */
+  async find(filter: AuditFilter, limit: number, beforeId?: string): Promise<AuditResponse[]> {
     return this.database.transaction(async (tx) => {
       await tx.query(IN_ORDER_OF_INDEX);
-      return (await tx.query<AuditResponse>(text, values)).rows;
+      return (await tx.query<AuditResponse>(searchStatement(filter, limit, beforeId))).rows;
     });
   }
 }
 
 /**
- * A subject leads to its entries by the order of its index, whatever the statistics say: OFFSET 0 keeps the planner from
- * another join. Without one the entries are read in the order of their ids, of a key or an action by its own index.
+ * A named subject leads to its entries in index order, for any statistics: OFFSET 0 prevents another join. Without a named
+ * subject the entries are read in the order of their ids, and those of a key or an action by its own index.
  */
-function searchStatement(search: AuditSearch): { text: string; values: unknown[] } {
-  const { id, subjects, keyId, action, beforeId, afterId, since, until, limit } = search;
+function searchStatement(filter: AuditFilter, limit: number, beforeId?: string): pg.QueryConfig<unknown[]> {
+  const { id, keyId, action, after, before } = filter;
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
   const conditions: string[] = [];
@@ -101,18 +101,18 @@ function searchStatement(search: AuditSearch): { text: string; values: unknown[]
   when(keyId, (key) => `e.key_id = ${key}`);
   when(action, (name) => `e.action = ${name}`);
   when(beforeId, (id) => `e.id < ${id}::bigint`);
-  when(afterId, (id) => `e.id > ${id}::bigint`);
+  when(isMoment(after) ? undefined : after, (id) => `e.id > ${id}::bigint`);
   when(
-    since,
+    isMoment(after) ? after : undefined,
     (at) => `e.at >= ${at}::timestamptz AND e.id > coalesce((SELECT id FROM audit_entries
     WHERE at < ${at}::timestamptz - ${SLACK} ORDER BY at DESC LIMIT 1), 0)`,
   );
   when(
-    until,
+    before,
     (at) => `e.at < ${at}::timestamptz AND e.id < coalesce((SELECT id FROM audit_entries
     WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1), 9223372036854775807)`,
   );
-  const named = subjects.map(([[kind, ...others], id]) => {
+  const named = namedSubjects(filter).map(([[kind, ...others], id]) => {
     const isKind =
       others.length === 0 ? `s.kind = ${value(kind)}` : `s.kind = ANY (${value([kind, ...others])}::text[])`;
     return `${isKind} AND s.subject = ${value(id)}`;
