@@ -1,14 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
-import { BEFORE_THE_FIRST, sealBatch } from '../access/audit/seal-chain.js';
-import {
-  entriesOf,
-  lastSeal,
-  sealingMoment,
-  storeSeal,
-  tryLockSealing,
-  unsealedIds,
-} from '../access/audit/seals.repository.js';
+import { sealBatch } from '../access/audit/seal-chain.js';
+import { entriesOf, nextSeal, storeSeal, tryLockSealing, unsealedIds } from '../access/audit/seals.repository.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
@@ -22,16 +15,16 @@ const EVERY_MS = 1_000;
 /** Entries of one seal. */
 const BATCH = 2_000;
 
-/** Milliseconds between two log lines that hold the head: what is kept outside of the database proves the tail. */
+/** How often the head is logged. Kept outside the database, it proves that no later entries were removed. */
 const HEAD_EVERY_MS = 3_600_000;
 
-/** Seconds after which an entry without a seal is worth a look. */
+/** Age from which an unsealed entry degrades the health. */
 const LATE_SECONDS = 60;
 
 const DAY_MS = 86_400_000;
 const PRUNE_EVERY_MS = DAY_MS / 8;
 
-/** Seals what the audit trail got, one process at a time, and cuts off what was kept long enough. */
+/** Seals new audit entries, in one process at a time, and removes entries older than the retention time. */
 @Injectable()
 export class AuditSealer implements OnModuleInit {
   private readonly log = new Logger(AuditSealer.name);
@@ -51,21 +44,20 @@ export class AuditSealer implements OnModuleInit {
     this.poller.every(PRUNE_EVERY_MS, 'retention-audit', () => this.prune());
   }
 
-  /** Seals all that waits, unless another process is about it. */
+  /** Seals all unsealed entries, unless another process does. */
   async sealAll(): Promise<void> {
     while ((await this.sealOnce()) === BATCH);
   }
 
-  /** @returns how many entries it sealed */
+  /** @returns the number of sealed entries */
   private sealOnce(): Promise<number> {
     return this.database.transaction(async (tx) => {
       if (!(await tryLockSealing(tx))) return 0;
       const ids = await unsealedIds(tx, BATCH);
       if (ids.length === 0) return 0;
-      const last = (await lastSeal(tx)) ?? { no: '0', mac: BEFORE_THE_FIRST };
-      const about = { no: String(BigInt(last.no) + 1n), at: await sealingMoment(tx) };
+      const { previous, ...about } = await nextSeal(tx);
       const mac = (purpose: string, value: string) => this.vault.fingerprint(purpose, value);
-      const seal = sealBatch(mac, about, ids, await entriesOf(tx, ids), last.mac);
+      const seal = sealBatch(mac, about, ids, await entriesOf(tx, ids), previous);
       await storeSeal(tx, seal);
       this.tellHead(`${seal.no}:${seal.mac.toString('hex')}`);
       return ids.length;
@@ -79,7 +71,7 @@ export class AuditSealer implements OnModuleInit {
     this.log.log({ msg: 'the audit trail is sealed up to this head', head });
   }
 
-  /** Removes the oldest seals with their entries, and says up to which in the entry that takes their place. */
+  /** Removes the oldest seals with their entries, and records the last removed seal in a new entry. */
   async prune(): Promise<void> {
     const days = this.env.AUDIT_RETENTION_DAYS;
     if (days === 'off') return;
@@ -104,7 +96,7 @@ export class AuditSealer implements OnModuleInit {
     );
     const seconds = Math.round(rows[0]?.seconds ?? 0);
     if (seconds < LATE_SECONDS) return { status: 'ok' };
-    const reason = `Entries of the audit trail wait ${seconds} seconds for their seal, which a process with the role worker makes each second: look at its log.`;
+    const reason = `Audit entries have waited ${seconds} seconds for their seal. A process with the role worker seals them each second: look at its log.`;
     return { status: 'degraded', reason, facts: { seconds } };
   }
 }

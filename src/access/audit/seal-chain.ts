@@ -1,18 +1,9 @@
-/** An entry of the trail with all that its seal covers. */
-export interface SealedEntry {
-  /** A bigint as a decimal text. */
-  id: string;
+import type { AuditResponse } from './audit.dto.js';
+
+/** An entry of the audit log with everything that its seal covers. */
+export interface SealedEntry extends Omit<AuditResponse, 'at' | 'subjects'> {
   /** RFC 3339 in milliseconds, UTC. */
   at: string;
-  keyId: string;
-  keyName: string;
-  onBehalfOf: string | null;
-  purpose: string | null;
-  action: string;
-  outcome: string;
-  requestId: string | null;
-  source: string | null;
-  counts: Record<string, number> | null;
   subjects: [kind: string, id: string][];
 }
 
@@ -28,21 +19,21 @@ export interface Seal {
   mac: Buffer;
 }
 
-/** A keyed hash of 32 bytes whose key the database does not hold in the clear, kept apart by purpose. */
+/** A keyed hash of 32 bytes, separate for each purpose. The database does not hold its key in plain text. */
 export type Mac = (purpose: string, value: string) => Buffer;
 
 /** Bytes of one mac: HMAC-SHA-256 (RFC 2104). */
 const MAC_BYTES = 32;
 
-/** What stands before the first seal. */
+/** The mac that the first seal continues. */
 export const BEFORE_THE_FIRST = Buffer.alloc(MAC_BYTES);
 
-/** In place of the mac of an entry that was removed before it was sealed. */
+/** The mac of an entry that was removed before it was sealed. */
 const REMOVED = Buffer.alloc(MAC_BYTES);
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** One text for one entry, whatever the order in which its subjects and counts are read. */
+/** The text of an entry, the same for any order in which its subjects and counts are read. */
 function entryText({ subjects, counts, ...entry }: SealedEntry): string {
   const { id, at, keyId, keyName, onBehalfOf, purpose, action, outcome, requestId, source } = entry;
   const pairs = [...subjects].sort((a, b) => byText(a[0], b[0]) || byText(a[1], b[1]));
@@ -56,8 +47,8 @@ function entryText({ subjects, counts, ...entry }: SealedEntry): string {
 /**
  * Seals a batch of entries onto a chain.
  *
- * @param ids in order, of all that wait; one without its entry was removed meanwhile, which its seal shows for ever
- * @param previous the mac of the seal before
+ * @param ids of all unsealed entries, in order; an id without its entry was removed meanwhile, which the seal records
+ * @param previous the mac of the previous seal
  */
 export function sealBatch(
   mac: Mac,
@@ -80,7 +71,7 @@ function macOfSeal(mac: Mac, { no, at, entries, macs }: Omit<Seal, 'mac'>, previ
   return mac('audit-seal', JSON.stringify([no, at, entries, macs.toString('hex'), previous.toString('hex')]));
 }
 
-/** What is wrong with the trail, in a sentence, and with which of its rows. */
+/** A fault of the audit log, and the row that it is in. */
 export interface TrailFault {
   entry?: string;
   seal?: string;
@@ -88,16 +79,16 @@ export interface TrailFault {
 }
 
 /**
- * Follows the chain seal by seal and holds each entry to its mac.
+ * Verifies the chain seal by seal, and each entry against its mac.
  *
- * Ids of sealed entries are kept as bits, a megabyte for eight million of them.
+ * The ids of sealed entries are kept as bits: one megabyte for eight million entries.
  */
 export class ChainVerifier {
   readonly faults: TrailFault[] = [];
   private readonly sealed = new Map<bigint, Uint8Array>();
   private last: Pick<Seal, 'no' | 'mac'>;
 
-  /** @param before what stands before the first seal that is kept: its number, and its mac */
+  /** @param before number and mac of the last removed seal */
   constructor(
     private readonly mac: Mac,
     before: Pick<Seal, 'no' | 'mac'> = { no: '0', mac: BEFORE_THE_FIRST },
@@ -105,12 +96,12 @@ export class ChainVerifier {
     this.last = before;
   }
 
-  /** The newest seal so far, as `--head` takes it. */
+  /** The newest seal so far, in the form of the option `--head`. */
   get head(): string {
     return `${this.last.no}:${this.last.mac.toString('hex')}`;
   }
 
-  /** Goes on with the next seal. @param entries those of its entries that there are */
+  /** Verifies the next seal. @param entries the existing entries of the seal */
   next(seal: Seal, entries: readonly SealedEntry[]): void {
     const expected = BigInt(this.last.no) + 1n;
     for (let missing = expected; missing < BigInt(seal.no); missing++) {
@@ -125,7 +116,7 @@ export class ChainVerifier {
     this.last = seal;
   }
 
-  /** Whether a seal so far covers an entry. */
+  /** True if one of the seals so far covers the entry. */
   covers(id: string): boolean {
     const { page, byte, bit } = placeOf(id);
     return ((this.sealed.get(page)?.[byte] ?? 0) & bit) !== 0;

@@ -1,15 +1,15 @@
 import type { Pool } from 'pg';
-import type { Seal, SealedEntry } from './seal-chain.js';
+import { BEFORE_THE_FIRST, type Seal, type SealedEntry } from './seal-chain.js';
 
-/** A transaction, or whatever else takes statements one after the other. */
+/** A transaction, or a pool. */
 type Sql = Pick<Pool, 'query'>;
 
-/** Any fixed number: the process that seals holds this lock. */
+/** Any fixed number. The process that seals holds this advisory lock. */
 const SEALING_LOCK = 727_008;
 
 const UTC = `AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
 
-/** Takes the lock of the one process that seals, until the transaction ends. @returns false when another has it */
+/** Takes the lock for sealing until the transaction ends. @returns false if another process holds it */
 export async function tryLockSealing(tx: Sql): Promise<boolean> {
   const { rows } = await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
     SEALING_LOCK,
@@ -17,7 +17,7 @@ export async function tryLockSealing(tx: Sql): Promise<boolean> {
   return rows[0]?.locked ?? false;
 }
 
-/** The oldest entries that wait for a seal. @returns their ids, in order */
+/** The ids of the oldest entries without a seal, in order. */
 export async function unsealedIds(sql: Sql, limit: number): Promise<string[]> {
   const { rows } = await sql.query<{ id: string }>(
     'SELECT entry::text AS id FROM audit_unsealed ORDER BY audit_unsealed.entry LIMIT $1',
@@ -26,7 +26,7 @@ export async function unsealedIds(sql: Sql, limit: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Entries with all that a seal covers; those that are gone are left out. */
+/** Entries with everything that a seal covers; removed entries are left out. */
 export async function entriesOf(sql: Sql, ids: readonly string[]): Promise<SealedEntry[]> {
   const { rows } = await sql.query<SealedEntry>(
     `SELECT e.id::text AS id, to_char(e.at ${UTC}) AS at, e.key_id AS "keyId", e.key_name AS "keyName",
@@ -39,21 +39,17 @@ export async function entriesOf(sql: Sql, ids: readonly string[]): Promise<Seale
   return rows;
 }
 
-/** Number and mac of the newest seal. */
-export async function lastSeal(sql: Sql): Promise<Pick<Seal, 'no' | 'mac'> | undefined> {
-  const { rows } = await sql.query<Pick<Seal, 'no' | 'mac'>>(
-    'SELECT no::text AS no, mac FROM audit_seals ORDER BY audit_seals.no DESC LIMIT 1',
+/** The number and time of the next seal, by the database's clock, and the mac of the seal before it. */
+export async function nextSeal(tx: Sql): Promise<Pick<Seal, 'no' | 'at'> & { previous: Buffer }> {
+  const { rows } = await tx.query(
+    `SELECT (coalesce(max(no), 0) + 1)::text AS no, to_char(clock_timestamp() ${UTC}) AS at,
+       coalesce((SELECT mac FROM audit_seals ORDER BY no DESC LIMIT 1), $1) AS previous FROM audit_seals`,
+    [BEFORE_THE_FIRST],
   );
   return rows[0];
 }
 
-/** The moment of the database, as seals hold it. */
-export async function sealingMoment(tx: Sql): Promise<string> {
-  const { rows } = await tx.query<{ at: string }>(`SELECT to_char(clock_timestamp() ${UTC}) AS at`);
-  return rows[0]?.at ?? '';
-}
-
-/** Stores a seal; its entries wait no more. */
+/** Stores a seal, and removes its entries from the queue of unsealed ones. */
 export async function storeSeal(tx: Sql, { no, at, entries, macs, mac }: Seal): Promise<void> {
   await tx.query(
     `WITH sealed AS (DELETE FROM audit_unsealed WHERE entry = ANY ($3::bigint[]))
@@ -62,7 +58,7 @@ export async function storeSeal(tx: Sql, { no, at, entries, macs, mac }: Seal): 
   );
 }
 
-/** The seals behind a number, in order. */
+/** The seals after a number, in order. */
 export async function sealsAfter(sql: Sql, no: string, limit: number): Promise<Seal[]> {
   const { rows } = await sql.query<Seal>(
     `SELECT no::text AS no, to_char(at ${UTC}) AS at, entries::text[] AS entries, macs, mac
@@ -72,7 +68,7 @@ export async function sealsAfter(sql: Sql, no: string, limit: number): Promise<S
   return rows;
 }
 
-/** Ids of entries behind one, in order, with whether each still waits for its seal. */
+/** The ids of the entries after an id, in order. `isUnsealed` is true while an entry waits for its seal. */
 export async function entryIdsAfter(
   sql: Sql,
   id: string,
