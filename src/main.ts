@@ -6,7 +6,6 @@ import { type Logger, pino } from 'pino';
 import { AppModule } from './app.module.js';
 import { type Env, readEnv } from './config/env.js';
 import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
-import { listenFault } from './http/problem/listen-fault.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
@@ -49,8 +48,10 @@ async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: E
     await app.listen(port, host);
   } catch (error) {
     await stop(app);
-    const sentence = listenFault(error, { host, port });
-    throw sentence ? new Error(sentence, { cause: error }) : error;
+    const { message, syscall } = error as NodeJS.ErrnoException;
+    if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
+    const detail = 'Set HOST to an address of this machine, and PORT to a free port that this user may listen on.';
+    throw new Error(`The server cannot listen (${message}). ${detail}`, { cause: error });
   }
 }
 

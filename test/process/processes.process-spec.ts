@@ -63,11 +63,14 @@ describe('an API process and its workers', () => {
     expect((await worker.call('POST', '/webhooks/platform', { body: {} })).status).toBe(404);
   });
 
-  test('a process whose port is taken ends with one sentence that says what to do', async () => {
+  test('a process whose port is taken ends with one message that says what to do', async () => {
     const { port } = new URL(api.url);
     const refused = await mirror.start({ ROLES: 'worker', PORT: port }).catch((error: Error) => error.message);
     expect(refused).toMatch(
-      new RegExp(`^The address 127\\.0\\.0\\.1:${port} is taken .* set PORT to a free port`, 'm'),
+      new RegExp(
+        `^The server cannot listen \\(.*EADDRINUSE.* 127\\.0\\.0\\.1:${port}\\)\\. Set HOST .* PORT to a free port`,
+        'm',
+      ),
     );
     expect(refused).not.toMatch(/^\s+at /m);
   });
