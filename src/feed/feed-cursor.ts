@@ -1,7 +1,5 @@
 import { Problem } from '../http/problem/problem.js';
-
-/** A bigint as a decimal text, as events carry it. */
-const CURSOR = /^\d{1,18}$/;
+import { BIGINT } from '../http/request/page.js';
 
 /**
  * The cursor behind which a reader goes on: the largest of those that it gives, for a reader that pages or resumes
@@ -18,7 +16,7 @@ export function startOf(lastEventId?: string, after?: string, cursor?: string): 
     [cursor, '/cursor'],
   ];
   for (const [text, pointer] of places) {
-    if (text === undefined || CURSOR.test(text)) continue;
+    if (text === undefined || BIGINT.test(text)) continue;
     const detail = 'The cursor is not one of the feed; hand back that of the last event that was read, or none.';
     throw new Problem(400, 'bad-cursor', detail, { pointer });
   }

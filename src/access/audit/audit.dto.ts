@@ -3,14 +3,11 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
 import { IsMoment } from '../../http/request/is-moment.js';
 import { isMoment } from '../../http/request/moment.js';
-import { PageQuery, PageResponse } from '../../http/request/page.js';
-
-/** Ids of entries fit PostgreSQL's bigint. */
-const ENTRY_ID = /^\d{1,18}$/;
+import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 
 /** The id of an entry, or a moment. */
 function IsPlace(): PropertyDecorator {
-  const validate = (value: unknown) => isMoment(value) || (typeof value === 'string' && ENTRY_ID.test(value));
+  const validate = (value: unknown) => isMoment(value) || (typeof value === 'string' && BIGINT.test(value));
   const defaultMessage = () => 'must be the id of an entry, or a date such as 2026-01-31T08:00:00Z';
   return ValidateBy({ name: 'isPlace', validator: { validate, defaultMessage } });
 }
@@ -22,7 +19,7 @@ const IsSubject = (): PropertyDecorator => applyDecorators(IsString(), MaxLength
 export class AuditQuery extends PageQuery {
   /** Only the entry with this id */
   @IsOptional()
-  @Matches(ENTRY_ID, { message: 'must be the id of an entry' })
+  @Matches(BIGINT, { message: 'must be the id of an entry' })
   id?: string;
 
   /** Only what was done to, or seen of, the client with this external id */

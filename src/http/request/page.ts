@@ -43,15 +43,17 @@ function encodeCursor(key: CursorKey): string {
   return Buffer.from(JSON.stringify(key), 'utf8').toString('base64url');
 }
 
-/** What the parts of a sort key may be: SQL gets nothing from a cursor that it can't read. */
+/** An id or a cursor that fits PostgreSQL's bigint, as a decimal text. */
+export const BIGINT = /^\d{1,18}$/;
+
+/** The kinds of parts of a sort key. They are checked so that SQL gets only values that it can read. */
 const PARTS = {
   string: (part: unknown) => typeof part === 'string' && !part.includes('\0'),
   /** An integer of PostgreSQL, of 32 bits. */
   number: (part: unknown) => Number.isInteger(part) && Number(part) === (Number(part) | 0),
   time: (part: unknown) => isMoment(part) && part.includes('T'),
   uuid: (part: unknown) => typeof part === 'string' && UUID.test(part),
-  /** A bigint as a decimal text. */
-  bigint: (part: unknown) => typeof part === 'string' && /^\d{1,18}$/.test(part),
+  bigint: (part: unknown) => typeof part === 'string' && BIGINT.test(part),
 };
 
 /**

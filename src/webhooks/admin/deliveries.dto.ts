@@ -12,17 +12,11 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { IsMoment } from '../../http/request/is-moment.js';
-import { PageQuery, PageResponse } from '../../http/request/page.js';
+import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
 const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
-
-/** Ids fit PostgreSQL's bigint. */
-const ID = /^\d{1,18}$/;
-
-/** Answers whether a text can be the id of a delivery. */
-export const isDeliveryId = (id: string): boolean => ID.test(id);
 
 export class DeliveriesQuery extends PageQuery {
   @IsOptional()
@@ -37,7 +31,7 @@ export class ReplayPlanRequest {
   count!: number;
 
   /** As counted by the dry run */
-  @Matches(ID, { message: 'must be the upToId of the dry run' })
+  @Matches(BIGINT, { message: 'must be the upToId of the dry run' })
   upToId!: string;
 }
 

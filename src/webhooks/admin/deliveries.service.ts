@@ -4,7 +4,7 @@ import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { decodeCursor, pageOf } from '../../http/request/page.js';
+import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -12,7 +12,6 @@ import {
   type DeliveriesQuery,
   type DeliveryPageResponse,
   type DeliveryResponse,
-  isDeliveryId,
   type RejectionPageResponse,
   type ReplayRequest,
   type ReplayResponse,
@@ -83,7 +82,7 @@ export class DeliveriesService {
 
   /** Ends the wait of one that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
   async dismiss(id: string): Promise<DeliveryResponse> {
-    const where = { id: isDeliveryId(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
+    const where = { id: BIGINT.test(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
     await this.database.transaction(async (tx) => {
       const { webhookDelivery } = await this.prisma.in(tx);
       const { count } = await webhookDelivery.updateMany({ where, data: { state: 'ignored' } });
@@ -166,7 +165,7 @@ export class DeliveriesService {
 
   /** What can't be an id of the inbox is not found. */
   private async one(id: string, statement: string, tx?: PoolClient): Promise<DeliveryResponse> {
-    const [row] = isDeliveryId(id) ? await this.rows(statement, [id], tx) : [];
+    const [row] = BIGINT.test(id) ? await this.rows(statement, [id], tx) : [];
     if (row) return this.shown(row);
     const detail = 'There is no webhook delivery of this id; GET /v1/webhook-deliveries lists them.';
     throw new Problem(404, 'unknown-delivery', detail);
