@@ -59,17 +59,17 @@ export class Admission extends RequestGate {
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
   }
 
-  override knows(request: FastifyRequest): boolean {
+  knows(request: FastifyRequest): boolean {
     return request.principal !== undefined;
   }
 
-  /** What is refused before its handler has it, for its scope, its body or its form, leaves an entry too. */
-  override async refused(error: unknown, request: FastifyRequest): Promise<void> {
+  /** Records requests that are rejected before their handler, for their scope, body or form. */
+  async refused(error: unknown, request: FastifyRequest): Promise<void> {
     if (!request.principal || request.reachedHandler) return;
     await this.audit.deny(request.principal, request, problemOf(error)?.type ?? 'internal-error');
   }
 
-  override describe(document: OpenAPIObject): OpenAPIObject {
+  describe(document: OpenAPIObject): OpenAPIObject {
     const routeOf = (method: string, path: string) => this.routeOf(method, path.replaceAll(/\{(\w+)\}/g, ':$1'));
     describeAccess(document, (method, path) => routeOf(method, path)?.needed);
     return describeProblems(document, (method, path) => routeOf(method, path)?.problems);

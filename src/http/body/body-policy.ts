@@ -100,17 +100,13 @@ const CLOSING = { connection: 'close' };
 export class ArrivingBodies {
   /** In the order in which they began. */
   private readonly arriving = new Set<{ bytes: number; refuse(problem: Problem): void }>();
-  private total = 0;
+  /** Bytes in memory of all bodies that are not complete. */
+  bytes = 0;
 
   constructor(
     private readonly limits: Limits,
     private readonly clock: Clock,
   ) {}
-
-  /** Bytes in memory of bodies that are not complete. */
-  get bytes(): number {
-    return this.total;
-  }
 
   /** Counts a body; its reader has to begin in this turn of the event loop. @param refuse answers its sender */
   watch(payload: NodeJS.ReadableStream, refuse: (problem: Problem) => void): void {
@@ -123,13 +119,13 @@ export class ArrivingBodies {
     };
     const count = (chunk: Buffer) => {
       body.bytes += chunk.length;
-      this.total += chunk.length;
+      this.bytes += chunk.length;
       this.refuseOldest();
     };
     const leave = () => {
       stopTimer();
       payload.off('data', count).off('end', leave).off('close', leave);
-      if (this.arriving.delete(body)) this.total -= body.bytes;
+      if (this.arriving.delete(body)) this.bytes -= body.bytes;
     };
     const late = 'The body did not arrive in time; send it again.';
     const tooSlow = () => body.refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
@@ -140,7 +136,7 @@ export class ArrivingBodies {
 
   private refuseOldest(): void {
     for (const oldest of this.arriving) {
-      if (this.total <= this.limits.ARRIVING_BODIES_LIMIT) return;
+      if (this.bytes <= this.limits.ARRIVING_BODIES_LIMIT) return;
       const detail = 'Too many bodies are arriving at once, and this one was among the slowest; send it again.';
       oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
     }

@@ -1,4 +1,4 @@
-/** What a problem may carry beside its status, type and detail. */
+/** Optional parts of a problem. */
 interface ProblemExtras {
   /** The offending field as a JSON Pointer (RFC 6901). */
   pointer?: string;
@@ -8,18 +8,6 @@ interface ProblemExtras {
   extensions?: Record<string, unknown>;
   /** Headers of the answer, such as WWW-Authenticate. */
   headers?: Record<string, string>;
-}
-
-/** The body of an error answer (RFC 9457). */
-interface ProblemDetails {
-  type: string;
-  /** The type in words: `unknown-provider` is "Unknown provider". */
-  title: string;
-  status: number;
-  detail: string;
-  pointer: string | undefined;
-  retryAfterSeconds: number | undefined;
-  [extension: string]: unknown;
 }
 
 /** Thrown anywhere in a feature to answer a request with an RFC 9457 problem. */
@@ -39,8 +27,8 @@ export class Problem extends Error {
     this.name = 'Problem';
   }
 
-  /** The body to answer with. */
-  details(): ProblemDetails {
+  /** The body to answer with (RFC 9457). Its title is the type in words: `unknown-provider` is "Unknown provider". */
+  details(): Record<string, unknown> {
     const { status, detail } = this;
     const { pointer, retryAfterSeconds, extensions } = this.more;
     const words = this.type.replaceAll('-', ' ');

@@ -4,23 +4,17 @@ import type { Env } from '../../config/env.js';
 
 type Limits = Pick<Env, 'MAX_CONNECTIONS' | 'SILENCE_TIMEOUT_SECONDS'>;
 
-/** What a connection carries now. */
-interface Exchange {
-  request: IncomingMessage;
-  response: ServerResponse;
-}
-
 /**
- * Bounds the connections of a server. When there are too many, the one that has carried no request for the longest time
- * gives way: who opens connections and says nothing keeps nobody out. A connection whose other side is silent in the
- * middle of a request or of its answer is cut.
+ * Limits the connections of a server. If there are too many, the connection that has been idle longest is closed, so that
+ * silent clients cannot keep others out. A connection whose other side falls silent in the middle of a request or of its
+ * answer is cut.
  */
 export function boundConnections(server: Server, limits: Limits): void {
   const silenceMs = limits.SILENCE_TIMEOUT_SECONDS * 1_000;
   const open = new Set<Socket>();
-  /** Without a request, those that have been so the longest first. */
+  /** Connections without a request, longest idle first. */
   const idle = new Set<Socket>();
-  const exchanges = new WeakMap<Socket, Exchange>();
+  const responses = new WeakMap<Socket, ServerResponse>();
   server.maxConnections = limits.MAX_CONNECTIONS;
   server.on('connection', (socket) => {
     open.add(socket);
@@ -30,28 +24,25 @@ export function boundConnections(server: Server, limits: Limits): void {
       idle.delete(socket);
     });
     const [oldest] = idle;
-    // The last place is kept free: a connection that finds none is closed before anybody sees it.
+    // The last place is kept free, because Node closes a connection that finds none before it is seen here.
     if (open.size >= limits.MAX_CONNECTIONS && oldest !== socket) oldest?.destroy();
   });
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     idle.delete(socket);
-    exchanges.set(socket, { request, response });
+    responses.set(socket, response);
     response.once('close', () => {
       if (open.has(socket)) idle.add(socket);
     });
   });
   server.setTimeout(silenceMs, (socket: Socket) => {
-    if (isOtherSideSilent(exchanges.get(socket))) socket.destroy();
+    if (isOtherSideSilent(responses.get(socket))) socket.destroy();
     else socket.setTimeout(silenceMs);
   });
 }
 
-/** Whether it is the other side that a connection without a byte in either direction waits for. */
-function isOtherSideSilent(exchange: Exchange | undefined): boolean {
-  if (!exchange || exchange.response.closed) return true;
-  const { request, response } = exchange;
-  if (response.writableLength > 0) return true;
-  // What has arrived and lies unread is this side's turn.
-  return !request.complete && request.readableLength === 0;
+/** True if a connection without traffic waits for the other side. @param response the last one on the connection */
+function isOtherSideSilent(response: ServerResponse | undefined): boolean {
+  if (!response || response.closed || response.writableLength > 0) return true;
+  // While received bytes are unread, it is this side's turn.
+  return !response.req.complete && response.req.readableLength === 0;
 }

@@ -15,23 +15,17 @@ import { installRequestSpans } from './request-spans.js';
 
 /** Decides by its headers alone whether a request may go on. */
 export abstract class RequestGate {
-  /** @throws {Problem} 401, 403 or 503 when it may not */
-  abstract admit(request: FastifyRequest): Promise<void> | void;
+  /** @throws {Problem} 401, 403 or 503 if it may not */
+  abstract admit(request: FastifyRequest): Promise<void>;
 
-  /** Whether the caller of an admitted request is known. */
-  knows(_request: FastifyRequest): boolean {
-    return false;
-  }
+  /** True if the caller of an admitted request is known. */
+  abstract knows(request: FastifyRequest): boolean;
 
-  /** Told of each error before it is answered, wherever the request stands. @throws what is answered instead */
-  refused(_error: unknown, _request: FastifyRequest): Promise<void> {
-    return Promise.resolve();
-  }
+  /** Receives each error of a request before it is answered. @throws the error to answer instead */
+  abstract refused(error: unknown, request: FastifyRequest): Promise<void>;
 
-  /** Adds to the description of each operation what it goes by. */
-  describe(document: OpenAPIObject): OpenAPIObject {
-    return document;
-  }
+  /** Adds to each operation what its caller needs, and its problems. */
+  abstract describe(document: OpenAPIObject): OpenAPIObject;
 }
 
 /** What stands before the routes goes by these. */
