@@ -1,29 +1,26 @@
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
 import { CliFault } from '../src/cli/api/cli-fault.js';
 import type { DemoNote } from '../src/cli/api/connection.js';
+import { withClient } from '../src/database/database.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { prepareStores } from '../src/prepare.js';
 import { DEMO_DATA, noteFile } from './settings.js';
 
 /**
- * The demo's PostgreSQL with an empty database: the simulated platform forgets everybody when it stops, so whatever an
- * earlier run had mirrored would be wrong.
+ * Starts the demo's PostgreSQL and empties its database: the simulated platform forgets all users when it stops, so the
+ * people mirrored by an earlier run would be wrong.
  *
- * @returns its address for a role that owns nothing, and what stops it
- * @throws {CliFault} when another demo of this clone runs
+ * @returns its address for a role that owns nothing, and a function that stops it
+ * @throws {CliFault} if another demo of this clone runs
  */
 export async function freshDatabase(): Promise<{ url: string; stop: () => Promise<void> }> {
   const { url, servingUrl, release } = await startEmbeddedPostgres({ dataRoot: DEMO_DATA }).catch((error: unknown) => {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
     throw new CliFault(`A demo of this clone runs already${runningAt()}: use that one, or stop it with Ctrl-C first.`);
   });
-  const session = new pg.Client({ connectionString: new URL('/postgres', url).toString() });
-  const name = pg.escapeIdentifier(new URL(url).pathname.slice(1));
-  await session.connect();
-  await session.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-  await session.query(`CREATE DATABASE ${name}`);
-  await session.end();
+  // The database itself stays, because default privileges belong to it.
+  const empty = 'DROP SCHEMA IF EXISTS public, bullmq CASCADE; CREATE SCHEMA public';
+  await withClient(url, (client) => client.query(empty));
   await prepareStores({ DATABASE_URL: servingUrl, QUEUE_PREFIX: 'notebridge' }, servingUrl, url);
   return { url: servingUrl, stop: release };
 }

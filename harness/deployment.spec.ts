@@ -86,6 +86,13 @@ describe('docker-compose.yml', () => {
     expect(ofMigrate.DATABASE_URL).toBe(environment.DATABASE_URL);
   });
 
+  it('creates that role with the database', () => {
+    const { volumes, environment } = service('postgres');
+    expect(volumes).toContain('./prisma/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro');
+    expect(environment).toHaveProperty('SERVICE_PASSWORD');
+    expect(read('prisma/roles.sql')).toMatch(/^\\getenv password SERVICE_PASSWORD$/m);
+  });
+
   it.each(['api', 'worker'])('lets the %s finish its longest delay and call when it stops', (name) => {
     const { environment, stop_grace_period: grace } = service(name);
     const longest = (setting: string) =>

@@ -8,8 +8,6 @@ import { applyMigrations, missingMigrations } from './database/migrations.js';
 import {
   checkRuntimeRights,
   commitFault,
-  grantRuntimeRights,
-  makeRuntimeRole,
   mayChangeTrail,
   mayMigrate,
   OPEN_TRAIL,
@@ -67,16 +65,19 @@ const OWNER_AT_HAND =
 /** What the queues' store is known by. */
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 
-/** Tables, queues and, where the runtime role doesn't own them, its rights. @returns sentences for the log */
+/**
+ * Creates the tables and prepares the store of the queues, or checks that both are there.
+ *
+ * @param ownerUrl for the role that owns the tables; without it, the role of `url` migrates if it owns them
+ * @returns sentences for the log
+ */
 export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string | undefined): Promise<string[]> {
-  if (ownerUrl) await explained('DATABASE_OWNER_URL', () => makeRuntimeRole(ownerUrl, url));
   const fault = await explained('DATABASE_URL', () => withClient(url, commitFault));
   if (fault) throw new Error(fault);
-  const migrator = ownerUrl ?? ((await mayMigrate(url)) ? url : undefined);
+  const migrator = ownerUrl ?? ((await withClient(url, mayMigrate)) ? url : undefined);
   const notes = await explained(ownerUrl ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
     const applied = migrator === undefined ? await checkMigrated(url) : await applyMigrations(migrator);
     const warning = await prepareQueueStore(env, migrator);
-    if (ownerUrl) await grantRuntimeRights(ownerUrl, url);
     return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : '', warning ?? ''];
   });
   if (migrator !== url) await checkRuntimeRights(url);

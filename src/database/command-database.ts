@@ -5,8 +5,8 @@ import { codeOf } from '../http/problem/fault.js';
 import { explained } from './connect-fault.js';
 import { EmbeddedPostgresInUse, runningEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
 
-/** SQLSTATE 28P01, which PostgreSQL also gives for a role that is not there. */
-const INVALID_PASSWORD = '28P01';
+/** SQLSTATE 42P01, undefined_table. */
+const UNDEFINED_TABLE = '42P01';
 
 /**
  * Runs the work of a command that speaks to the database itself: that of DATABASE_URL, else the embedded one, whether
@@ -31,8 +31,8 @@ export async function withServiceDatabase<T>(
     const serving = embedded?.servingUrl ?? runningEmbeddedPostgres(dataRoot);
     return await explained('DATA_DIR', () =>
       work(serving).catch((error: unknown) => {
-        // A first start, or one after an upgrade, makes the role.
-        throw codeOf(error) === INVALID_PASSWORD ? new Error(none, { cause: error }) : error;
+        // The first start was interrupted before its migrations.
+        throw codeOf(error) === UNDEFINED_TABLE ? new Error(none, { cause: error }) : error;
       }),
     );
   } finally {

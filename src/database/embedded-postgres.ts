@@ -10,11 +10,12 @@ import { makeDataFolder } from './data-folder.js';
 import { withClient } from './database.js';
 import type { HostOrder } from './embedded-postgres-host.js';
 import { migrationsFolder } from './migrations.js';
+import { serviceRoleSql } from './runtime-role.js';
 
 export interface EmbeddedPostgres {
   /** Connection string of the service's database for the role that owns all, password included: never to be logged. */
   readonly url: string;
-  /** The same for a role that owns nothing, which `makeRuntimeRole` makes. */
+  /** The same for the role of prisma/roles.sql, which owns nothing. */
   readonly servingUrl: string;
   /** The folder that holds everything of this server. */
   readonly home: string;
@@ -72,6 +73,7 @@ export async function startEmbeddedPostgres(options: {
   const url = `postgresql://notebridge:${fs.readFileSync(passwordFile, 'utf8')}@127.0.0.1:${port}/notebridge`;
   try {
     await explained(passwordFile, () => withClient(new URL('/postgres', url).toString(), ensureDatabase));
+    await withClient(url, (client) => client.query(serviceRoleSql(servicePassword(url))));
   } catch (error) {
     await release();
     throw error;
@@ -91,13 +93,14 @@ export function runningEmbeddedPostgres(dataRoot: string): string {
   return servingUrlOf(`postgresql://notebridge:${password}@127.0.0.1:${port}/notebridge`);
 }
 
-/** Its password follows from the owner's, and does not lead back to it. */
-function servingUrlOf(ownerUrl: string): string {
-  const url = new URL(ownerUrl);
-  url.username = 'notebridge_service';
-  url.password = createHmac('sha256', url.password).update(url.username).digest('base64url');
-  return url.toString();
-}
+const SERVICE_ROLE = 'notebridge_service';
+
+/** Derived from the owner's password, which it does not reveal. */
+const servicePassword = (ownerUrl: string): string =>
+  createHmac('sha256', new URL(ownerUrl).password).update(SERVICE_ROLE).digest('base64url');
+
+const servingUrlOf = (ownerUrl: string): string =>
+  Object.assign(new URL(ownerUrl), { username: SERVICE_ROLE, password: servicePassword(ownerUrl) }).toString();
 
 async function ensureDatabase(client: pg.Client): Promise<void> {
   await client.query('CREATE DATABASE notebridge').catch((error: { code?: string }) => {

@@ -6,6 +6,7 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { runWorkload } from '../../harness/workload.js';
 import { withClient } from '../../src/database/database.js';
+import { serviceRoleSql } from '../../src/database/runtime-role.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
@@ -132,6 +133,8 @@ test('the first key can go after a rotation to another one', async () => {
 // As docs/operations/run-books.md has it, but without pg_dump of PostgreSQL 18, which is not installed everywhere.
 test('a service that moves to another PostgreSQL finds everything there and continues', async () => {
   const { url } = mirror.database;
+  const roles = serviceRoleSql('password-of-the-tests').replaceAll('notebridge_service', role);
+  await withClient(url, (client) => client.query(roles));
   await restore(embeddedUrl(), url);
   await onDatabase((client) => client.query(OF_ANOTHER_VERSION));
   expect(await service.kill('SIGTERM')).toBe(0);

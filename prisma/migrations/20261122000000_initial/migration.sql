@@ -305,11 +305,13 @@ CREATE TABLE "audit_seals" (
     CONSTRAINT "audit_seals_pkey" PRIMARY KEY ("no")
 );
 
--- The audit trail is append-only, also for the service's own role. Only prune_audit removes entries.
-CREATE FUNCTION "refuse_audit_change"() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The audit trail is append-only, also for its owner. Only prune_audit, which runs with the owner's rights, removes
+-- entries. The search path is fixed, because a temporary table of the caller's could otherwise stand for pg_class.
+CREATE FUNCTION "refuse_audit_change"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF TG_OP = 'DELETE' AND current_setting('notebridge.audit_pruning', true) = 'on' THEN RETURN NULL; END IF;
-  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
+  IF TG_OP = 'DELETE' AND current_setting('notebridge.audit_pruning', true) = 'on'
+    AND pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN RETURN NULL; END IF;
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
 $$;
 CREATE TRIGGER "audit_entries_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_entries"
@@ -319,9 +321,8 @@ CREATE TRIGGER "audit_subjects_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE 
 CREATE TRIGGER "audit_seals_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_seals"
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
 
--- Removes whole seals, the oldest first, and nothing younger than a year. It runs with the owner's rights, because the
--- service's role may remove nothing. The service may add seals, so what a seal says of its age and its entries proves
--- nothing: the cut ends before the first young seal and takes no young entry.
+-- Removes whole seals, the oldest first, and nothing younger than a year. The service may add seals, so what a seal says
+-- of its age and its entries proves nothing: the cut ends before the first young seal and takes no young entry.
 CREATE FUNCTION "prune_audit"(before timestamptz, OUT head text, OUT entries int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -348,6 +349,21 @@ BEGIN
   PERFORM set_config('notebridge.audit_pruning', 'off', true);
 END
 $$;
+REVOKE EXECUTE ON FUNCTION "prune_audit" FROM PUBLIC;
+
+-- Only the owner of the tables writes the history of migrations. It does not exist where schemas are compared.
+CREATE FUNCTION "refuse_history_change"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN RETURN NULL; END IF;
+  RAISE EXCEPTION 'only the owner changes %', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+DO $$ BEGIN
+  IF to_regclass('_prisma_migrations') IS NOT NULL THEN
+    CREATE TRIGGER "history_of_owner" BEFORE INSERT OR UPDATE OR DELETE ON "_prisma_migrations"
+      FOR EACH STATEMENT EXECUTE FUNCTION "refuse_history_change"();
+  END IF;
+END $$;
 
 CREATE TABLE "idempotency_records" (
     "id" UUID NOT NULL,

@@ -62,7 +62,7 @@ export async function databaseFinding(
       if (fault) return faulty(fault);
       const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
       const missing = await missingMigrations(client);
-      if (!ownerUrl && !((await mayCreate(client)) && (await mayMigrate(url)))) {
+      if (!ownerUrl && !((await mayCreate(client)) && (await mayMigrate(client)))) {
         if (missing.length > 0)
           return faulty(`${missing.length} migrations are missing, and ${NOT_THE_OWNER}`, MIGRATE);
         await checkRuntimeRights(url);
@@ -100,7 +100,8 @@ async function mayCreate(client: pg.Client): Promise<boolean> {
 /** Whether the role that migrates can be used. */
 export async function ownerFinding(url: string): Promise<Finding> {
   try {
-    if (!(await mayMigrate(url))) return faulty('the role of DATABASE_OWNER_URL does not own the tables', NAME_OWNER);
+    if (!(await withClient(url, mayMigrate)))
+      return faulty('the role of DATABASE_OWNER_URL does not own the tables', NAME_OWNER);
     return ok('the role of DATABASE_OWNER_URL may migrate', 'Let migrate alone have it, and no process that serves.');
   } catch (error) {
     return faulty(connectFault(error, 'DATABASE_OWNER_URL') ?? `PostgreSQL can not be used (${causeOf(error)})`);
