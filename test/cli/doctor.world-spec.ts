@@ -112,7 +112,7 @@ test.each<Row>([
   [
     'a database that takes no writes',
     () => told('Database', { DATABASE_URL: withOption(database.url, 'default_transaction_read_only=on') }),
-    /✗.*takes no writes/,
+    /✗.*accepts no writes/,
     /let DATABASE_URL name the primary/,
   ],
   [
@@ -146,7 +146,7 @@ test.each<Row>([
     /Name the role that made the tables/,
   ],
   ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
-  ['nobody who can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY once more/],
+  ['no key that can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY again/],
   [
     'a Redis that is down',
     () => told('Queues', { REDIS_URL: `redis://${closed}` }),

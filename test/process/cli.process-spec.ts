@@ -423,7 +423,7 @@ describe('the doctor', () => {
     expect(output.match(/^✗ (?!Service).*$/gm)).toBeNull();
     expect(output).toMatch(/^[✓✗] Service/m);
     expect(output).toContain('✓ Keys');
-    expect(output).toMatch(/– Access .*ADMIN_API_KEY is still taken beside them\n +Set ADMIN_API_KEY=off/);
+    expect(output).toMatch(/– Access .*ADMIN_API_KEY is still on\n +Set ADMIN_API_KEY=off/);
     expect(output).toContain(`checkUser: POST ${mirror.simulator.url}/api/v2/users/check`);
     expect(output).toMatch(/– Addresses[\s\S]* where \/api\/v2 stands twice/);
     expect(mirror.arrivals()).toBe(before);

@@ -29,7 +29,7 @@ import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
 
 const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
 
-/** The database that the service makes for itself: in a folder of DATA_DIR. */
+/** Checks the embedded database in a folder of DATA_DIR. */
 export async function embeddedFinding(env: Env): Promise<Finding> {
   if (env.DATABASE_OWNER_URL) return faulty(OWNER_ALONE);
   const dataRoot = path.resolve(env.DATA_DIR);
@@ -41,7 +41,7 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
     throw error;
   });
   try {
-    // That of a service that runs is joined.
+    // The one of a running service is used with it.
     const finding = await (embedded
       ? databaseFinding(embedded.url, { isServing: false })
       : databaseFinding(runningEmbeddedPostgres(dataRoot)));
@@ -51,7 +51,7 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
   }
 }
 
-/** @param isServing whether this is the role with which the service runs @param ownerUrl of the role that migrates */
+/** @param isServing true if this is the runtime role @param ownerUrl of the role that migrates */
 export async function databaseFinding(
   url: string,
   { isServing = true, ownerUrl }: { isServing?: boolean; ownerUrl?: string } = {},
@@ -75,8 +75,8 @@ export async function databaseFinding(
     const sentence = connectFault(error, 'DATABASE_URL');
     if (sentence) return faulty(sentence);
     if (codeOf(error) === '') return faultOf(error);
-    const advice = 'Check DATABASE_URL, and that the server takes connections from here.';
-    return faulty(`PostgreSQL can not be used (${causeOf(error)})`, advice);
+    const advice = 'Check DATABASE_URL, and that the server accepts connections from here.';
+    return faulty(`PostgreSQL cannot be used (${causeOf(error)})`, advice);
   }
 }
 
@@ -84,7 +84,7 @@ const NOT_THE_OWNER = 'the role of DATABASE_URL may not apply them';
 const MIGRATE = 'Run migrate (npm start migrate) with DATABASE_OWNER_URL naming the role that owns the tables.';
 
 const READ_ONLY =
-  'PostgreSQL takes no writes here (transaction_read_only): let DATABASE_URL name the primary, and set ' +
+  'PostgreSQL accepts no writes here (transaction_read_only): let DATABASE_URL name the primary, and set ' +
   'default_transaction_read_only to off for this role and database.';
 
 async function writeFault(client: pg.Client): Promise<string | undefined> {
@@ -97,60 +97,52 @@ async function mayCreate(client: pg.Client): Promise<boolean> {
   return (await client.query<{ may: boolean }>(text)).rows[0]?.may === true;
 }
 
-/** Whether the role that migrates can be used. */
+/** Checks the role that migrates. */
 export async function ownerFinding(url: string): Promise<Finding> {
   try {
     if (!(await withClient(url, mayMigrate)))
       return faulty('the role of DATABASE_OWNER_URL does not own the tables', NAME_OWNER);
-    return ok('the role of DATABASE_OWNER_URL may migrate', 'Let migrate alone have it, and no process that serves.');
+    return ok('the role of DATABASE_OWNER_URL may migrate', 'Set it only for migrate, not for a process that serves.');
   } catch (error) {
-    return faulty(connectFault(error, 'DATABASE_OWNER_URL') ?? `PostgreSQL can not be used (${causeOf(error)})`);
+    return faulty(connectFault(error, 'DATABASE_OWNER_URL') ?? `PostgreSQL cannot be used (${causeOf(error)})`);
   }
 }
 
 const NAME_OWNER = 'Name the role that made the tables: SELECT tableowner FROM pg_tables.';
 
-async function hasTable(client: pg.Client, name: string): Promise<boolean> {
-  const text = 'SELECT to_regclass($1) IS NOT NULL AS "isThere"';
-  return (await client.query<{ isThere: boolean }>(text, [name])).rows[0]?.isThere === true;
-}
-
 /**
- * Whether DATA_KEYS opens what no start does without: the key of the fingerprints, sealed at the first start.
+ * Checks that DATA_KEYS opens the key of the fingerprints, which was encrypted at the first start and which every start
+ * needs.
  *
- * @throws {Error} the vault's, when it does not open
+ * @throws {Error} the vault's, if it does not open
  */
 export async function keysFinding(url: string, keys: string[] | undefined): Promise<Finding> {
   if (!keys) return faulty('DATA_KEYS is not set', NEW_KEY);
-  const sealed = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
-  if (sealed === 'unread') return unknown('not judged: the database can not be read');
-  if (!sealed) return ok(`${keys.length} given; nothing is sealed yet`);
+  const wrapped = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
+  if (wrapped === 'unread') return unknown('not checked: the database cannot be read');
+  if (!wrapped) return ok(`${keys.length} given; nothing is encrypted yet`);
   const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random());
-  vault.openBytes(FINGERPRINT_PLACE, sealed);
-  return ok(`${keys.length} given; they open what was sealed at the first start`);
+  vault.openBytes(FINGERPRINT_PLACE, wrapped);
+  return ok(`${keys.length} given; they open what was encrypted at the first start`);
 }
 
-/** Whether the first key is taken still, beside those that were made. @param isOn whether ADMIN_API_KEY holds one */
+/** Checks whether ADMIN_API_KEY is still needed next to the keys that were made. @param isOn false if it is off */
 export async function accessFinding(url: string, isOn: boolean): Promise<Finding> {
-  const made = await madeKeys(url).catch(() => undefined);
-  if (!made) return unknown('not judged: the database can not be read');
+  const made = await withClient(url, readKeyCounts).catch(() => undefined);
+  if (!made) return unknown('not checked: the database cannot be read or has no tables yet');
   const { keys, admins } = made;
   const what = `${keys} API keys were made, ${admins} of them with the scope admin; ADMIN_API_KEY is`;
-  if (!isOn && admins === 0) return faulty(`${what} off`, 'Nobody can make keys: set ADMIN_API_KEY once more.');
+  if (!isOn && admins === 0) return faulty(`${what} off`, 'No key can make keys: set ADMIN_API_KEY again.');
   if (!isOn) return ok(`${what} off`);
-  if (keys === 0) return ok(`${what} taken`);
+  if (keys === 0) return ok(`${what} on`);
   const make = 'Make a key with the scope admin (npx notebridge keys create), then set ADMIN_API_KEY=off.';
-  return unknown(`${what} still taken beside them`, admins === 0 ? make : 'Set ADMIN_API_KEY=off.');
+  return unknown(`${what} still on`, admins === 0 ? make : 'Set ADMIN_API_KEY=off.');
 }
 
-/** The keys that are taken. */
-async function madeKeys(url: string): Promise<{ keys: number; admins: number } | undefined> {
-  return withClient(url, async (client) => {
-    if (!(await hasTable(client, 'api_keys'))) return { keys: 0, admins: 0 };
-    const { rows } = await client.query<{ keys: number; admins: number }>(
-      `SELECT count(*)::int AS keys, count(*) FILTER (WHERE 'admin' = ANY (scopes))::int AS admins FROM api_keys
-       WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
-    );
-    return rows[0];
-  });
+async function readKeyCounts(client: pg.Client): Promise<{ keys: number; admins: number } | undefined> {
+  const { rows } = await client.query<{ keys: number; admins: number }>(
+    `SELECT count(*)::int AS keys, count(*) FILTER (WHERE 'admin' = ANY (scopes))::int AS admins FROM api_keys
+     WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+  );
+  return rows[0];
 }
