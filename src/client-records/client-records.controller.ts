@@ -5,23 +5,24 @@ import { Audit } from '../access/audit/audit.js';
 import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
-import { PageQuery } from '../http/request/page.js';
+import { Problem } from '../http/problem/problem.js';
+import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { ClientExport } from './client-export.js';
 import { DisclosurePageResponse } from './client-records.dto.js';
-import { Disclosures } from './disclosures.js';
+import { type DisclosurePlace, DisclosuresRepository } from './disclosures.repository.js';
 import { asJson, asLines } from './export-text.js';
 
 const LINES = 'application/x-ndjson';
 
-/** What is held of one client, and to whom it was disclosed. */
+/** The records of one client, and the accounting of its disclosures. */
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
 @Problems({ 404: ['client-not-found'] })
 export class ClientRecordsController {
   constructor(
     private readonly exports: ClientExport,
-    private readonly disclosures: Disclosures,
+    private readonly disclosures: DisclosuresRepository,
     private readonly audit: Audit,
     private readonly answers: StreamedAnswers,
   ) {}
@@ -59,7 +60,20 @@ export class ClientRecordsController {
   @Get('disclosures')
   @Problems({ 400: ['bad-cursor'] })
   @Scopes('admin')
-  async list(@ExternalIdParam() externalId: string, @Query() query: PageQuery): Promise<DisclosurePageResponse> {
-    return this.disclosures.list(externalId, query);
+  async list(
+    @ExternalIdParam() externalId: string,
+    @Query() { limit, cursor }: PageQuery,
+  ): Promise<DisclosurePageResponse> {
+    const client = await this.disclosures.find(externalId);
+    if (!client)
+      throw new Problem(404, 'client-not-found', 'No client with this external id was ever known; check the id.');
+    this.audit.about('client', externalId);
+    const place = decodeCursor<DisclosurePlace>(cursor, 'time', 'time', 'string');
+    return pageOf(
+      await this.disclosures.list(client, place, limit + 1),
+      limit,
+      ({ asOf, at, mark }): DisclosurePlace => [asOf.toISOString(), at.toISOString(), mark],
+      ({ asOf: _, mark: __, ...disclosure }) => disclosure,
+    );
   }
 }
