@@ -53,7 +53,7 @@ export class RecorderService {
     return this.env.PLATFORM_PARTNER_DOMAIN ?? '';
   }
 
-  /** Commits the audit entry first, so that there is no launch without one. */
+  /** Commits the audit entry first, so that every launch has one. */
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
     this.audit.about('provider', provider);
     await this.audit.commitBegun();

@@ -48,7 +48,7 @@ async function readWaiting(api: Api): Promise<Waiting | null> {
   }
 }
 
-/** 0 if all is well, 2 if something needs a user's attention, 1 if requests are not accepted. */
+/** 0 if the service is healthy, 2 if something needs a user's attention, 1 if requests are not accepted. */
 export function exitCodeOf({ health, waiting }: Status): 0 | 1 | 2 {
   if (health.status === 'down' || health.status === 'stopping') return 1;
   return health.status === 'degraded' || waiting?.some(isFault) ? 2 : 0;

@@ -1,4 +1,4 @@
-/** Rows that are printed at once; the columns are as wide as the first of them need. */
+/** Rows that are printed together; the columns are as wide as the first of them need. */
 const PAGE = 200;
 
 /** Cells by the heading of their column; null, undefined and '' show as a dash. */
@@ -34,7 +34,7 @@ export async function printList<T>(
 /** Rows below the headings of their columns. @param widths of the columns, where rows of the same list came before */
 export function table(rows: readonly Row[], widths: number[] = []): string {
   const lines = rows.map((row) =>
-    Object.values(row).map((value) => (isMissing(value) ? '–' : String(value).replaceAll(/\s+/g, ' '))),
+    Object.values(row).map((value) => String(value ?? '').replaceAll(/\s+/g, ' ') || '–'),
   );
   if (widths.length === 0) {
     lines.unshift(Object.keys(rows[0] ?? {}));
@@ -44,10 +44,6 @@ export function table(rows: readonly Row[], widths: number[] = []): string {
   }
   const aligned = lines.map((cells) => cells.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  '));
   return aligned.map((line) => line.trimEnd()).join('\n');
-}
-
-function isMissing(value: unknown): boolean {
-  return value === null || value === undefined || value === '';
 }
 
 /** Prints an answer of the service, as it is or in words. */
