@@ -29,7 +29,7 @@ const OF_CALLERS: ProblemTypes = {
   503: ['audit-unavailable'],
 };
 
-/** A route of a controller, as far as it concerns who may call it and how it refuses. */
+/** What a controller's route requires of its caller, and the problems that it answers with. */
 interface ControllerRoute {
   readonly needed: Needed;
   readonly problems: readonly ProblemTypes[];
@@ -52,7 +52,7 @@ export class Admission extends RequestGate {
     super();
   }
 
-  /** Admits a request to the controller's route that it asks for; what no controller has is not judged here. */
+  /** Admits a request to a controller's route. Requests for other routes pass. */
   async admit(request: FastifyRequest): Promise<void> {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const needed = this.routeOf(method, request.routeOptions.url ?? '')?.needed;
@@ -75,14 +75,14 @@ export class Admission extends RequestGate {
     return describeProblems(document, (method, path) => routeOf(method, path)?.problems);
   }
 
-  /** A controller's route, by its method and its pattern as the router has them. */
+  /** A controller's route by its method and the router's pattern. */
   private routeOf(method: string, pattern: string): ControllerRoute | undefined {
     this.routes ??= this.routesOfControllers();
     return this.routes.get(`${method} ${pattern}`);
   }
 
   /**
-   * Sets the request's principal, and for whom it calls.
+   * Sets the request's principal, and the end user on whose behalf it calls.
    *
    * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
    */
@@ -99,7 +99,7 @@ export class Admission extends RequestGate {
       });
   }
 
-  /** By the key that the request shows or else by the session of its browser; what is neither counts as a failure. */
+  /** Identifies the caller by its key, or without one by its browser session. Any other caller counts as a failure. */
   private async identify(request: FastifyRequest): Promise<Principal> {
     const { headers, ip } = request;
     const byKey = headers.authorization !== undefined;
@@ -116,7 +116,7 @@ export class Admission extends RequestGate {
     return this.attempts.refuse(ip, prefixOf(shown), byKey ? unauthenticated(true) : signedOut());
   }
 
-  /** The routes of all controllers, by their methods and patterns as the router has them. */
+  /** The routes of all controllers by their methods and the router's patterns. */
   private routesOfControllers(): Map<string, ControllerRoute> {
     const routes = new Map<string, ControllerRoute>();
     for (const { metatype, instance } of this.discovery.getControllers()) {
@@ -133,29 +133,17 @@ export class Admission extends RequestGate {
           ...problemsOf(metatype),
           ...problemsOf(handler),
         ];
-        const paths = [metatype, handler].map((each) => Reflect.getMetadata(PATH_METADATA, each));
-        for (const path of pathsOf(paths[0], paths[1]))
-          routes.set(`${RequestMethod[method]} ${path}`, { needed, problems });
+        for (const path of [Reflect.getMetadata(PATH_METADATA, handler)].flat()) {
+          const segments = `${Reflect.getMetadata(PATH_METADATA, metatype)}/${path}`.split('/').filter(Boolean);
+          routes.set(`${RequestMethod[method]} /${segments.join('/')}`, { needed, problems });
+        }
       }
     }
     return routes;
   }
 }
 
-/** The patterns of a handler; each of the two may be one path or several. */
-function pathsOf(controller: string | string[], handler: string | string[]): string[] {
-  return [controller].flat().flatMap((prefix) =>
-    [handler].flat().map((path) => {
-      const segments = [...prefix.split('/'), ...path.split('/')].filter((segment) => segment !== '');
-      return `/${segments.join('/')}`;
-    }),
-  );
-}
-
-/**
- * Requires the key and its scopes at the handler, too: the gate at the headers has decided already, but a route that it
- * does not know stays shut by the handler's own decorators.
- */
+/** Requires the key and its scopes at the handler again, so that a route unknown to the gate stays closed, too. */
 @Injectable()
 export class AccessGuard implements CanActivate {
   constructor(
