@@ -2,50 +2,13 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { codeOf } from '../http/problem/fault.js';
 
-/** A connection that knows for which statement it waits. */
-class WatchedClient extends pg.Client {
-  private asked = 0;
-  private answered = 0;
-
-  /** The number of the statement that has no answer yet; undefined when none is open. */
-  get waitsFor(): number | undefined {
-    return this.asked > this.answered ? this.asked : undefined;
-  }
-
-  /** The process of the server behind it. */
-  get pid(): number {
-    return Number(Reflect.get(this, 'processID'));
-  }
-
-  override query(...given: unknown[]): never {
-    this.asked += 1;
-    let isOpen = true;
-    const answered = () => {
-      if (isOpen) this.answered += 1;
-      isOpen = false;
-    };
-    const callback = given.at(-1);
-    if (typeof callback === 'function') {
-      given[given.length - 1] = (...result: unknown[]) => {
-        answered();
-        return callback(...result);
-      };
-    }
-    const result: unknown = Reflect.apply(super.query, this, given);
-    if (result instanceof Promise) result.then(answered, answered);
-    // A stream, whose pace is its reader's.
-    else if (typeof callback !== 'function') answered();
-    return result as never;
-  }
-}
-
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** A pool's connections, and the milliseconds after which PostgreSQL ends a statement or an idle transaction of theirs. */
 const USUAL = { max: 16, statementMs: 10_000, idleMs: 10_000 };
 /** For statements over many rows. A connection is used once: one that is idle may have died without a word. */
-const BULK = { max: 3, maxUses: 1, Client: WatchedClient, statementMs: 10 * 60_000, idleMs: 30_000 };
+const BULK = { max: 3, maxUses: 1, statementMs: 10 * 60_000, idleMs: 30_000 };
 
 /** Milliseconds beyond a statement's limit after which its connection has died without a word, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
@@ -78,37 +41,47 @@ const END = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE pid = ANY ($1::int[]) AND usename = current_user AND application_name = $2 AND state <> 'active'`;
 
+/** The open statement of a connection, which pg keeps private; undefined for a stream, because its reader sets its pace. */
+function openStatement(client: pg.Client): pg.Query | undefined {
+  const active: unknown = Reflect.get(client, '_activeQuery');
+  return active instanceof pg.Query ? active : undefined;
+}
+
+/** The server's process of a connection. */
+const pidOf = (client: pg.Client) => Number(Reflect.get(client, 'processID'));
+
 /**
  * Finds connections that died without a word while they wait for a long statement: asked over another connection, the
- * server knows nothing of the statement, or has ended it. A timeout would have to be as long as the longest statement.
+ * server does not know the statement, or has ended it. A timeout would have to be as long as the longest statement.
  */
 class SilenceWatch {
-  private readonly clients = new Set<WatchedClient>();
-  /** The statement for which a client waited at the last look, when the server was not at work on it. */
-  private suspects = new Map<WatchedClient, number>();
+  private readonly clients = new Set<pg.Client>();
+  /** The statements that were open at the last look, and on which the server did not work. */
+  private suspects = new Set<pg.Query>();
 
-  /** @param sql another way to the server, whose own silence is bounded */
+  /** @param sql another connection to the server, whose own silence is bounded */
   constructor(private readonly sql: Pick<pg.Pool, 'query'>) {}
 
-  follow(client: WatchedClient): void {
+  follow(client: pg.Client): void {
     this.clients.add(client);
-    client.once('end', () => {
-      this.clients.delete(client);
-      this.suspects.delete(client);
-    });
+    client.once('end', () => this.clients.delete(client));
   }
 
-  /** Looks once, and cuts who was found so at the last look too: an answer may be on its way. */
+  /** Looks once. Cuts connections whose statement was suspect at the last look, too: an answer may be on its way. */
   async look(): Promise<void> {
-    const waiting = [...this.clients].filter((client) => client.waitsFor !== undefined);
+    const waiting = [...this.clients].flatMap((client) => {
+      const statement = openStatement(client);
+      return statement ? { client, statement, pid: pidOf(client) } : [];
+    });
     if (waiting.length === 0) return this.suspects.clear();
-    const asked = new Map(waiting.map((client) => [client, client.waitsFor]));
     const { rows } = await this.sql.query<{ pid: number }>(AT_WORK, [waiting.map(({ pid }) => pid)]);
     const atWork = new Set(rows.map(({ pid }) => pid));
-    const silent = waiting.filter((client) => !atWork.has(client.pid) && client.waitsFor === asked.get(client));
-    const cut = silent.filter((client) => this.suspects.get(client) === client.waitsFor);
-    this.suspects = new Map(silent.map((client) => [client, client.waitsFor ?? 0]));
-    for (const client of cut) client.connection.stream.destroy();
+    const silent = waiting.filter(
+      ({ client, statement, pid }) => !atWork.has(pid) && openStatement(client) === statement,
+    );
+    const cut = silent.filter(({ statement }) => this.suspects.has(statement));
+    this.suspects = new Set(silent.map(({ statement }) => statement));
+    for (const { client } of cut) client.connection.stream.destroy();
     if (cut.length > 0) await this.sql.query(END, [cut.map(({ pid }) => pid), APPLICATION]);
   }
 }
@@ -133,7 +106,7 @@ export class Database implements OnApplicationShutdown {
     this.pool = poolOf(url, USUAL);
     this.bulkPool = poolOf(url, BULK);
     this.silence = new SilenceWatch(this.pool);
-    this.bulkPool.on('connect', (client) => this.silence.follow(client as unknown as WatchedClient));
+    this.bulkPool.on('connect', (client) => this.silence.follow(client as pg.ClientBase as pg.Client));
     // What keeps the look from its answer is reported by those who use the pool.
     this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_MS).unref();
   }
