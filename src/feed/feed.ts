@@ -68,7 +68,7 @@ export class Feed {
    * @param after `0` for the first
    */
   async read(after: string, limit: number): Promise<FeedEventResponse[]> {
-    if (await this.hasNew()) await this.assignCursors();
+    await this.assignCursors();
     const { rows } = await this.database.pool.query<FeedEventResponse>(
       'SELECT cursor, type, at, subject, data FROM feed_events WHERE cursor > $1 ORDER BY cursor LIMIT $2',
       [after, limit],
@@ -76,9 +76,9 @@ export class Feed {
     return rows;
   }
 
-  /** The cursor of the newest event, but for those behind a thousand that nobody has read yet; `0` before the first. */
+  /** The cursor of the newest event among the first 1,000 that no reader has seen yet; `0` before the first event. */
   async head(): Promise<string> {
-    if (await this.hasNew()) await this.assignCursors();
+    await this.assignCursors();
     const { rows } = await this.database.pool.query<{ head: string }>(
       'SELECT coalesce(max(cursor), 0)::text AS head FROM feed_events',
     );
@@ -101,21 +101,15 @@ export class Feed {
   }
 
   /**
-   * Whether there are committed events without a cursor. The order names the index that holds just those: after a time
-   * without a reader the planner believes that every event is one.
+   * Assigns the next cursors to the oldest committed events without one: more than a page's worth, but not all, so that the
+   * first reader of a long feed gets a quick answer. Without such events it takes no lock.
    */
-  private async hasNew(): Promise<boolean> {
+  private async assignCursors(): Promise<void> {
+    // ORDER BY selects the partial index. Without it the planner may expect no cursor on any event, and read the table.
     const { rowCount } = await this.database.pool.query(
       'SELECT 1 FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1',
     );
-    return rowCount !== 0;
-  }
-
-  /**
-   * Assigns the next cursors to the oldest committed events without one: a page's worth and more, so that the first
-   * reader of a long feed does not pay for all of it.
-   */
-  private async assignCursors(): Promise<void> {
+    if (rowCount === 0) return;
     await this.database.transaction(async (tx) => {
       await tx.query('SELECT pg_advisory_xact_lock($1)', [CURSOR_LOCK]);
       await tx.query(
