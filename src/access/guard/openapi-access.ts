@@ -1,10 +1,9 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { operationsOf } from '../../http/problem/described-problems.js';
 import { END_USER_HEADERS, END_USER_SCHEMA } from '../identity/end-user.js';
 import type { Needed } from '../identity/scopes.js';
 
-const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
-
-/** Headers that every operation with a key takes. */
+/** Headers that every operation with a key accepts. */
 const HEADERS = Object.fromEntries(
   END_USER_HEADERS.map(({ name, member }) => [
     name,
@@ -19,30 +18,24 @@ const HEADERS = Object.fromEntries(
 );
 
 /**
- * Says of every operation what its caller needs, in words and as `x-scopes`.
+ * Documents what the caller of each operation needs, in words and as `x-scopes`.
  *
- * @param neededFor what a route needs, by its method and path; the guards use the same
+ * @param neededFor what a route requires, by its method and path; the guards use the same
  */
 export function describeAccess(
   document: OpenAPIObject,
   neededFor: (method: string, path: string) => Needed | undefined,
-): OpenAPIObject {
+): void {
   document.components = { ...document.components, parameters: { ...document.components?.parameters, ...HEADERS } };
   const references = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of METHODS) {
-      const operation = item[method];
-      const needed = neededFor(method.toUpperCase(), path);
-      if (!operation || needed === undefined) continue;
-      operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
-      if (needed === 'public') operation.security = [];
-      else {
-        operation.parameters = [...(operation.parameters ?? []), ...references];
-        Object.assign(operation, { 'x-scopes': [...needed] });
-      }
+  for (const { operation, route: needed } of operationsOf(document, neededFor)) {
+    operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
+    if (needed === 'public') operation.security = [];
+    else {
+      operation.parameters = [...(operation.parameters ?? []), ...references];
+      Object.assign(operation, { 'x-scopes': [...needed] });
     }
   }
-  return document;
 }
 
 function inWords(needed: Needed): string {

@@ -112,7 +112,16 @@ function described(types: readonly string[]): Described {
   return { description: types.join(', '), content: { 'application/problem+json': { schema } } };
 }
 
-const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+/** The operations of a description whose routes are known. @param routeOf a route, by its method and path */
+export function* operationsOf<T>(document: OpenAPIObject, routeOf: (method: string, path: string) => T | undefined) {
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
+      const operation = item[method];
+      const route = routeOf(method.toUpperCase(), path);
+      if (operation && route !== undefined) yield { operation, route };
+    }
+  }
+}
 
 /** Documents the problems of each operation. @param problems of a route, by its method and path */
 export function describeProblems(
@@ -120,18 +129,13 @@ export function describeProblems(
   problems: (method: string, path: string) => readonly ProblemTypes[] | undefined,
 ): OpenAPIObject {
   const shared: Record<string, Described> = { others: described(OTHERS) };
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of METHODS) {
-      const operation = item[method];
-      const groups = problems(method.toUpperCase(), path);
-      if (!operation || !groups) continue;
-      const { responses } = operation as { responses: Record<string, object> };
-      for (const [status, { name, types }] of byStatus([EVERYWHERE, ...groups])) {
-        shared[name] = described(types);
-        responses[status] = withProblems(responses[status], shared[name], name);
-      }
-      responses.default = { $ref: '#/components/responses/others' };
+  for (const { operation, route } of operationsOf(document, problems)) {
+    const { responses } = operation as { responses: Record<string, object> };
+    for (const [status, { name, types }] of byStatus([EVERYWHERE, ...route])) {
+      shared[name] = described(types);
+      responses[status] = withProblems(responses[status], shared[name], name);
     }
+    responses.default = { $ref: '#/components/responses/others' };
   }
   const { schemas, responses } = document.components ?? {};
   document.components = {
