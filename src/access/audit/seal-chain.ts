@@ -47,7 +47,7 @@ function entryText({ subjects, counts, ...entry }: SealedEntry): string {
 /**
  * Seals a batch of entries onto a chain.
  *
- * @param ids of all unsealed entries, in order; an id without its entry was removed meanwhile, which the seal records
+ * @param ids of all unsealed entries, in order; the seal records an id without its entry as removed
  * @param previous the mac of the previous seal
  */
 export function sealBatch(

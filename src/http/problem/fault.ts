@@ -67,7 +67,7 @@ export function problemOf(error: unknown): Problem | undefined {
     const detail = 'The database can not be reached, or is too busy; send the request again.';
     return new Problem(503, 'database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
-  if (isRefusedValue(error)) {
+  if (REFUSED_VALUE.test(codeOf(error))) {
     const detail =
       'A value can not be kept or looked for; send texts without NUL, and times and numbers that there are.';
     return new Problem(400, 'bad-value', detail);
@@ -111,13 +111,8 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
-/** SQLSTATEs of values that no column takes: NUL and other bytes, times and numbers that there are none of. */
+/** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
-
-/** Answers whether the database refused a value that it was given, such as a text with a NUL in it. */
-function isRefusedValue(error: unknown): boolean {
-  return error instanceof Error && REFUSED_VALUE.test(codeOf(error));
-}
 
 /** What adapter-pg knows of a failure: Prisma hands it on in `meta`, or bare when a COMMIT failed. */
 interface DriverFault {
