@@ -1071,15 +1071,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Jobs without their results, the newest first
-         * @description Those in state Unknown wait for a person.
+         * Jobs without their results, newest first
+         * @description Jobs in the state Unknown wait for an operator.
          *
          *     Needs a key with the scope `compliance`.
          */
         get: operations["Compliance.list"];
         put?: never;
         /**
-         * Submits PDFs, as a form or by the URLs of files that were uploaded
+         * Submits PDFs, as a form or by the URLs of uploaded files
          * @description 201 once the platform's id is known, else 202.
          *
          *     Needs a key with the scope `compliance`.
@@ -1101,7 +1101,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hands out an address to which the EHR sends one PDF by itself
+         * Returns an address to which the EHR uploads one PDF itself
          * @description Needs a key with the scope `compliance`.
          */
         post: operations["Compliance.uploadUrl"];
@@ -1141,8 +1141,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what became of a submission that got no answer
-         * @description `link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.
+         * Resolves a submission that got no answer
+         * @description `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `compliance`.
          */
@@ -2229,8 +2229,8 @@ export interface components {
             /** Format: uuid */
             id: string;
             /**
-             * @description As the platform gave it; left out for a key without `notes:read`. Of a job that is Submitted it is the answer so
-             *     far, where the contract does not say which answers mean an end
+             * @description As the platform returned it; omitted for a key without `notes:read`. For a Submitted job, the latest answer, if the
+             *     contract does not define which answers are final
              */
             result?: {
                 [key: string]: unknown;
@@ -2240,7 +2240,7 @@ export interface components {
             /** @enum {string} */
             state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
             error: components["schemas"]["JobErrorResponse"] | null;
-            /** @description Ids of the files, in their order */
+            /** @description Ids of the files, in order */
             files: string[];
             /** Format: date-time */
             createdAt: string;
@@ -2248,10 +2248,10 @@ export interface components {
             updatedAt: string;
             /**
              * Format: date-time
-             * @description Since when files and result are gone, as COMPLIANCE_RETENTION_DAYS says; null: they are kept
+             * @description When files and result were removed by COMPLIANCE_RETENTION_DAYS; null: they are kept
              */
             removedAt: string | null;
-            /** @description Fields that are empty because what is stored of them does not open; absent: none */
+            /** @description Fields that are empty because their stored value cannot be decrypted; absent: none */
             unreadable?: string[];
         };
         ComplianceUploadRequest: {
@@ -2259,7 +2259,7 @@ export interface components {
             size?: number;
         };
         ComplianceUploadResponse: {
-            /** @description Send the PDF here, with `method` and `headers`, without any key */
+            /** @description Send the PDF here with `method` and `headers`, and without an API key */
             uploadUrl: string;
             /** @description Names the file in POST /v1/compliance/jobs afterwards */
             url: string;
@@ -2277,7 +2277,7 @@ export interface components {
             /** @enum {string} */
             state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
             error: components["schemas"]["JobErrorResponse"] | null;
-            /** @description Ids of the files, in their order */
+            /** @description Ids of the files, in order */
             files: string[];
             /** Format: date-time */
             createdAt: string;
@@ -2285,10 +2285,10 @@ export interface components {
             updatedAt: string;
             /**
              * Format: date-time
-             * @description Since when files and result are gone, as COMPLIANCE_RETENTION_DAYS says; null: they are kept
+             * @description When files and result were removed by COMPLIANCE_RETENTION_DAYS; null: they are kept
              */
             removedAt: string | null;
-            /** @description Fields that are empty because what is stored of them does not open; absent: none */
+            /** @description Fields that are empty because their stored value cannot be decrypted; absent: none */
             unreadable?: string[];
         };
         ComplianceJobPageResponse: {
@@ -6107,11 +6107,11 @@ export interface operations {
         requestBody: {
             content: {
                 "multipart/form-data": {
-                    /** @description PDFs of at most 25 MiB each. They are called file-1, file-2, … in the job; a part of another name gives its file that id. */
+                    /** @description PDFs of at most 25 MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id. */
                     files: string[];
-                    /** @description A part that repeats, or one that holds several, split by commas */
+                    /** @description Repeat the part, or separate values by commas */
                     criteria?: ("provider_name_and_credentials" | "client_name_and_dob" | "care_delivery_method" | "service_modality" | "client_location" | "provider_signature_and_date" | "date_of_service" | "session_start_and_stop_times" | "attendees" | "diagnostic_statement_present" | "presenting_problem" | "goals_addressed_in_session" | "measurable_goals" | "interventions_utilized" | "client_response_to_interventions" | "risk_assessment" | "mental_status_examination" | "plan" | "intensive_level_of_care" | "current_symptoms_and_behaviors" | "progress_towards_goals" | "specific_services_rendered")[];
-                    /** @description A part that repeats, or one that holds several, split by commas */
+                    /** @description Repeat the part, or separate values by commas */
                     criteriaGroups?: "therapy_notes"[];
                 } & {
                     [key: string]: string;
@@ -6128,7 +6128,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            /** @description Kept, and submitted as soon as possible */
+            /** @description Stored; submitted as soon as possible */
             202: {
                 headers: {
                     [name: string]: unknown;

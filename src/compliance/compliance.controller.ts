@@ -32,7 +32,7 @@ import {
 import { ComplianceService } from './compliance.service.js';
 import { readComplianceForm } from './pdf-form.js';
 
-/** Bytes of a job's JSON: signed URLs of some hundred files. */
+/** Bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
 
 /** Checks of PDF documents against named criteria. */
@@ -45,7 +45,7 @@ export class ComplianceController {
 
   @Post('jobs')
   @ApiOperation({
-    summary: 'Submits PDFs, as a form or by the URLs of files that were uploaded',
+    summary: 'Submits PDFs, as a form or by the URLs of uploaded files',
     description: "201 once the platform's id is known, else 202.",
     requestBody: JOB_REQUEST_BODY,
   })
@@ -58,7 +58,7 @@ export class ComplianceController {
   })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
-  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Kept, and submitted as soon as possible' })
+  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored; submitted as soon as possible' })
   @WithoutText(jobWithoutResult)
   async submit(
     @CreationId() id: string,
@@ -68,13 +68,15 @@ export class ComplianceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     this.compliance.require('compliance-submit');
-    const asked = request.isMultipart() ? await this.uploaded(id, request, signal) : await this.named(request.body);
-    const job = await this.compliance.submit(id, asked, wait, signal);
+    const submission = request.isMultipart()
+      ? await this.fromForm(id, request, signal)
+      : await this.fromJson(request.body);
+    const job = await this.compliance.submit(id, submission, wait, signal);
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
   }
 
-  /** Hands out an address to which the EHR sends one PDF by itself */
+  /** Returns an address to which the EHR uploads one PDF itself */
   @Post('upload-url')
   @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
   @HttpCode(201)
@@ -87,9 +89,9 @@ export class ComplianceController {
   }
 
   /**
-   * Jobs without their results, the newest first
+   * Jobs without their results, newest first
    *
-   * @remarks Those in state Unknown wait for a person.
+   * @remarks Jobs in the state Unknown wait for an operator.
    */
   @Get('jobs')
   @Problems({ 400: ['bad-cursor'] })
@@ -111,9 +113,9 @@ export class ComplianceController {
   }
 
   /**
-   * Says what became of a submission that got no answer
+   * Resolves a submission that got no answer
    *
-   * @remarks `link`: it is this job of the platform. `create`: it is sent again. `abandon`: it is given up.
+   * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
    */
   @Post('jobs/:id/resolve')
   @Problems(PLATFORM_PROBLEMS, {
@@ -128,9 +130,9 @@ export class ComplianceController {
     return this.compliance.resolve(id, dto);
   }
 
-  private async uploaded(id: string, request: FastifyRequest, signal: AbortSignal) {
+  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal) {
     this.compliance.require('compliance-upload');
-    await this.compliance.announce(id);
+    await this.compliance.recordStart(id);
     try {
       return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
     } catch (error) {
@@ -139,9 +141,9 @@ export class ComplianceController {
     }
   }
 
-  private async named(body: unknown) {
-    const asked = await jobBody(body);
-    await this.compliance.checkUrls(asked.files);
-    return asked;
+  private async fromJson(body: unknown) {
+    const submission = await jobBody(body);
+    await this.compliance.checkUrls(submission.files);
+    return submission;
   }
 }

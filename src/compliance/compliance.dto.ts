@@ -70,9 +70,9 @@ export class ComplianceUploadRequest {
   size?: number;
 }
 
-/** Where a PDF is sent before a job names it. */
+/** Where a PDF is uploaded before a job names it. */
 export class ComplianceUploadResponse {
-  /** Send the PDF here, with `method` and `headers`, without any key */
+  /** Send the PDF here with `method` and `headers`, and without an API key */
   uploadUrl!: string;
   /** Names the file in POST /v1/compliance/jobs afterwards */
   url!: string;
@@ -116,28 +116,28 @@ export class ComplianceJobResponse {
   state!: JobState;
 
   /**
-   * As the platform gave it; left out for a key without `notes:read`. Of a job that is Submitted it is the answer so
-   * far, where the contract does not say which answers mean an end
+   * As the platform returned it; omitted for a key without `notes:read`. For a Submitted job, the latest answer, if the
+   * contract does not define which answers are final
    */
   @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
   result?: unknown;
   error!: JobErrorResponse | null;
-  /** Ids of the files, in their order */
+  /** Ids of the files, in order */
   files!: string[];
   createdAt!: Date;
   updatedAt!: Date;
-  /** Since when files and result are gone, as COMPLIANCE_RETENTION_DAYS says; null: they are kept */
+  /** When files and result were removed by COMPLIANCE_RETENTION_DAYS; null: they are kept */
   removedAt!: Date | null;
-  /** Fields that are empty because what is stored of them does not open; absent: none */
+  /** Fields that are empty because their stored value cannot be decrypted; absent: none */
   unreadable?: string[];
 }
 
-/** A job as it is shown to a key that may not read clinical text. */
+/** A job for a key that may not read clinical text. */
 export function jobWithoutResult({ result: _, ...job }: ComplianceJobResponse): ComplianceJobResponse {
   return job;
 }
 
-/** A job in a list: its result is read by its id. */
+/** A job in a list, without its result. */
 export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result'] as const) {}
 
 export class ComplianceJobPageResponse extends PageResponse {
@@ -149,10 +149,10 @@ const PDF: SchemaObject = { type: 'string', format: 'binary' };
 const listOf = (values: readonly string[]): SchemaObject => ({
   type: 'array',
   items: { type: 'string', enum: [...values] },
-  description: 'A part that repeats, or one that holds several, split by commas',
+  description: 'Repeat the part, or separate values by commas',
 });
 
-/** What `POST /v1/compliance/jobs` takes, as OpenAPI has it. */
+/** OpenAPI description of the body of `POST /v1/compliance/jobs`. */
 export const JOB_REQUEST_BODY: RequestBodyObject = {
   required: true,
   content: {
@@ -165,7 +165,7 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
             type: 'array',
             items: PDF,
             minItems: 1,
-            description: `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. They are called file-1, file-2, … in the job; a part of another name gives its file that id.`,
+            description: `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`,
           },
           criteria: listOf(COMPLIANCE_CRITERIA),
           criteriaGroups: listOf(COMPLIANCE_CRITERIA_GROUPS),
@@ -181,7 +181,7 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
 const pipe = validationPipe();
 
 /**
- * Holds a submission to the rules of its fields, whether it came as JSON or was made from a form.
+ * Validates a submission, sent as JSON or built from a form.
  *
  * @throws {Problem} 400 `validation`
  */

@@ -7,7 +7,7 @@ import { JobEventsHandler, JobFeedEvents } from './job-events.handler.js';
 import { JobsRepository } from './jobs.repository.js';
 import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 
-/** Compliance jobs, submitted for the EHR and followed to their results; and the events of smart edit jobs. */
+/** Compliance jobs, submitted for the EHR and tracked until their results; and the events of smart edit jobs. */
 @Module({
   imports: [PlatformModule],
   controllers: [ComplianceController],
@@ -16,6 +16,6 @@ import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 })
 export class ComplianceModule {}
 
-/** What runs in worker processes only. */
+/** Providers of worker processes only. */
 @Module({ imports: [ComplianceModule, PlatformModule], providers: [ResultRefresher, ComplianceProcessor] })
 export class ComplianceWorkerModule {}

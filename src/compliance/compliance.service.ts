@@ -32,27 +32,27 @@ import type {
 import { type ComplianceRequest, ComplianceSeal, isSettled, isUnsettled, type JobRow, submissionOf } from './job.js';
 import { JobsRepository } from './jobs.repository.js';
 
-/** Milliseconds for which the caller waits until the outcome of an attempt is stored. */
-const PATIENCE_MS = 5_000;
+/** How long a caller waits for the outcome of an attempt to be stored. */
+const STORE_TIMEOUT_MS = 5_000;
 
 const MESSAGES: Record<string, string> = {
   'submission-unknown':
-    'The platform did not answer the submission; look there, then resolve with "link", "create" or "abandon".',
-  abandoned: 'A person decided that nothing more is done; submit the files again if they are to be checked.',
-  gone: 'The platform does not know this job now, and is asked again by itself; if it never will, resolve it with "link" to another, "create" or "abandon".',
-  rejected: 'The platform refused this job; correct it and submit it again.',
-  'not-found': 'The platform did not know what the submission names; correct it and submit it again.',
-  'not-configured': 'The submission is not set up; GET /v1/capabilities says what is missing.',
-  unauthorized: 'The platform refuses our key; an operator must look at it before the job is submitted again.',
-  unreachable: 'The platform could not be reached; submit the job again.',
-  'rate-limited': 'The platform asks for patience; submit the job again later.',
+    'The platform did not answer the submission. Look for the job there, then resolve with "link", "create" or "abandon".',
+  abandoned: 'An operator abandoned this job. To have the files checked, submit them again.',
+  gone: 'The platform does not know this job; the lookup is retried automatically. If it stays unknown, resolve it with "link" to another job, "create" or "abandon".',
+  rejected: 'The platform rejected this job. Correct it and submit it again.',
+  'not-found': 'The platform does not know something that the submission names. Correct it and submit it again.',
+  'not-configured': 'Submissions are not configured. GET /v1/capabilities names the missing settings.',
+  unauthorized: 'The platform rejected the API key. Ask an operator to fix it, then submit the job again.',
+  unreachable: 'The platform could not be reached. Submit the job again.',
+  'rate-limited': 'The platform limits the rate of requests. Submit the job again later.',
 };
 
-const NOT_ASKED = 'The platform could not be asked for the result; it is tried again by itself.';
+const LOOKUP_FAILED = 'The result could not be fetched from the platform; the lookup is retried automatically.';
 
 /**
- * Compliance checks as the EHR asks for them and sees them. The intent is committed before a submission leaves, so one of
- * which nothing more is known stands as `Unknown` and is never made again unless it is resolved manually.
+ * Compliance jobs for the EHR. Each submission is committed before it is sent, so that one without a known outcome
+ * becomes `Unknown`, and is sent again only after a manual resolve.
  */
 @Injectable()
 export class ComplianceService {
@@ -71,12 +71,12 @@ export class ComplianceService {
     private readonly audit: Audit,
   ) {}
 
-  /** @throws {Problem} 501 `not-configured` naming the settings */
+  /** @throws {Problem} 501 `not-configured` with the missing settings */
   require(capability: 'compliance-submit' | 'compliance-upload'): void {
     requireCapability(capability, this.contract, this.env);
   }
 
-  /** Hands out an address for one PDF. @param size bytes; 0 when it is not known */
+  /** Returns an upload address for one PDF. @param size in bytes; 0 if unknown */
   async uploadUrl(size: number, signal: AbortSignal): Promise<ComplianceUploadResponse> {
     this.require('compliance-upload');
     await this.audit.commitBegun();
@@ -85,24 +85,24 @@ export class ComplianceService {
     return { ...target, url };
   }
 
-  /** The job is on record before its first file leaves. @param id under which it will be kept */
-  async announce(id: string): Promise<void> {
+  /** Writes the audit entry of a job before its first file is uploaded. @param id of the job */
+  async recordStart(id: string): Promise<void> {
     this.audit.about('compliance-job', id);
     await this.audit.commitBegun();
   }
 
-  /** Brings one PDF to the platform's store. @returns the URL by which a job names it */
+  /** Uploads one PDF to the platform's store. @returns the URL that identifies it in a job */
   async upload(pdf: Buffer, signal: AbortSignal): Promise<string> {
     const { uploadUrl, fileUrl, method, headers } = await this.target(pdf.length, signal);
-    const how = { contentLength: pdf.length, headers, signal, method };
-    await this.uploads.uploadTo(uploadUrl, Readable.from([pdf]), how).catch((error: unknown) => {
+    const options = { contentLength: pdf.length, headers, signal, method };
+    await this.uploads.uploadTo(uploadUrl, Readable.from([pdf]), options).catch((error: unknown) => {
       throw uploadProblem(error, 'a file');
     });
     return fileUrl;
   }
 
   /**
-   * Holds files to URLs of the platform's own (spec, Compliance job submission): those that we handed out.
+   * Rejects files whose URL did not come from {@link uploadUrl} (spec, Compliance job submission).
    *
    * @throws {Problem} 422 `url-not-allowed`
    */
@@ -111,7 +111,7 @@ export class ComplianceService {
     const known = await this.handedOut.known('compliance', urls);
     const position = urls.findIndex((url) => !known.has(url));
     if (position === -1) return;
-    const detail = `The url of the file at position ${position} is none that POST /v1/compliance/upload-url gave; upload the file there and name the url of that answer.`;
+    const detail = `The url of the file at position ${position} did not come from POST /v1/compliance/upload-url. Upload the file there, then send the url of that answer.`;
     throw new Problem(422, 'url-not-allowed', detail, { pointer: `/files/${position}/url` });
   }
 
@@ -120,7 +120,7 @@ export class ComplianceService {
     return this.view(await pollUntil(seconds, () => this.find(id), isSettled, signal));
   }
 
-  /** One page of jobs without their results, the newest first. */
+  /** One page of jobs without their results, newest first. */
   async list({ state, limit, cursor }: ComplianceJobsQuery): Promise<Page<ListedJobResponse>> {
     const page = await this.jobs.list(state, limit, cursor);
     return { ...page, items: page.items.map((row) => this.listed(row)) };
@@ -133,11 +133,11 @@ export class ComplianceService {
   }
 
   /**
-   * Submits a job, unless an earlier run of the same request may have.
+   * Submits a job, unless an earlier run of the same request may have submitted it.
    *
-   * @param id under which it is kept: the same for every run of one request
-   * @param seconds to wait at most until it is settled
-   * @throws {Problem} 400 `platform-rejected` and the like: the platform has certainly not taken it
+   * @param id of the job, the same for every run of one request
+   * @param seconds maximum time to wait until it is settled
+   * @throws {Problem} 400 `platform-rejected` and others, if the platform certainly did not accept it
    */
   async submit(
     id: string,
@@ -148,7 +148,7 @@ export class ComplianceService {
     const sealed = this.seal.request.seal(id, request);
     const attempt = await confirmed(() => this.jobs.begin(id, sealed));
     const now = this.clock.now();
-    const kept = {
+    const stored = {
       id,
       job_id: null,
       request: sealed,
@@ -162,12 +162,12 @@ export class ComplianceService {
       async () =>
         (attempt && (await this.outcomes.follow(this.send(attempt, request, 'Rejected')))) ??
         this.show(id, seconds, signal),
-      () => this.view({ ...kept, state: 'Requested' }),
+      () => this.view({ ...stored, state: 'Requested' }),
     );
   }
 
   /**
-   * Settles manually a submission whose outcome is unknown.
+   * Resolves a submission whose outcome is unknown.
    *
    * @throws {Problem} 404 `unknown-job`, 409 `wrong-state` or `job-taken`, 422 `job-id-needed`, or as {@link submit}
    */
@@ -190,28 +190,28 @@ export class ComplianceService {
   }
 
   private async link(id: string, jobId: string | undefined): Promise<void> {
-    const where = { pointer: '/jobId' };
+    const pointer = '/jobId';
     if (jobId === undefined) {
-      throw new Problem(422, 'job-id-needed', "To link, name the platform's id of the job in jobId.", where);
+      throw new Problem(422, 'job-id-needed', "To link, send the platform's id of the job in jobId.", { pointer });
     }
     const outcome = await this.jobs.link(id, jobId);
     if (outcome === 'taken') {
-      const detail = 'Another submission has this job of the platform; find out which of the two it is.';
-      throw new Problem(409, 'job-taken', detail, where);
+      const detail = 'Another submission is linked to this job. Find out which submission it belongs to.';
+      throw new Problem(409, 'job-taken', detail, { pointer });
     }
     if (outcome === 'settled') throw wrongState(await this.find(id));
     this.notifySoon('linked');
   }
 
   /**
-   * One attempt, which nothing may interrupt: a caller that hangs up must not make its outcome unknown.
+   * Makes one attempt, without an abort signal: a caller that disconnects must not make its outcome unknown.
    *
-   * @returns why the platform has certainly not taken it; an outcome that can't be stored soon is stored later
+   * @returns why the platform certainly did not accept it; an outcome that cannot be stored soon is stored later
    */
   private async send(
     attempt: Lease,
     request: ComplianceRequest,
-    whenRefused: 'Rejected' | 'Unknown',
+    stateIfRejected: 'Rejected' | 'Unknown',
   ): Promise<Problem | undefined> {
     let stored = Promise.resolve(false);
     const job = attempt.key;
@@ -224,12 +224,12 @@ export class ComplianceService {
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       const { kind } = error;
-      const state = kind === 'unknown-outcome' ? 'Unknown' : whenRefused;
+      const state = kind === 'unknown-outcome' ? 'Unknown' : stateIfRejected;
       stored = this.outcomes.keep({ job }, () => this.jobs.notAccepted(attempt, state, kind));
       if (kind !== 'unknown-outcome') return platformProblem(error, 'this compliance job') as Problem;
     } finally {
       stored.finally(() => this.jobs.outbox.due.done(attempt));
-      await within(PATIENCE_MS, stored, () => false);
+      await within(STORE_TIMEOUT_MS, stored, () => false);
     }
     return undefined;
   }
@@ -247,7 +247,7 @@ export class ComplianceService {
 
   private async find(id: string): Promise<JobRow> {
     const row = await this.jobs.find(id);
-    if (!row) throw new Problem(404, 'unknown-job', 'No compliance job with this id is known here.');
+    if (!row) throw new Problem(404, 'unknown-job', 'No compliance job has this id.');
     this.audit.about('compliance-job', row.id);
     return row;
   }
@@ -264,7 +264,7 @@ export class ComplianceService {
     const { created_at: createdAt, updated_at: updatedAt, removed_at: removedAt } = row;
     this.audit.about('compliance-job', id);
     const code = state === 'Unknown' ? 'submission-unknown' : state === 'Abandoned' ? 'abandoned' : fault;
-    const error = code === null ? null : { code, message: MESSAGES[code] ?? NOT_ASKED };
+    const error = code === null ? null : { code, message: MESSAGES[code] ?? LOOKUP_FAILED };
     const opened = ifReadable(() => this.seal.request.open(id, request));
     const files = opened?.files.map((file) => file.id) ?? [];
     const unreadable = opened === undefined && { unreadable: ['files'] };
@@ -279,6 +279,6 @@ type ShownJob = Pick<
 
 function wrongState({ state }: JobRow): Problem {
   const detail =
-    'Only a job that the platform did not answer for, or does not know, can be resolved; look at its state.';
+    'Only a job whose submission got no answer, or that the platform does not know, can be resolved. Check its state.';
   return new Problem(409, 'wrong-state', detail, { extensions: { state } });
 }

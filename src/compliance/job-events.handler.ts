@@ -7,13 +7,13 @@ import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import type { JobEnd } from './job.js';
 
-/** What each end is called; of a job that has not ended the platform gave another answer than before. */
+/** The feed event of each end; a new answer about a job that has not ended is `compliance.answered`. */
 const TYPE_OF: Record<string, PendingFeedEvents['type']> = {
   Completed: 'compliance.completed',
   Failed: 'compliance.failed',
 };
 
-/** The feed events of compliance jobs. While a submission is under way, an end that fits none here is not published. */
+/** The feed events of compliance jobs. While a submission is in flight, an end that could belong to it is held back. */
 @Injectable()
 export class JobFeedEvents extends PendingEventsPublisher {
   constructor(database: Database, feed: Feed) {
@@ -38,9 +38,8 @@ export class JobFeedEvents extends PendingEventsPublisher {
 }
 
 /**
- * Records the end of compliance jobs (spec, Processing API events), also of jobs that were not known before. Completed
- * overrules Failed, so that the order of events does not matter, and only a new end is published. The end of a smart edit
- * job is published as often as the platform tells it.
+ * Records the end of compliance jobs, known or unknown (spec, Processing API events). Completed overrides Failed, so that
+ * the order of events does not matter, and only a new end is published. Every event of a smart edit job is published.
  */
 @Injectable()
 @HandlesEvents('COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED', 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED')
@@ -67,7 +66,7 @@ export class JobEventsHandler implements EventHandler {
   }
 }
 
-/** Makes the result due, too: a look-up that left before has lost its lease. What retention has removed stays so. */
+/** Also makes the result due, and ends the lease of a lookup in flight. Jobs removed by retention stay removed. */
 async function recordComplianceEnd(tx: pg.PoolClient, jobId: string, end: JobEnd): Promise<void> {
   await tx.query(
     `INSERT INTO compliance_jobs AS known (id, job_id, state, ended_at, due_at, pending_events_at, traceparents)

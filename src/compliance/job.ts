@@ -4,13 +4,13 @@ import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types
 import { SealedColumn, Vault } from '../vault/vault.js';
 
 /**
- * Where a compliance job stands.
+ * The states of a compliance job.
  *
  * - `Requested`: being submitted.
- * - `Unknown`: the submission may have reached the platform; a person has to say.
- * - `Rejected`: the platform has certainly not taken it.
- * - `Abandoned`: a person said that nothing more is to be done.
- * - `Submitted`: the platform has it and works on it.
+ * - `Unknown`: the submission may have reached the platform; an operator must resolve it.
+ * - `Rejected`: the platform certainly did not accept it.
+ * - `Abandoned`: ended by an operator.
+ * - `Submitted`: in progress on the platform.
  */
 export const JOB_STATES = [
   'Requested',
@@ -23,35 +23,35 @@ export const JOB_STATES = [
 ] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** How a job of the platform ended. */
+/** How the platform ended a job. */
 export type JobEnd = 'Completed' | 'Failed';
 
-/** A compliance job as it is kept; texts are sealed. */
+/** A compliance job's row; its texts are encrypted. */
 export type JobRow = Columns<'ComplianceJob'> & { state: JobState };
 
 export function hasEnded(state: JobState): state is JobEnd {
   return state === 'Completed' || state === 'Failed';
 }
 
-/** Answers whether a person may say what became of a job: no answer came, or the platform knows no such job (now). */
+/** True if an operator may resolve a job: its submission got no answer, or the platform does not know it. */
 export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
   return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && fault === 'gone' && result === null);
 }
 
-/** As `isUnsettled` says. */
+/** `isUnsettled` in SQL. */
 export const UNSETTLED = `(state = 'Unknown'
   OR state IN ('Submitted', 'Completed', 'Failed') AND fault = 'gone' AND result IS NULL)`;
 
-/** Answers whether nothing more changes by itself: a result is there, or a person has to act. */
+/** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
 export function isSettled(job: JobRow): boolean {
   if (hasEnded(job.state)) return job.result !== null || job.removed_at !== null || job.fault === 'gone';
   return job.state === 'Rejected' || job.state === 'Abandoned' || isUnsettled(job);
 }
 
-/** What a compliance check is asked for: files that are at the platform's store, and by what they are judged. */
+/** The files of a job, at the platform's store, and the criteria to check them against. */
 export type ComplianceRequest = Required<SubmitComplianceJobRequest>;
 
-/** The body of a submission (spec, Compliance job submission); empty lists are left out, for they are optional. */
+/** The body of a submission (spec, Compliance job submission), without the optional lists that are empty. */
 export function submissionOf({ files, criteria, criteriaGroups }: ComplianceRequest): SubmitComplianceJobRequest {
   return {
     files: files.map(({ id, url }) => ({ id, url })),
@@ -60,7 +60,7 @@ export function submissionOf({ files, criteria, criteriaGroups }: ComplianceRequ
   };
 }
 
-/** Seals what a job was asked for and what came of it. */
+/** Encrypts the request and the result of a job. */
 @Injectable()
 export class ComplianceSeal {
   readonly request: SealedColumn<ComplianceRequest>;

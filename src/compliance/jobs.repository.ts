@@ -10,13 +10,13 @@ import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { Outbox, wasTaken } from '../queue/outbox/outbox.js';
 import { type JobRow, type JobState, UNSETTLED } from './job.js';
 
-/** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
+/** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
 const ATTEMPT_MARGIN_MS = 15_000;
 
-/** What became of a link: `taken` says that another submission holds the platform's id, `settled` that this one is. */
-type Linked = 'linked' | 'taken' | 'settled';
+/** `taken`: another submission has the platform's id. `settled`: this one is no longer unknown. */
+type LinkOutcome = 'linked' | 'taken' | 'settled';
 
-/** Jobs that were submitted here, and what became of their submissions. */
+/** Compliance jobs and the outcomes of their submissions. */
 @Injectable()
 export class JobsRepository {
   readonly outbox: Outbox<object>;
@@ -31,7 +31,7 @@ export class JobsRepository {
     this.outbox = new Outbox({ name: 'compliance_jobs', key: 'id', mark: 'submitted_at', effectMs }, database, worker);
   }
 
-  /** Finds a job by its id here or on the platform, or by the id under which its end was published before it was linked. */
+  /** Finds a job by its id here or on the platform, or by the former id under which its end was published. */
   async find(id: string): Promise<JobRow | undefined> {
     const { rows } = await this.database.pool.query<JobRow>(
       `SELECT * FROM compliance_jobs
@@ -42,7 +42,7 @@ export class JobsRepository {
     return rows[0];
   }
 
-  /** The newest first. */
+  /** One page, newest first. */
   async list(state: JobState | undefined, limit: number, cursor: string | undefined): Promise<Page<JobRow>> {
     const before = decodeCursor<[createdAt: string, id: string]>(cursor, 'time', 'uuid');
     const { rows } = await this.database.pool.query<JobRow>(
@@ -55,14 +55,14 @@ export class JobsRepository {
   }
 
   /**
-   * Commits what is about to be submitted, leased to this process.
+   * Commits a job about to be submitted, leased to this process.
    *
-   * @param request sealed; the same bytes when this is run again because its commit was not confirmed
-   * @returns undefined when a job with this id is there already that was not certainly refused: nothing may leave
+   * @param request encrypted; the same bytes when this runs again because its commit was not confirmed
+   * @returns undefined if an earlier job with this id may have been accepted, so that nothing may be sent
    */
   async begin(id: string, request: Buffer): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    return this.manually(id, BEGUN, async (tx) => {
+    return this.changeAudited(id, BEGUN, async (tx) => {
       const { rows } = await tx.query<{ no: number }>(
         `INSERT INTO compliance_jobs AS known (id, state, request, submitted_at, lease_owner, lease_no, lease_safe_at)
        VALUES ($1, 'Requested', $2, clock_timestamp(), $3, 1, clock_timestamp() + $4 * interval '1 millisecond')
@@ -77,10 +77,10 @@ export class JobsRepository {
     });
   }
 
-  /** Commits that a job whose outcome is unknown is submitted again. @returns undefined when it is not unknown */
+  /** Commits that an unknown job is submitted again. @returns undefined if it is not unknown */
   async beginAgain(id: string): Promise<Lease | undefined> {
     const { table, owner } = this.outbox;
-    return this.manually(id, BEGUN, async (tx) => {
+    return this.changeAudited(id, BEGUN, async (tx) => {
       const { rows } = await tx.query<{ no: number }>(
         `UPDATE compliance_jobs SET state = 'Requested', submitted_at = clock_timestamp(), ${take('$2', '$3')}, due_at = NULL,
          job_id = NULL, ended_at = NULL, pending_events_at = NULL, fault = NULL, failures = 0, updated_at = clock_timestamp()
@@ -92,17 +92,17 @@ export class JobsRepository {
   }
 
   /**
-   * Stores the platform's id for a submission, unless that was done, or it was resolved meanwhile. Where another
-   * submission holds the platform's id, this one's outcome is unknown.
+   * Stores the platform's id of a submission that has not been settled in the meantime. If another submission has the
+   * same id, the outcome of this one is unknown.
    */
   async accepted(attempt: Lease, jobId: string): Promise<void> {
-    if ((await this.take(attempt.key, jobId, attempt.no)) === 'taken') await this.notAccepted(attempt, 'Unknown');
+    if ((await this.adopt(attempt.key, jobId, attempt.no)) === 'taken') await this.notAccepted(attempt, 'Unknown');
   }
 
   /**
-   * Stores that a submission was not taken, or may not have been, unless it was resolved meanwhile.
+   * Stores that a submission was rejected, or that its outcome is unknown, unless it was settled in the meantime.
    *
-   * @param fault why it certainly was not
+   * @param fault why it was rejected
    */
   async notAccepted({ key, no }: Lease, state: 'Rejected' | 'Unknown', fault: string | null = null): Promise<void> {
     await this.database.pool.query(
@@ -112,19 +112,19 @@ export class JobsRepository {
     );
   }
 
-  /** Leaves submissions `Unknown` whose process died before it stored an outcome. */
+  /** Marks submissions `Unknown` whose process died before it stored an outcome. */
   async settleLost(): Promise<void> {
     for (const attempt of await this.outbox.lost()) await this.notAccepted(attempt, 'Unknown');
   }
 
-  /** Resolves an unknown submission: it is this job of the platform. */
-  async link(id: string, jobId: string): Promise<Linked> {
-    return this.take(id, jobId, null);
+  /** Resolves an unknown submission with the platform's job. */
+  async link(id: string, jobId: string): Promise<LinkOutcome> {
+    return this.adopt(id, jobId, null);
   }
 
-  /** @returns false when the job's outcome is not unknown */
+  /** @returns false if the job's outcome is not unknown */
   async abandon(id: string): Promise<boolean> {
-    return this.manually(id, 'ok', async (tx) => {
+    return this.changeAudited(id, 'ok', async (tx) => {
       const { rowCount } = await tx.query(
         `UPDATE compliance_jobs SET state = 'Abandoned', fault = NULL, due_at = NULL, lease_owner = NULL,
          job_id = CASE WHEN state IN ('Completed', 'Failed') THEN job_id END,
@@ -137,20 +137,19 @@ export class JobsRepository {
   }
 
   /**
-   * Gives a job the platform's id. A row that only an event made for that id gives its end and its pending feed events to
-   * the job and goes.
+   * Gives a job the platform's id. A row that an event created for that id is merged into the job and deleted.
    *
-   * @param attempt the number of the lease; null when a person resolves it
+   * @param attempt the number of the lease; null for a manual resolve
    */
-  private take(id: string, jobId: string, attempt: number | null): Promise<Linked> {
-    const work = (tx: PoolClient) => this.takeOnce(tx, id, jobId, attempt);
+  private adopt(id: string, jobId: string, attempt: number | null): Promise<LinkOutcome> {
+    const work = (tx: PoolClient) => this.adoptIn(tx, id, jobId, attempt);
     return this.outbox.settling(work).catch((error: unknown) => {
       if (wasTaken(error)) return 'taken';
       throw error;
     });
   }
 
-  private async takeOnce(tx: PoolClient, id: string, jobId: string, attempt: number | null): Promise<Linked> {
+  private async adoptIn(tx: PoolClient, id: string, jobId: string, attempt: number | null): Promise<LinkOutcome> {
     const { rowCount } = await tx.query(
       `SELECT FROM compliance_jobs
        WHERE id = $1 AND CASE WHEN $2::int IS NULL THEN ${UNSETTLED}
@@ -165,7 +164,7 @@ export class JobsRepository {
       [jobId, id],
     );
     const [ended] = rows;
-    // Its id may have been published already.
+    // Its id may have been published.
     if (ended) await tx.query('INSERT INTO compliance_aliases (id, job) VALUES ($1, $2)', [ended.id, id]);
     await tx.query(
       `UPDATE compliance_jobs SET job_id = $2, state = $3, ended_at = $4, pending_events_at = $5, fault = NULL, failures = 0,
@@ -186,8 +185,8 @@ export class JobsRepository {
     return 'linked';
   }
 
-  /** A change that somebody asked for, with its entry in the audit trail, unless nothing is changed. */
-  private manually<T>(id: string, outcome: string, change: (tx: PoolClient) => Promise<T>): Promise<T> {
+  /** Makes a change that a caller requested, and writes its audit entry if anything changed. */
+  private changeAudited<T>(id: string, outcome: string, change: (tx: PoolClient) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       const changed = await change(tx);
       this.audit.about('compliance-job', id);

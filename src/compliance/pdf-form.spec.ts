@@ -16,7 +16,7 @@ async function* stream(parts: FormPart[]) {
 const read = (parts: FormPart[], sizes: number[] = []) =>
   readComplianceForm(stream(parts), async (content) => `https://store.example/${sizes.push(content.length)}`);
 
-it('files go to the store one after the other and are named by their part, or by their place', async () => {
+it('uploads files one by one, and gives each the name of its part or its position as id', async () => {
   const sizes: number[] = [];
   const form = await read([file('visit-17', pdf(30)), file('files'), file('files', pdf(40)), file('file')], sizes);
   expect(form.files).toEqual([
@@ -28,18 +28,18 @@ it('files go to the store one after the other and are named by their part, or by
   expect(sizes).toEqual([30, 20, 40, 20]);
 });
 
-it('lists repeat, or are split by commas, before and after the files', async () => {
+it('accepts repeated and comma-separated lists, before and after the files', async () => {
   const form = await read([field('criteria', 'plan, attendees'), file('files'), field('criteria', 'service_modality')]);
   expect(form.criteria).toEqual(['plan', 'attendees', 'service_modality']);
   expect(form.criteriaGroups).toBeUndefined();
 });
 
-it('a file that is no PDF is refused before it is read to its end and before it is sent', async () => {
-  let taken = 0;
+it('rejects a file that is not a PDF before reading it completely or uploading it', async () => {
+  let pulled = 0;
   const endless = Readable.from(
     (function* () {
       for (;;) {
-        taken += 1;
+        pulled += 1;
         yield Buffer.alloc(512, 'x');
       }
     })(),
@@ -51,15 +51,15 @@ it('a file that is no PDF is refused before it is read to its end and before it 
     more: { pointer: '/files/1' },
   });
   expect(sizes).toHaveLength(1);
-  expect(taken).toBeLessThan(50);
+  expect(pulled).toBeLessThan(50);
 });
 
-it('a short file is judged by all of it', async () => {
+it('rejects a file that is shorter than the header', async () => {
   await expect(read([file('a', Buffer.from('%PDF'))])).rejects.toMatchObject({ type: 'not-a-pdf' });
   await expect(read([file('a', Buffer.alloc(0))])).rejects.toMatchObject({ type: 'not-a-pdf' });
 });
 
-it('a file may have 25 MiB and not one byte more', async () => {
+it('accepts a file of exactly 25 MiB and rejects one byte more', async () => {
   const pieces = (size: number) =>
     Readable.from([pdf(1_000_000), ...Array.from({ length: 25 }, () => Buffer.alloc(1_000_000)), Buffer.alloc(size)]);
   const rest = PDF_LIMIT_BYTES - 26_000_000;
@@ -69,7 +69,7 @@ it('a file may have 25 MiB and not one byte more', async () => {
   await expect(read([file('a', pieces(rest + 1))])).rejects.toMatchObject({ status: 413 });
 });
 
-it('a part with another name, and two files with one name, are refused', async () => {
+it('rejects unknown parts and two files with the same name', async () => {
   await expect(read([field('criterion', 'plan')])).rejects.toMatchObject({ status: 400, type: 'unknown-part' });
   await expect(read([file('a'), file('a')])).rejects.toMatchObject({ status: 400, type: 'repeated-part' });
 });

@@ -4,18 +4,18 @@ import { Problem } from '../http/problem/problem.js';
 import type { ComplianceFile } from '../platform/contract/wire-types.js';
 
 /**
- * Bytes of one PDF. A part of a form has no length, and a store of pre-signed URLs wants one beforehand: so each file
- * is in memory, one at a time, until the store has it. It never touches the disk.
+ * Maximum size of one PDF. A store with pre-signed URLs needs the length in advance, and a form part has none, so each
+ * file is buffered in memory, one at a time, and never written to disk.
  */
 export const PDF_LIMIT_BYTES = 25 * 1024 * 1024;
 
-/** Names of parts that say nothing of their file. */
-const PLAIN_NAMES = ['file', 'files'];
+/** Part names that are not used as file ids. */
+const GENERIC_NAMES = ['file', 'files'];
 const LISTS = ['criteria', 'criteriaGroups'] as const;
 
 type FormPart = MultipartFile | MultipartValue;
 
-/** A form as the JSON body that asks for the same. */
+/** A form as the equivalent JSON body. */
 interface ComplianceForm {
   files: ComplianceFile[];
   criteria?: string[];
@@ -23,10 +23,10 @@ interface ComplianceForm {
 }
 
 /**
- * Reads a form: each file goes to the store as it comes, lists may repeat or be split by commas. A file's id is the name
- * of its part, or its place (`file-2`) where the name is `file` or `files`.
+ * Reads a form and uploads each file as it arrives. Lists may be repeated or separated by commas. A file's id is the name
+ * of its part, or its position (`file-2`) if the name is `file` or `files`.
  *
- * @param upload brings one PDF to the store and gives the URL by which a job names it
+ * @param upload uploads one PDF and returns the URL that identifies it in a job
  * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(
@@ -40,40 +40,41 @@ export async function readComplianceForm(
       form.files.push({ id, url: await upload(await readPdf(part.file, form.files.length)) });
     } else {
       const list = LISTS.find((name) => name === part.fieldname);
-      if (!list) throw badPart('unknown-part', `A form holds files, ${LISTS.join(' and ')}; leave the rest out.`);
+      if (!list)
+        throw badPart('unknown-part', `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`);
       form[list] = [...(form[list] ?? []), ...splitList(String(part.value))];
     }
   }
   return form;
 }
 
-/** Reads one file, of which no more than the limit is ever in memory; what is no PDF is refused at its first bytes. */
+/** Reads one file, at most up to the limit. A file that is not a PDF is rejected by its first bytes. */
 async function readPdf(content: Readable, position: number): Promise<Buffer> {
   const pointer = `/files/${position}`;
   const chunks: Buffer[] = [];
   let size = 0;
   let isPdf = false;
-  const judge = () => {
+  const checkHead = () => {
     isPdf ||= looksLikePdf(Buffer.concat(chunks));
-    if (!isPdf) throw new Problem(422, 'not-a-pdf', 'Only PDF files are checked, and this is none.', { pointer });
+    if (!isPdf) throw new Problem(422, 'not-a-pdf', 'This file is not a PDF. Submit only PDF files.', { pointer });
   };
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > PDF_LIMIT_BYTES) {
-      const detail = `A PDF may have ${PDF_LIMIT_BYTES / 1024 ** 2} MiB; send a larger one to POST /v1/compliance/upload-url.`;
+      const detail = `A PDF must have at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB. Upload a larger one by POST /v1/compliance/upload-url.`;
       throw new Problem(413, 'body-too-large', detail, { pointer });
     }
-    if (size >= PDF_HEAD_BYTES) judge();
+    if (size >= PDF_HEAD_BYTES) checkHead();
   }
-  judge();
+  checkHead();
   return Buffer.concat(chunks, size);
 }
 
 function fileId(name: string, before: readonly ComplianceFile[]): string {
-  const id = PLAIN_NAMES.includes(name) || name === '' ? `file-${before.length + 1}` : name;
+  const id = GENERIC_NAMES.includes(name) || name === '' ? `file-${before.length + 1}` : name;
   if (!before.some((file) => file.id === id)) return id;
-  throw badPart('repeated-part', 'Two files have one name; name each part after its file, or all of them files.');
+  throw badPart('repeated-part', 'Two files have the same name. Use different part names, or name all parts files.');
 }
 
 const splitList = (text: string): string[] => text.split(',').flatMap((item) => item.trim() || []);
@@ -82,12 +83,12 @@ function badPart(type: string, detail: string): Problem {
   return new Problem(400, type, detail);
 }
 
-/** Bytes at the start of a file within which its mark has to stand: readers of PDF accept a preamble so long. */
+/** Bytes at the start of a file that must contain the header: PDF readers accept a preamble up to this length. */
 const PDF_HEAD_BYTES = 1024;
 
-const MARK = Buffer.from('%PDF-', 'latin1');
+const PDF_HEADER = Buffer.from('%PDF-', 'latin1');
 
-/** Answers whether a file begins as a PDF does (ISO 32000-1, 7.5.2). @param head its first bytes, or all of it */
+/** True if a file starts like a PDF (ISO 32000-1, 7.5.2). @param head its first bytes, or all of them */
 export function looksLikePdf(head: Buffer): boolean {
-  return head.subarray(0, PDF_HEAD_BYTES).includes(MARK);
+  return head.subarray(0, PDF_HEAD_BYTES).includes(PDF_HEADER);
 }

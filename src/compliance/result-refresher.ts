@@ -11,15 +11,15 @@ import { ComplianceSeal, hasEnded, type JobRow } from './job.js';
 import { JobFeedEvents } from './job-events.handler.js';
 import { JobsRepository } from './jobs.repository.js';
 
-/** Only a job that the platform has is due. */
+/** A due job; only jobs with the platform's id become due. */
 type DueJob = JobRow & { job_id: string };
 
-/** Look-ups that one process has under way at most. */
-const LOOK_UPS_AT_ONCE = 2;
+/** Maximum lookups in flight per process. */
+const MAX_LOOKUPS = 2;
 
 const ENDS = { completed: 'Completed', failed: 'Failed' } as const;
 
-/** Looks up compliance jobs: results that an event promised, and jobs of which no event came. */
+/** Looks up compliance jobs: results announced by an event, and jobs without an event. */
 @Injectable()
 export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
   constructor(
@@ -35,13 +35,13 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
         name: 'compliance jobs',
         queue: 'compliance',
         table: { name: 'compliance_jobs', key: 'id', lanes: [{ lane: 0 }], effectMs: 0 },
-        counter: { name: 'compliance_fetches_total', help: 'Look-ups of compliance jobs by what they came to' },
-        places: LOOK_UPS_AT_ONCE,
+        counter: { name: 'compliance_fetches_total', help: 'Lookups of compliance jobs by outcome' },
+        places: MAX_LOOKUPS,
         traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('getComplianceJob'),
         fetch: (row, signal) => compliance.getComplianceJob(row.job_id, { signal }),
         storeAnswer: async (_tx, { row }, answer) => ({
-          ...answered(row, answer, seal, env.COMPLIANCE_REFRESH_EVERY_SECONDS * 1_000),
+          ...outcomeOf(row, answer, seal, env.COMPLIANCE_REFRESH_EVERY_SECONDS * 1_000),
           afterCommit: () => feedEvents.publish(),
         }),
         storeNotFound: (_fetched, waitMs) => ({
@@ -57,15 +57,15 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
 }
 
 /**
- * What the platform's answer leaves. An end is stored with the whole answer and published unless an event said the
- * same; one that is still running is looked up again. Where the contract does not say what an answer means, the answer
- * after the end's event is the result; until then each other answer is shown and published, for the event may have been lost.
+ * The outcome of a lookup. A final answer is stored and, unless an event already announced it, published. A running job is
+ * looked up again. If the contract does not define final answers, the answer after the final event is the result; until
+ * then each new answer is shown and published, because the event may have been lost.
  */
-function answered(
+function outcomeOf(
   row: Fetched<DueJob>['row'],
   { state: found, raw }: ComplianceJob,
   seal: ComplianceSeal,
-  shortestMs: number,
+  minIntervalMs: number,
 ): Outcome {
   const end = found === 'completed' || found === 'failed' ? ENDS[found] : row.state;
   if (found !== 'running' && hasEnded(end)) {
@@ -82,23 +82,21 @@ function answered(
     set: `fetched_at = $1, fault = NULL, failures = 0, refused_at = NULL, due_at = $2, result = coalesce($3, result),
       pending_events_at = CASE WHEN $3::bytea IS NULL THEN pending_events_at ELSE $1 END,
       updated_at = CASE WHEN $3::bytea IS NULL THEN updated_at ELSE $1 END`,
-    values: [row.now, nextPoll(since, row.now, shortestMs), isNew ? seal.result.seal(row.id, raw) : null],
+    values: [row.now, nextPoll(since, row.now, minIntervalMs), isNew ? seal.result.seal(row.id, raw) : null],
   };
 }
 
-/** However long a job takes, it is looked up this often, in milliseconds. */
-const LONGEST_PAUSE_MS = 6 * 3_600_000;
+const MAX_INTERVAL_MS = 6 * 3_600_000;
 
 /**
- * When a job is looked up next: soon at first, then less and less often, each pause half as long as what was waited
- * until then.
+ * When a job is looked up next: after half of the time waited so far, within the minimum and maximum interval.
  *
- * @param since when the waiting began
- * @param shortestMs the shortest pause, in milliseconds (COMPLIANCE_REFRESH_EVERY_SECONDS)
+ * @param since start of the wait
+ * @param minIntervalMs COMPLIANCE_REFRESH_EVERY_SECONDS in milliseconds
  */
-export function nextPoll(since: Date, now: Date, shortestMs: number): Date {
+export function nextPoll(since: Date, now: Date, minIntervalMs: number): Date {
   const waitedMs = Math.max(0, now.getTime() - since.getTime());
-  return new Date(now.getTime() + Math.max(shortestMs, Math.min(LONGEST_PAUSE_MS, waitedMs / 2)));
+  return new Date(now.getTime() + Math.max(minIntervalMs, Math.min(MAX_INTERVAL_MS, waitedMs / 2)));
 }
 
 @Processor('compliance')
