@@ -1758,10 +1758,10 @@ export interface components {
             does: string;
         };
         SessionErrorResponse: {
-            /** @description The platform's words; null for a key without `notes:read` */
+            /** @description The platform's message; null for a key without `notes:read` */
             message: string | null;
             /**
-             * @description One that the platform made up is `platform-error` for a key without `notes:read`, and in the feed
+             * @description Other codes of the platform are `platform-error` for a key without `notes:read`, and in the feed
              * @example low-content-transcript
              */
             code: string;
@@ -1769,15 +1769,15 @@ export interface components {
         SessionResponse: {
             /**
              * Format: uuid
-             * @description Ours; it never changes
+             * @description Our id; never changes
              */
             id: string;
-            /** @description The platform's */
+            /** @description The platform's id */
             sessionId: string | null;
             partnerAppointmentId: string | null;
-            /** @description External id; null when the EHR never named the provider */
+            /** @description External id; null if the EHR has not sent this provider */
             provider: string | null;
-            /** @description External ids of the clients that the EHR named */
+            /** @description External ids of the clients that the EHR has sent */
             clients: string[];
             providerUserId: string | null;
             clientUserIds: string[];
@@ -1785,13 +1785,13 @@ export interface components {
             /** @enum {string} */
             state: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
             /**
-             * @description Whether the state is that of the platform's newest answer, or what its events say; else null
+             * @description Source of the state: the platform's newest answer or its events; null for Requested, Unknown and Rejected
              * @enum {string|null}
              */
             stateFrom: "events" | "platform" | null;
-            /** @description Of an `Unknown` session: the partnerAppointmentId that was sent; look for it on the platform. Else null */
+            /** @description For an `Unknown` session: the partnerAppointmentId that was sent, to look for on the platform. Otherwise null */
             correlationId: string | null;
-            /** @description Of an `Unknown` session: the ways to resolve it; else empty */
+            /** @description For an `Unknown` session: the ways to resolve it; otherwise empty */
             choices: components["schemas"]["RequestChoiceResponse"][];
             aiNotesEnabled: boolean | null;
             /** @description False while the platform may still change aiNotesEnabled */
@@ -1801,11 +1801,11 @@ export interface components {
             sessionCreatedAt: string | null;
             recordingDurationMs: number | null;
             sessionDurationMs: number | null;
-            /** @description Rises whenever the notes change */
+            /** @description Increases with every change of the notes */
             notesRevision: number;
             /**
              * Format: date-time
-             * @description When an event last reported it
+             * @description When the last event arrived
              */
             lastEventAt: string | null;
             /**
@@ -1815,12 +1815,12 @@ export interface components {
             fetchedAt: string | null;
             /**
              * Format: date-time
-             * @description Since when the platform lacks it
+             * @description Since when the platform no longer has it
              */
             goneAt: string | null;
             /** Format: date-time */
             updatedAt: string;
-            /** @description Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+            /** @description Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
             unreadable?: string[];
         };
         SessionPageResponse: {
@@ -1828,7 +1828,7 @@ export interface components {
             nextCursor: string | null;
         };
         RecordingInputRequest: {
-            /** @description In their order; `POST /v1/recordings` gives such URLs */
+            /** @description In order; `POST /v1/recordings` returns such URLs */
             recordingUrls: string[];
             /** @enum {string} */
             recordingContent: "DictatedNotes" | "Recording";
@@ -1848,7 +1848,7 @@ export interface components {
             /** @example p-1 */
             provider: string;
             /**
-             * @description One whom the provider treats
+             * @description A client that the provider treats
              * @example c-1
              */
             client?: string | null;
@@ -1865,7 +1865,7 @@ export interface components {
              */
             sessionType?: "Birp" | "Bps" | "CoupleDap" | "CoupleSoap" | "CoupleStandard" | "Dap" | "Emdr" | "Girp" | "GpSoap" | "HeadwaySoap" | "Intake" | "Mse" | "PsychiatricIntake" | "PsychiatricSoap" | "Soap" | "Standard" | null;
             input: components["schemas"]["SessionInputRequest"];
-            /** @description ISO 8601, with its time of day; now unless said */
+            /** @description ISO 8601 with a time of day; defaults to now */
             date?: string | null;
         };
         RefreshRequest: {
@@ -1881,7 +1881,7 @@ export interface components {
             sessions: number;
         };
         PendingRefreshesResponse: {
-            /** @description Due, and not failed since */
+            /** @description Due, without a failed fetch */
             pending: number;
             /** @description Their last fetch failed; they are retried */
             failing: number;
@@ -1974,13 +1974,13 @@ export interface components {
         DocumentResponse: {
             /**
              * Format: uuid
-             * @description Ours; it stays when the platform changes its own id
+             * @description Our id; it stays the same if the platform changes its own id
              */
             documentId: string;
-            /** @description The platform's, as seen last */
+            /** @description The platform's newest id */
             sessionDocumentId: string;
             noteTemplateId: string;
-            /** @description Counts the versions of this document that were fetched */
+            /** @description Number of the newest fetched version of this document */
             revision: number;
             /**
              * Format: date-time
@@ -1989,21 +1989,21 @@ export interface components {
             fetchedAt: string;
             /**
              * Format: date-time
-             * @description Since when the platform lacks it
+             * @description Since when the platform no longer has it
              */
             supersededAt: string | null;
             /**
              * Format: date-time
-             * @description Since when this revision's notes are no longer kept here, by retention or with their client
+             * @description When this revision's notes were removed, by retention or with their client
              */
             removedAt: string | null;
-            /** @description Empty once they were removed */
+            /** @description Empty once removed */
             notes: components["schemas"]["NoteResponse"][];
-            /** @description Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+            /** @description Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
             unreadable?: string[];
         };
         NotesResponse: {
-            /** @description The platform's */
+            /** @description The platform's id */
             sessionId: string | null;
             notesRevision: number;
             documents: components["schemas"]["DocumentResponse"][];
@@ -2015,19 +2015,19 @@ export interface components {
             fetchedAt: string;
             /**
              * Format: date-time
-             * @description Since when its notes are no longer kept here
+             * @description When its notes were removed
              */
             removedAt: string | null;
-            /** @description Empty once they were removed */
+            /** @description Empty once removed */
             notes: components["schemas"]["NoteResponse"][];
-            /** @description Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+            /** @description Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
             unreadable?: string[];
         };
         RevisionsResponse: {
             /** Format: uuid */
             documentId: string;
             noteTemplateId: string;
-            /** @description The newest first */
+            /** @description Newest first */
             items: components["schemas"]["RevisionResponse"][];
             nextCursor: string | null;
         };
@@ -2040,15 +2040,15 @@ export interface components {
              * @description Our id of the session that it belongs to
              */
             session: string | null;
-            /** @description What it answered when it was looked up, as it came; null until then */
+            /** @description The unchanged answer to the last lookup; null until then */
             answer: {
                 [key: string]: unknown;
             } | null;
-            /** @description The platform's */
+            /** @description The platform's id */
             processingId: string;
             /** @description The platform's id of that session */
             sessionId: string | null;
-            /** @description Why the last look-up failed, e.g. gone */
+            /** @description Why the last lookup failed, e.g. gone */
             fault: string | null;
             /** Format: date-time */
             updatedAt: string;

@@ -25,7 +25,7 @@ export class SessionErasure {
     );
     const ids = rows.map(({ id }) => id);
     // What a request under way still holds goes when it ends.
-    for (const id of ids) await this.requests.giveUp(tx, id, 'Its client was deleted before it was sent.');
+    for (const id of ids) await this.requests.end(tx, id, 'Its client was deleted before it was sent.');
     return { rows: await this.content.remove(tx, ids), sessions: ids };
   }
 }

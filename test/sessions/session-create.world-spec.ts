@@ -431,7 +431,7 @@ describe('a lost answer', () => {
     const outcomes = world.get(SessionRequestsRepository);
     await outcomes.accepted(former, 'session-of-the-former');
     await outcomes.rejected(former, 'no');
-    await outcomes.putOff(former, 'late', 0);
+    await outcomes.postpone(former, 'late', 0);
     expect(await show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
     expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
   });

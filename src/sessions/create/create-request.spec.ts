@@ -12,7 +12,7 @@ const dto: CreateSessionRequest = {
   partnerAppointmentId: 'visit-1',
 };
 
-it('people go by their ids on the platform, never by those of the EHR', () => {
+it('sends people’s platform ids, never their EHR ids', () => {
   const body = createRequest({ ...dto, client: 'c-1' }, { provider, client }, 's-1');
   expect(body).toEqual({
     providerUserId: 'P1',
@@ -30,7 +30,7 @@ it('form A sends the session type and no templates', () => {
   expect(body).not.toHaveProperty('noteTemplateIds');
 });
 
-it('recordings keep their order, and null and blank fields are left out', () => {
+it('keeps the order of recordings and omits null and blank fields', () => {
   const recording = {
     recordingUrls: ['https://b.example.org', 'https://a.example.org'],
     recordingContent: 'Recording',
@@ -46,7 +46,7 @@ it('recordings keep their order, and null and blank fields are left out', () => 
   expect([inputKind(input), inputKind(text)]).toEqual(['recording', 'text']);
 });
 
-it('pronouns, date and plan go as they were given', () => {
+it('sends pronouns, date and plan unchanged', () => {
   const given = {
     clientPronouns: 'FeminineHer',
     date: '2026-01-31T08:00:00+01:00',
@@ -55,7 +55,7 @@ it('pronouns, date and plan go as they were given', () => {
   expect(createRequest({ ...dto, ...given }, { provider, client: null }, 's-1')).toMatchObject(given);
 });
 
-it('the EHR’s appointment is its own; without one an id of ours is sent, and shown as absent', () => {
+it('sends the EHR’s appointment id, or a generated one that is shown as absent', () => {
   const sentFor = (partnerAppointmentId: string | null) =>
     createRequest({ ...dto, partnerAppointmentId }, { provider, client: null }, 's-1').partnerAppointmentId;
   expect([sentFor('visit-1'), sentFor(null)]).toEqual(['visit-1', 'notebridge:s-1']);

@@ -12,28 +12,28 @@ const usual = {
 const urls = ['https://files.example.org/1.wav', 'https://files.example.org/2.wav'];
 const recording = { recordingUrls: urls, recordingContent: 'Recording' };
 
-/** Status and pointer of the refusal of a body; undefined when it is acceptable. */
+/** Status and pointer of the problem that rejects a body; undefined if it is valid. */
 async function judge(body: unknown, privateHostsAllowed = false): Promise<[number, string | undefined] | undefined> {
   try {
     const dto = await validationPipe().transform(body, { type: 'body', metatype: CreateSessionRequest });
     const fault = createFault(dto, { privateHostsAllowed });
     if (!fault) return undefined;
     throw fault;
-  } catch (refusal) {
-    if (!(refusal instanceof Problem)) throw refusal;
-    return [refusal.status, refusal.more.pointer];
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    return [problem.status, problem.more.pointer];
   }
 }
 
-const { noteTemplateIds: _, ...formless } = usual;
-const { provider: __, ...nobody } = usual;
-const { input: ___, ...mute } = usual;
+const { noteTemplateIds: _, ...withoutForm } = usual;
+const { provider: __, ...withoutProvider } = usual;
+const { input: ___, ...withoutInput } = usual;
 
-describe('a create request may be sent', () => {
+describe('accepts', () => {
   it.each<[string, object]>([
     ['form B, from a text', usual],
     ['form B, several templates', { ...usual, noteTemplateIds: ['t-1', 't-2'] }],
-    ['form A, by session type', { ...formless, sessionType: 'Soap' }],
+    ['form A, by session type', { ...withoutForm, sessionType: 'Soap' }],
     ['from a recording', { ...usual, input: { recording } }],
     ['with a client', { ...usual, client: 'c-1' }],
     ['with pronouns and no client', { ...usual, clientPronouns: 'NeutralThem' }],
@@ -43,7 +43,7 @@ describe('a create request may be sent', () => {
     ['with a plan of 100,000 characters', { ...usual, externalTreatmentPlan: 'x'.repeat(100_000) }],
     ['with a plan of 100,000 characters of two code units', { ...usual, externalTreatmentPlan: '😀'.repeat(100_000) }],
     [
-      'with null for whatever is optional',
+      'with null in every optional field',
       {
         ...usual,
         client: null,
@@ -60,15 +60,15 @@ describe('a create request may be sent', () => {
   });
 });
 
-it.each(Object.entries(CREATE_EXAMPLES))('the example of OpenAPI may be sent: %s', async (_name, { value }) => {
+it.each(Object.entries(CREATE_EXAMPLES))('accepts the OpenAPI example: %s', async (_name, { value }) => {
   expect(await judge(value)).toBeUndefined();
 });
 
-describe('each value of a list of the spec is taken', () => {
+describe('accepts each value of the spec', () => {
   const supported = SESSION_TYPES.filter((type) => !type.startsWith('Couple'));
 
   it.each(supported)('sessionType %s', async (sessionType) => {
-    expect(await judge({ ...formless, sessionType })).toBeUndefined();
+    expect(await judge({ ...withoutForm, sessionType })).toBeUndefined();
   });
 
   it.each(CLIENT_PRONOUNS)('clientPronouns %s', async (clientPronouns) => {
@@ -80,11 +80,11 @@ describe('each value of a list of the spec is taken', () => {
   });
 });
 
-describe('missing', () => {
+describe('rejects the absence of', () => {
   it.each<[string, unknown, string]>([
-    ['provider', nobody, '/provider'],
-    ['both noteTemplateIds and sessionType', formless, '/noteTemplateIds'],
-    ['input', mute, '/input'],
+    ['provider', withoutProvider, '/provider'],
+    ['both noteTemplateIds and sessionType', withoutForm, '/noteTemplateIds'],
+    ['input', withoutInput, '/input'],
     ['both recording and text', { ...usual, input: {} }, '/input'],
     ['input.text.text', { ...usual, input: { text: {} } }, '/input/text/text'],
     [
@@ -102,7 +102,7 @@ describe('missing', () => {
   });
 });
 
-describe('wrong type', () => {
+describe('rejects the type of', () => {
   it.each<[string, object, string]>([
     ['provider', { provider: 7 }, '/provider'],
     ['client', { client: ['c-1'] }, '/client'],
@@ -128,7 +128,7 @@ describe('wrong type', () => {
       { input: { recording: { ...recording, recordingContent: 1 } } },
       '/input/recording/recordingContent',
     ],
-    ['input.text, the text itself', { input: { text: 'What was said.' } }, '/input/text'],
+    ['input.text', { input: { text: 'What was said.' } }, '/input/text'],
     ['input.text.text', { input: { text: { text: 1 } } }, '/input/text/text'],
     ['date', { date: 1_767_225_600_000 }, '/date'],
     ['partnerAppointmentId', { partnerAppointmentId: 17 }, '/partnerAppointmentId'],
@@ -138,31 +138,31 @@ describe('wrong type', () => {
   });
 });
 
-describe('out of range', () => {
+describe('rejects', () => {
   it.each<[string, object, string]>([
-    ['provider is blank', { provider: '' }, '/provider'],
-    ['clientPronouns is none of the three', { clientPronouns: 'Other' }, '/clientPronouns'],
-    ['noteTemplateIds is empty', { noteTemplateIds: [] }, '/noteTemplateIds'],
-    ['a template id is blank', { noteTemplateIds: [' '] }, '/noteTemplateIds'],
-    ['sessionType is not listed', { noteTemplateIds: null, sessionType: 'soap' }, '/sessionType'],
+    ['a blank provider', { provider: '' }, '/provider'],
+    ['unknown clientPronouns', { clientPronouns: 'Other' }, '/clientPronouns'],
+    ['empty noteTemplateIds', { noteTemplateIds: [] }, '/noteTemplateIds'],
+    ['a blank template id', { noteTemplateIds: [' '] }, '/noteTemplateIds'],
+    ['an unknown sessionType', { noteTemplateIds: null, sessionType: 'soap' }, '/sessionType'],
     [
-      'recordingUrls is empty',
+      'empty recordingUrls',
       { input: { recording: { ...recording, recordingUrls: [] } } },
       '/input/recording/recordingUrls',
     ],
     [
-      'recordingContent is neither of the two',
+      'an unknown recordingContent',
       { input: { recording: { ...recording, recordingContent: 'Audio' } } },
       '/input/recording/recordingContent',
     ],
-    ['the text is blank', { input: { text: { text: ' \n' } } }, '/input/text/text'],
-    ['the date is none', { date: 'yesterday' }, '/date'],
-    ['the date does not exist', { date: '2026-02-30T08:00:00Z' }, '/date'],
-    ['partnerAppointmentId is blank', { partnerAppointmentId: ' ' }, '/partnerAppointmentId'],
-    ['partnerAppointmentId holds a NUL', { partnerAppointmentId: 'visit\0' }, '/partnerAppointmentId'],
-    ['partnerAppointmentId looks like one of ours', { partnerAppointmentId: 'notebridge:1' }, '/partnerAppointmentId'],
+    ['a blank text', { input: { text: { text: ' \n' } } }, '/input/text/text'],
+    ['a date that is not a date', { date: 'yesterday' }, '/date'],
+    ['a date that does not exist', { date: '2026-02-30T08:00:00Z' }, '/date'],
+    ['a blank partnerAppointmentId', { partnerAppointmentId: ' ' }, '/partnerAppointmentId'],
+    ['a NUL in partnerAppointmentId', { partnerAppointmentId: 'visit\0' }, '/partnerAppointmentId'],
+    ['a reserved partnerAppointmentId', { partnerAppointmentId: 'notebridge:1' }, '/partnerAppointmentId'],
     [
-      'the plan has more than 100,000 characters',
+      'a plan of more than 100,000 characters',
       { externalTreatmentPlan: 'x'.repeat(100_001) },
       '/externalTreatmentPlan',
     ],
@@ -175,18 +175,18 @@ describe('out of range', () => {
     'http://files.example.org/1.wav',
     'https://127.0.0.1/1.wav',
     'recording 1',
-  ])('a recording at %s is not allowed', async (url) => {
+  ])('a recording at %s', async (url) => {
     const input = { recording: { ...recording, recordingUrls: [...urls, url] } };
     expect(await judge({ ...usual, input })).toEqual([422, '/input/recording/recordingUrls/2']);
   });
 
-  it('a recording on one’s own network may be named where that is allowed', async () => {
+  it('a recording in a private network, unless the settings allow it', async () => {
     const input = { recording: { ...recording, recordingUrls: ['http://10.0.0.7/1.wav'] } };
     expect(await judge({ ...usual, input }, true)).toBeUndefined();
   });
 });
 
-describe('forbidden', () => {
+describe('does not allow', () => {
   it.each<[string, object, string]>([
     ['client together with clientPronouns', { client: 'c-1', clientPronouns: 'FeminineHer' }, '/clientPronouns'],
     ['noteTemplateIds together with sessionType', { sessionType: 'Soap' }, '/sessionType'],
@@ -199,7 +199,10 @@ describe('forbidden', () => {
     expect(await judge({ ...usual, ...change })).toEqual([400, pointer]);
   });
 
-  it.each(['CoupleStandard', 'CoupleSoap', 'CoupleDap'])('%s: Couple sessions are not supported yet', async (type) => {
-    expect(await judge({ ...formless, sessionType: type })).toEqual([400, '/sessionType']);
-  });
+  it.each(['CoupleStandard', 'CoupleSoap', 'CoupleDap'])(
+    '%s, because Couple sessions are not supported yet',
+    async (type) => {
+      expect(await judge({ ...withoutForm, sessionType: type })).toEqual([400, '/sessionType']);
+    },
+  );
 });

@@ -7,11 +7,11 @@ import { OWN_CORRELATION } from '../model/session-row.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 
 /**
- * Judges what fields of a create request mean together (spec, Therapy session creation request). Pure; null is absent.
+ * Validates a create request across its fields (spec, Therapy session creation request). Pure; null counts as absent.
  *
- * @param rule which recording URLs may be handed in
- * @param handedOut recording URLs that the platform gave, which are taken as they are
- * @returns the refusal (400 `validation`, 422 `url-not-allowed`), or undefined when the request may be sent
+ * @param rule for recording URLs
+ * @param handedOut recording URLs from the platform, which are accepted unchecked
+ * @returns the problem (400 `validation`, 422 `url-not-allowed`), or undefined if the request is valid
  */
 export function createFault(
   dto: CreateSessionRequest,
@@ -60,10 +60,10 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * The platform's form of a create request that was found acceptable. What is null or blank is left out.
+ * Builds the platform's form of a valid create request, without null and blank fields.
  *
- * @param id ours. It is sent as `partnerAppointmentId` where the EHR has none, so that the platform's events can be told
- *   to belong to a request whose answer was lost
+ * @param id of the session here. It is sent as `partnerAppointmentId` if the EHR sent none, so that an event can be matched
+ *   with a request whose answer was lost
  */
 export function createRequest(
   dto: CreateSessionRequest,
@@ -83,7 +83,7 @@ export function createRequest(
   return sessionType ? { ...fields, sessionType } : { ...fields, noteTemplateIds: noteTemplateIds ?? [] };
 }
 
-/** The kind of an acceptable request's input, which decides on the fields of an update (spec, Applicability). */
+/** The kind of a valid request's input, which determines the fields of an update (spec, Applicability). */
 export function inputKind({ recording }: SessionInputRequest): 'recording' | 'text' {
   return recording ? 'recording' : 'text';
 }

@@ -23,14 +23,14 @@ import {
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
 
-/** Bytes of a request's body: a treatment plan of 100,000 characters beside long notes. */
+/** Bytes of a request's body: a treatment plan of 100,000 characters and long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
 
-const SOMETHING = { message: 'must not be blank' };
+const NOT_BLANK = { message: 'must not be blank' };
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?$/;
 
-/** Answers whether a text is an ISO 8601 date with its time of day (spec, `date`: session date and time, ISO 8601). */
+/** True if a text is an ISO 8601 date with a time of day (spec, `date`: session date and time, ISO 8601). */
 export function isSessionDateTime(text: unknown): boolean {
   return typeof text === 'string' && isMoment(DATE_TIME.exec(text)?.[1]);
 }
@@ -41,8 +41,8 @@ function IsSessionDate(): PropertyDecorator {
 }
 
 /**
- * A text of so many characters at most. Each code point counts, as usual: class-validator's
- * MaxLength leaves out variation selectors, so that a text without end could pass.
+ * A text of at most `max` code points. class-validator's MaxLength ignores variation selectors, so that a text of any
+ * length could pass.
  */
 export function MaxCharacters(max: number): PropertyDecorator {
   const validate = (value: unknown) => {
@@ -56,7 +56,7 @@ export function MaxCharacters(max: number): PropertyDecorator {
 }
 
 export class RecordingInputRequest {
-  /** In their order; `POST /v1/recordings` gives such URLs */
+  /** In order; `POST /v1/recordings` returns such URLs */
   @IsArray({ message: 'must be a list of URLs' })
   @ArrayNotEmpty({ message: 'must name at least one recording' })
   @IsString({ each: true, message: 'must be a list of URLs' })
@@ -69,7 +69,7 @@ export class RecordingInputRequest {
 export class TextInputRequest {
   /** The provider's text notes of the session */
   @IsString()
-  @Matches(/\S/, SOMETHING)
+  @Matches(/\S/, NOT_BLANK)
   text!: string;
 }
 
@@ -88,14 +88,14 @@ export class SessionInputRequest {
   text?: TextInputRequest | null;
 }
 
-/** `POST /v1/sessions` (spec, Therapy session creation request); people are named by the EHR's ids. */
+/** `POST /v1/sessions` (spec, Therapy session creation request); people are identified by the EHR's ids. */
 export class CreateSessionRequest {
   /** @example p-1 */
   @IsExternalId()
   provider!: string;
 
   /**
-   * One whom the provider treats
+   * A client that the provider treats
    *
    * @example c-1
    */
@@ -127,7 +127,7 @@ export class CreateSessionRequest {
   @Type(() => SessionInputRequest)
   input!: SessionInputRequest;
 
-  /** ISO 8601, with its time of day; now unless said */
+  /** ISO 8601 with a time of day; defaults to now */
   @IsOptional()
   @IsSessionDate()
   date?: string | null;
@@ -135,8 +135,8 @@ export class CreateSessionRequest {
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: PLATFORM_ID_MAX })
   @IsOptional()
   @IsString()
-  @Matches(/^[^\p{Cc}\p{Cs}]*$/u, { message: 'must hold no control characters' })
-  @Matches(/\S/, SOMETHING)
+  @Matches(/^[^\p{Cc}\p{Cs}]*$/u, { message: 'must not contain control characters' })
+  @Matches(/\S/, NOT_BLANK)
   @IsPlatformId()
   partnerAppointmentId?: string | null;
 
@@ -148,7 +148,7 @@ export class CreateSessionRequest {
   externalTreatmentPlan?: string | null;
 }
 
-/** Ways to resolve a request whose outcome is unknown. */
+/** The actions that resolve a request whose outcome is unknown. */
 const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
 
 /** `POST /v1/sessions/{id}/resolve` */
@@ -166,7 +166,7 @@ export class ResolveSessionRequest {
 
 export const EXAMPLE_TEMPLATE = '8bc81bb8-ff09-450a-8512-e7334b3fee7d';
 
-/** Bodies of `POST /v1/sessions` as OpenAPI shows them: each can be sent, unlike one with every field. */
+/** OpenAPI examples of `POST /v1/sessions`: each is valid, unlike a body with every field. */
 export const CREATE_EXAMPLES: Record<string, { summary: string; value: CreateSessionRequest }> = {
   text: {
     summary: "From a provider's text",
@@ -181,7 +181,7 @@ export const CREATE_EXAMPLES: Record<string, { summary: string; value: CreateSes
     },
   },
   recording: {
-    summary: 'From recordings, with pronouns in the place of a client',
+    summary: 'From recordings, with pronouns instead of a client',
     value: {
       provider: 'p-1',
       clientPronouns: 'NeutralThem',

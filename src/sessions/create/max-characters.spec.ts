@@ -11,12 +11,12 @@ class Plan {
   }
 }
 
-// A character beyond the basic plane counts once, a variation selector as any other.
-test.each([['four'], ['👩👩👩👩'], ['❤\uFE0F❤\uFE0F'], ['']])('%j is at most four characters', (text) => {
+// A character outside the basic plane counts once, a variation selector like any other character.
+test.each([['four'], ['👩👩👩👩'], ['❤\uFE0F❤\uFE0F'], ['']])('%j has at most four characters', (text) => {
   expect(validateSync(new Plan(text))).toEqual([]);
 });
 
-test.each([['fives'], [`❤${'\uFE0F'.repeat(4)}`], ['\uFE0E'.repeat(5)], [4], [null]])('%j is not', (text) => {
+test.each([['fives'], [`❤${'\uFE0F'.repeat(4)}`], ['\uFE0E'.repeat(5)], [4], [null]])('%j is rejected', (text) => {
   expect(validateSync(new Plan(text))).toMatchObject([
     { constraints: { maxCharacters: 'must hold at most 4 characters' } },
   ]);

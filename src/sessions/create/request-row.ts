@@ -1,28 +1,28 @@
 import type { Columns } from '../../database/columns.js';
 
 /**
- * Where a request stands.
+ * The states of a request.
  *
- * - `Requested`: to be sent, or on its way.
- * - `Unknown`: sent, and no answer says whether the platform took it.
+ * - `Requested`: pending or in flight.
+ * - `Unknown`: sent without an answer that shows whether the platform accepted it.
  * - `Settled`: the platform's id is known.
- * - `Rejected`: the platform has certainly not taken it.
- * - `Abandoned`: a person said that nothing more is to be done.
+ * - `Rejected`: the platform certainly did not accept it.
+ * - `Abandoned`: ended by an operator.
  */
 export type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
 
-/** A request that still stands in the way of another for the same appointment and provider. */
+/** A request that blocks another one for the same appointment and provider. */
 export interface OpenRequest {
   session: string;
   state: RequestState;
 }
 
-/** A request's row; its body is there while it is open. */
+/** A request's row; it has a body while it is open. */
 export type RequestRow = Columns<'SessionRequest'> & OpenRequest & { body: Buffer };
 
-/** What an event says of a session that may have been requested here. */
+/** The data of an event about a session that may have been requested here. */
 export interface RecordedSession {
-  /** Our id of the row that the event was stored in. */
+  /** Id of the row that the event was stored in. */
   id: string;
   sessionId: string;
   providerUserId: string;

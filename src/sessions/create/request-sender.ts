@@ -16,18 +16,18 @@ import { SessionSeal } from '../model/session-seal.js';
 import type { RequestRow } from './request-row.js';
 import { SessionRequestsRepository } from './session-requests.repository.js';
 
-/** Creates that one process has under way at most: a caller waits for each. */
-const CREATES_AT_ONCE = 8;
+/** Maximum creates in flight per process. A caller waits for each. */
+const MAX_CREATES = 8;
 
-/** Bounds of the wait after an attempt that did nothing, in milliseconds. */
+/** Wait after an attempt that certainly had no effect. */
 const REQUEST_BACKOFF = { baseMs: 1_000, maxMs: 5 * 60_000 };
 
-/** Milliseconds between the mark of an attempt and its sending; later it is not sent, for it may count as lost soon. */
+/** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
 const SEND_WITHIN_MS = 2_000;
 
 /**
- * Sends requests for sessions, each by one attempt whose mark is committed before it leaves. Only an attempt that has
- * certainly done nothing is followed by another; one without an answer leaves the request `Unknown`.
+ * Sends requests for sessions. The mark of each attempt is committed before it is sent. An attempt that certainly had no
+ * effect is retried; one without an answer makes the request `Unknown`.
  */
 @Injectable()
 export class RequestSender extends DueLoop<RequestRow> {
@@ -45,28 +45,28 @@ export class RequestSender extends DueLoop<RequestRow> {
     const work: DueWork<RequestRow> = {
       name: 'session requests',
       queue: 'session-requests',
-      places: CREATES_AT_ONCE,
+      places: MAX_CREATES,
       traced: ({ session }) => ({ 'notebridge.session': session }),
       isConfigured: () => contract.canCall('createSession'),
     };
     super(work, requests.outbox.due, parts);
-    const help = 'Attempts to create a session by what they came to';
+    const help = 'Attempts to create a session by outcome';
     this.attempts = parts.metrics.counter('session_requests_total', help, ['outcome']);
   }
 
-  /** Leaves requests `Unknown` whose process died before it stored what their attempt came to. */
+  /** Marks requests `Unknown` whose process died before it stored the outcome of their attempt. */
   async settleLost(): Promise<void> {
     for (const attempt of await this.requests.outbox.lost()) {
-      this.log.warn('a process ended before it stored what became of a request for a session; it is looked into');
+      this.log.warn('a process ended before it stored the outcome of a session request');
       await this.requests.unknown(attempt);
       this.attempts.inc({ outcome: 'lost' });
     }
   }
 
   protected override async work(attempt: Leased<RequestRow>, claimingMs: number): Promise<void> {
-    if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.putOff(attempt, 'late');
+    if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.postpone(attempt, 'late');
     const body = this.opened(attempt.row);
-    if (!body) return this.putOff(attempt, 'unreadable');
+    if (!body) return this.postpone(attempt, 'unreadable');
     let sessionId: string;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
@@ -78,12 +78,12 @@ export class RequestSender extends DueLoop<RequestRow> {
     await this.announce();
   }
 
-  /** What is to be sent; undefined when it does not open: then nothing is sent, and a key may come back. */
+  /** The decrypted body; undefined if it cannot be decrypted. It is retried, because a missing data key may return. */
   private opened({ session, body }: RequestRow): CreateTherapySessionRequest | undefined {
     try {
       return this.seal.request.open(session, body);
     } catch (error) {
-      const msg = 'a request for a session could not be read; nothing was sent';
+      const msg = 'a session request could not be decrypted; nothing was sent';
       this.log.warn({ msg, session, ...errorTrace(error) });
       return undefined;
     }
@@ -98,16 +98,16 @@ export class RequestSender extends DueLoop<RequestRow> {
     } else if (kind === 'unknown-outcome') {
       await this.keep(attempt, kind, () => this.requests.unknown(lease));
     } else {
-      return this.putOff(attempt, kind, retryAfterMs);
+      return this.postpone(attempt, kind, retryAfterMs);
     }
     await this.announce();
   }
 
-  /** @param askedMs how long the platform asks to wait */
-  private async putOff(attempt: Leased<RequestRow>, fault: string, askedMs = 0): Promise<void> {
+  /** @param retryAfterMs wait that the platform asked for */
+  private async postpone(attempt: Leased<RequestRow>, fault: string, retryAfterMs = 0): Promise<void> {
     const backoff = backoffMs(attempt.row.failures + 1, this.parts.random.fraction(), REQUEST_BACKOFF);
-    const waitMs = Math.max(askedMs, backoff);
-    await this.keep(attempt, fault, () => this.requests.putOff(attempt.lease, fault, waitMs));
+    const waitMs = Math.max(retryAfterMs, backoff);
+    await this.keep(attempt, fault, () => this.requests.postpone(attempt.lease, fault, waitMs));
     this.notifyIn(waitMs);
   }
 

@@ -9,11 +9,11 @@ it.each([
   '2026-01-31T08:00:00+05:30',
   '2026-01-31T08:00:00-08',
   '2024-02-29T23:59:59Z',
-])('%s is an ISO 8601 date with its time of day', (text) => {
+])('accepts %s as an ISO 8601 date with a time of day', (text) => {
   expect(isSessionDateTime(text)).toBe(true);
 });
 
-// A day alone would be its midnight somewhere.
+// A date without a time would be midnight in an unknown time zone.
 it.each([
   '2026-01-31',
   '2026-02-31T08:00:00Z',
@@ -32,6 +32,6 @@ it.each([
   '2026-01-31T08:00:00Z; DROP',
   1_767_225_600_000,
   null,
-])('%j is none', (text) => {
+])('rejects %j', (text) => {
   expect(isSessionDateTime(text)).toBe(false);
 });

@@ -17,17 +17,17 @@ import { SessionSeal } from '../model/session-seal.js';
 import { SessionMerge } from '../refresh/session-merge.repository.js';
 import type { OpenRequest, RecordedSession, RequestRow, RequestState } from './request-row.js';
 
-/** Milliseconds beyond the platform's timeout in which an attempt must have left and stored its outcome. */
+/** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
 const ATTEMPT_MARGIN_MS = 10_000;
 
-/** What a request needs for an event to speak of it; the parameters are those of `recordEvidence`. */
-const FITS = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
+/** True if an event can belong to request `r`; the parameters are those of `recordEvidence`. */
+const REQUEST_MATCHES_EVENT = `r.correlation_id = $1 AND r.provider_user_id = $2 AND r.attempted_at IS NOT NULL AND r.requested_at <= $3
   AND r.requested_at <= (SELECT created_at FROM sessions WHERE id = $5)
   AND NOT EXISTS (SELECT 1 FROM session_requests mapped WHERE mapped.session = $5)`;
 
 /**
- * The sessions that the EHR asked for: intents, the attempts to send them, and what became of them. Each is settled once,
- * by its answer, by an event or manually.
+ * The EHR's requests for sessions, their attempts and outcomes. Each request is settled once: by its answer, by an event
+ * or manually.
  */
 @Injectable()
 export class SessionRequestsRepository {
@@ -54,11 +54,11 @@ export class SessionRequestsRepository {
   }
 
   /**
-   * Keeps an intent with the row that shows it.
+   * Stores a request together with the session's row.
    *
-   * @param id ours, of the session
+   * @param id of the session here
    * @param inputKind recording or text
-   * @returns the open request that stands in its way; undefined when it is kept, or was by an earlier run
+   * @returns the open request that blocks it; undefined if it was stored now or by an earlier run
    */
   async keep(
     tx: PoolClient,
@@ -98,13 +98,13 @@ export class SessionRequestsRepository {
          WHERE correlation_id = $1 AND provider_user_id = $2 AND state IN ('Requested', 'Unknown')`,
         [partnerAppointmentId, providerUserId],
       );
-      // None: it was settled between the two looks, so the way is free.
+      // No row: the conflicting request was settled after the INSERT. Try again.
       if (rows[0]) return rows[0];
     }
   }
 
-  /** Stores that an attempt has certainly done nothing, and when the next may leave. */
-  async putOff(attempt: Lease, fault: string, waitMs: number): Promise<void> {
+  /** Stores that an attempt certainly had no effect, and schedules the next one. */
+  async postpone(attempt: Lease, fault: string, waitMs: number): Promise<void> {
     await this.database.transaction(async (tx) => {
       if (!(await this.outbox.lock(tx, attempt))) return;
       await this.outbox.putOff(tx, attempt, fault, waitMs);
@@ -112,7 +112,7 @@ export class SessionRequestsRepository {
     });
   }
 
-  /** Stores the platform's answer. One that names another request's session leaves this one's outcome unknown. */
+  /** Stores the platform's answer. If it names another request's session, the outcome stays unknown. */
   async accepted(attempt: Lease, sessionId: string): Promise<void> {
     await this.outbox.settling(async (tx) => {
       const row = await this.merge.lock(tx, sessionId);
@@ -123,10 +123,10 @@ export class SessionRequestsRepository {
   }
 
   /**
-   * Stores that the platform has not taken a request, unless an event named a session that fits it: such an answer may be
-   * an intermediary's, after the platform had taken it.
+   * Stores that the platform rejected a request, unless an event named a matching session: a proxy may have answered after
+   * the platform accepted the request.
    *
-   * @param message what it said
+   * @param message of the platform
    */
   async rejected(attempt: Lease, message: string): Promise<void> {
     await this.outbox.settling(async (tx) => {
@@ -134,13 +134,13 @@ export class SessionRequestsRepository {
       if (!request || (await this.settleByEvidence(tx, request))) return;
       await this.close(tx, attempt.key, 'Rejected');
       await this.show(tx, attempt.key, 'Rejected', { code: 'platform-rejected', message });
-      await this.feedEvents.note(tx, attempt.key, [{ type: 'session.failed' }]);
+      await this.feedEvents.add(tx, attempt.key, [{ type: 'session.failed' }]);
     });
   }
 
   /**
-   * Stores that the outcome of an attempt is unknown, unless another outcome of it is stored. It is settled immediately if
-   * exactly one session fits it.
+   * Stores that the outcome of an attempt is unknown, unless an outcome is stored. Settles the request immediately if
+   * exactly one session matches it.
    */
   unknown(attempt: Lease): Promise<void> {
     return this.outbox.settling(async (tx) => {
@@ -152,14 +152,14 @@ export class SessionRequestsRepository {
   }
 
   /**
-   * Keeps what an event says for the one open request that it fits, by appointment id and provider, if the session was
-   * first known after the intent and is not another request's. An unknown request is settled by the only session that
-   * events named; one whose answer may still come waits for it. A rejected one that alone asked for it is settled, too.
+   * Stores an event as evidence for the open request with its appointment id and provider, if the session was first seen
+   * after the request and belongs to no other. The only session that events named settles an unknown request, or a rejected
+   * one that is the only request for its appointment. A request in flight waits for its answer.
    */
   async recordEvidence(tx: PoolClient, seen: RecordedSession): Promise<void> {
     const { rows } = await tx.query<RequestRow>(
       `UPDATE session_requests r SET evidence = CASE WHEN $4 = ANY(evidence) THEN evidence ELSE evidence || $4::text END
-       WHERE ${FITS} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
+       WHERE ${REQUEST_MATCHES_EVENT} AND (r.state IN ('Requested', 'Unknown') OR r.state = 'Rejected' AND NOT EXISTS (
          SELECT 1 FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
            AND other.session <> r.session))
        RETURNING r.session, r.state, r.evidence, r.earlier_unknown`,
@@ -168,7 +168,7 @@ export class SessionRequestsRepository {
     if (rows[0] && rows[0].state !== 'Requested') await this.settleByEvidence(tx, rows[0]);
   }
 
-  /** Makes an unknown request due once more, manually. @returns false when it is not unknown */
+  /** Makes an unknown request due again, manually. @returns false if it is not unknown */
   async sendAgain(session: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const { rowCount } = await tx.query(
@@ -197,17 +197,17 @@ export class SessionRequestsRepository {
     });
   }
 
-  /** Ends a request manually. @returns false when it is on its way, or has ended */
+  /** Ends a request manually. @returns false if it is in flight or has ended */
   async abandon(session: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      const isEnded = await this.giveUp(tx, session, 'A person said that nothing more is to be done.');
+      const isEnded = await this.end(tx, session, 'An operator abandoned the request.');
       if (isEnded) await this.audit.store(tx);
       return isEnded;
     });
   }
 
-  /** Ends a request. @param message why @returns false when it is on its way, or has ended */
-  async giveUp(tx: PoolClient, session: string, message: string): Promise<boolean> {
+  /** Ends a request. @param message the reason @returns false if it is in flight or has ended */
+  async end(tx: PoolClient, session: string, message: string): Promise<boolean> {
     const isOpen = await lockWhere(tx, session, `(state = 'Unknown' OR state = 'Requested' AND lease_owner IS NULL)`);
     if (!isOpen) return false;
     await this.close(tx, session, 'Abandoned');
@@ -215,7 +215,7 @@ export class SessionRequestsRepository {
     return true;
   }
 
-  /** The only session that events named may be an earlier attempt's, if one of those may have made one, too. */
+  /** Not after an earlier unknown attempt: the only session that events named may be the session of that attempt. */
   private async settleByEvidence(
     tx: PoolClient,
     {
@@ -244,10 +244,10 @@ export class SessionRequestsRepository {
        WHERE id = $1`,
       [session, sessionId, DEBOUNCE_MS],
     );
-    await this.feedEvents.note(tx, session, [{ type: 'session.created' }]);
+    await this.feedEvents.add(tx, session, [{ type: 'session.created' }]);
   }
 
-  /** Plan and text are erased: nothing will be sent any more. */
+  /** Erases plan and text, because nothing will be sent again. */
   private async close(tx: PoolClient, session: string, state: RequestState): Promise<void> {
     const set = `body = NULL, evidence = '{}', fault = NULL, settled_at = clock_timestamp()`;
     await this.outbox.settle(tx, session, state, set);
@@ -258,7 +258,7 @@ export class SessionRequestsRepository {
     await this.show(tx, session, 'Unknown');
   }
 
-  /** Shows in the session's row where its request stands. */
+  /** Shows the request's state in the session's row. */
   private async show(
     tx: PoolClient,
     session: string,

@@ -22,13 +22,13 @@ import type { OpenRequest } from './request-row.js';
 import { SessionRequestsRepository } from './session-requests.repository.js';
 
 /** How long a caller waits for a request to be settled. */
-interface Patience {
+interface Wait {
   seconds: number;
-  /** Aborted when the caller is gone. */
+  /** Aborted when the caller disconnects. */
   signal: AbortSignal;
 }
 
-/** Sessions that the EHR asks for. The intent is committed first; a worker sends it. */
+/** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
 @Injectable()
 export class SessionRequests {
   constructor(
@@ -46,33 +46,33 @@ export class SessionRequests {
   ) {}
 
   /**
-   * Commits the request for a session and waits for what becomes of it.
+   * Commits a request for a session and waits for its outcome.
    *
-   * @param id ours, under which it is kept; an earlier run of the same request may have done so
-   * @returns the session: `Requested` or `Unknown` while the platform's id is not known
+   * @param id of the session here, the same for every run of one request
+   * @returns the session: `Requested` or `Unknown` while the platform's id is unknown
    * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled` or as {@link parties}; 422;
    *   501 `not-configured`
    */
-  async create(id: string, dto: CreateSessionRequest, patience: Patience): Promise<SessionResponse> {
+  async create(id: string, dto: CreateSessionRequest, wait: Wait): Promise<SessionResponse> {
     requireCapability('session-create', this.contract, this.env);
     const handedOut = await this.handedOut.known('recording', dto.input.recording?.recordingUrls ?? []);
     const fault = createFault(dto, this.env, handedOut);
     if (fault) throw fault;
-    const kept = await confirmed(() => this.keep(id, dto));
-    if ('inTheWay' in kept) throw unsettled(kept.inTheWay);
+    const stored = await confirmed(() => this.keep(id, dto));
+    if ('conflict' in stored) throw unsettled(stored.conflict);
     return afterCommit(
-      () => this.settled(id, patience),
-      () => kept,
+      () => this.settled(id, wait),
+      () => stored,
     );
   }
 
-  /** @returns the session that shows the request, kept now or by an earlier run; or the request that stands in its way */
-  private keep(id: string, dto: CreateSessionRequest): Promise<SessionResponse | { inTheWay: OpenRequest }> {
+  /** @returns the session, stored now or by an earlier run; or the request that blocks it */
+  private keep(id: string, dto: CreateSessionRequest): Promise<SessionResponse | { conflict: OpenRequest }> {
     return this.database.transaction(async (tx) => {
       if ((await this.requests.state(id, tx)) === undefined) {
         const people = await this.people.require({ provider: dto.provider, client: dto.client ?? undefined }, tx);
-        const inTheWay = await this.requests.keep(tx, id, createRequest(dto, people, id), inputKind(dto.input));
-        if (inTheWay) return { inTheWay };
+        const conflict = await this.requests.keep(tx, id, createRequest(dto, people, id), inputKind(dto.input));
+        if (conflict) return { conflict };
       }
       const session = await this.reader.show(id, tx);
       await this.audit.store(tx, BEGUN);
@@ -81,32 +81,28 @@ export class SessionRequests {
   }
 
   /**
-   * Settles a request whose outcome is unknown manually; one that has not been sent can be abandoned.
+   * Resolves a request whose outcome is unknown; a pending one can be abandoned.
    *
    * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422 `session-id-needed`,
    *   `not-on-platform` or `other-provider`; 503; 504
    */
-  async resolve(
-    idOrAlias: string,
-    { action, sessionId }: ResolveSessionRequest,
-    patience: Patience,
-  ): Promise<SessionResponse> {
+  async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
     const known = await this.reader.show(idOrAlias);
     const { id } = known;
     if (action === 'create') {
       if (!(await this.requests.sendAgain(id))) throw await this.wrongState(id);
       return afterCommit(
-        () => this.settled(id, patience),
+        () => this.settled(id, wait),
         () => ({ ...known, state: 'Requested' as const }),
       );
     }
-    if (action === 'link') await this.link(known, sessionId, patience.signal);
+    if (action === 'link') await this.link(known, sessionId, wait.signal);
     else if (!(await this.requests.abandon(id))) throw await this.wrongState(id);
     return this.reader.show(id);
   }
 
-  /** @returns the session as it is after the wait, or why it is none */
-  private async settled(id: string, { seconds, signal }: Patience): Promise<SessionResponse | Problem> {
+  /** @returns the session after the wait, or the problem that rejected it */
+  private async settled(id: string, { seconds, signal }: Wait): Promise<SessionResponse | Problem> {
     this.notifier.notify('session-requests', 'requested');
     const session = await pollUntil(
       seconds,
@@ -116,7 +112,7 @@ export class SessionRequests {
     );
     if (session.state !== 'Rejected') return session;
     const detail =
-      'The platform did not take this session; platformMessage has its words, if it gave any and this key may read them.';
+      'The platform rejected this session. See platformMessage, if the platform sent one and this key may read it.';
     const extensions = { session: id, platformMessage: session.error?.message || null };
     return new Problem(400, session.error?.code ?? 'platform-rejected', detail, { extensions });
   }
@@ -126,41 +122,41 @@ export class SessionRequests {
     sessionId: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const where = { pointer: '/sessionId' };
+    const pointer = '/sessionId';
     if (sessionId === undefined) {
-      const detail = "To link, name the platform's id of the session in sessionId.";
-      throw new Problem(422, 'session-id-needed', detail, where);
+      const detail = "To link, send the platform's id of the session in sessionId.";
+      throw new Problem(422, 'session-id-needed', detail, { pointer });
     }
     if ((await this.requests.state(id)) !== 'Unknown') throw await this.wrongState(id);
     if (this.contract.canCall('getSession')) await this.checkLink(sessionId, providerUserId, signal);
     const outcome = await this.requests.link(id, sessionId);
     if (outcome === 'wrong-state') throw await this.wrongState(id);
     if (outcome === 'taken') {
-      const detail = 'Another request holds this session of the platform; find out which of the two it is.';
-      throw new Problem(409, 'session-taken', detail, where);
+      const detail = 'Another request is linked to this session. Find out which request it belongs to.';
+      throw new Problem(409, 'session-taken', detail, { pointer });
     }
     this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
     await this.feedEvents.publish();
   }
 
-  /** A link to a session that is not there, or is another provider's, is refused. */
+  /** Rejects a link to a session that does not exist or belongs to another provider. */
   private async checkLink(sessionId: string, providerUserId: string | null, signal: AbortSignal): Promise<void> {
-    const where = { pointer: '/sessionId' };
+    const pointer = '/sessionId';
     const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
-        throw new Problem(422, 'not-on-platform', 'The platform knows no session with this id; correct it.', where);
+        throw new Problem(422, 'not-on-platform', 'The platform has no session with this id. Correct it.', { pointer });
       }
-      const detail = 'The platform can not be asked about this session now; send the request again later.';
+      const detail = 'This session could not be looked up on the platform. Send the request again later.';
       throw new Problem(503, 'platform-unreachable', detail, { retryAfterSeconds: 5 });
     });
     if (found.providerUserId !== providerUserId) {
-      throw new Problem(422, 'other-provider', 'This session of the platform is another provider’s.', where);
+      throw new Problem(422, 'other-provider', 'This session belongs to another provider.', { pointer });
     }
   }
 
   private async wrongState(id: string): Promise<Problem> {
     const { state } = await this.reader.find(id);
-    const detail = 'Only a request whose outcome is unknown can be resolved; look at the state of the session.';
+    const detail = 'Only a request whose outcome is unknown can be resolved. Check the state of the session.';
     return new Problem(409, 'wrong-state', detail, { extensions: { state } });
   }
 }
@@ -168,7 +164,7 @@ export class SessionRequests {
 function unsettled({ session, state }: OpenRequest): Problem {
   const detail =
     state === 'Unknown'
-      ? 'A request for this appointment and provider got no answer; resolve that session first.'
-      : 'A request for this appointment and provider is on its way; look at that session.';
+      ? 'A request for this appointment and provider got no answer. Resolve that session first.'
+      : 'A request for this appointment and provider is pending. Check that session.';
   return new Problem(409, 'session-unsettled', detail, { extensions: { session, state } });
 }

@@ -1,7 +1,7 @@
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
 
-/** An answer with the required fields of a Session alone (spec, Session). */
+/** An answer with only the required fields of a Session (spec, Session). */
 const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
   sessionId: 's-1',
   noteTemplateIds: ['t-1'],
@@ -20,7 +20,7 @@ const KNOWN = {
 const PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 
 test.each(['Done', 'Processing', 'Error'] as const)(
-  'what an answer in the state %s leaves out is not spoken of',
+  'an answer in the state %s says nothing about omitted fields',
   (state) => {
     expect(fetchedNotes(lean({ state }))).toBeUndefined();
     expect(PARTS.filter((part) => fetchedInsights(lean({ state }))[part] !== undefined)).toEqual([]);
@@ -28,7 +28,7 @@ test.each(['Done', 'Processing', 'Error'] as const)(
   },
 );
 
-test('null and an empty list say of a session that is done that there are none', () => {
+test('null and an empty list mean "none" for a session that is Done', () => {
   const none = { notes: null, transcript: null, topics: null, namedEntities: null, analyticsSummary: null };
   expect(fetchedNotes(lean(none))).toEqual({ documents: [], complete: true });
   expect(fetchedNotes(lean({ notes: [] }))).toEqual({ documents: [], complete: true });
@@ -36,13 +36,13 @@ test('null and an empty list say of a session that is done that there are none',
   expect(fetchedInsights(lean({ topics: [], namedEntities: [] }))).toMatchObject({ topics: [], namedEntities: [] });
 });
 
-test('null says of a session that is processed that none are ready yet', () => {
+test('null means "not ready yet" for a session that is Processing', () => {
   const none = { state: 'Processing', notes: null, transcript: null } as const;
   expect(fetchedNotes(lean(none))).toBeUndefined();
   expect(fetchedInsights(lean(none)).transcript).toBeUndefined();
 });
 
-test('null clears a fact, and a duration is whole milliseconds', () => {
+test('null clears a fact, and durations are rounded to milliseconds', () => {
   const said = { date: null, sessionDurationMs: null, recordingDurationMs: 10.6 };
   expect(factsAfter(lean(said), KNOWN)).toEqual({
     ...KNOWN,
@@ -52,7 +52,7 @@ test('null clears a fact, and a duration is whole milliseconds', () => {
   });
 });
 
-test('an error that a failed session leaves out stays, and none outlives the state Error', () => {
+test('keeps an error that a failed session omits, and clears it in any other state', () => {
   const error = { code: 'low-content-transcript', message: 'Too little audio.' };
   expect(errorAfter(lean({ state: 'Error' }))).toBeUndefined();
   expect(errorAfter(lean({ state: 'Error', error: null }))).toBeNull();
@@ -60,6 +60,6 @@ test('an error that a failed session leaves out stays, and none outlives the sta
   expect(errorAfter(lean({ state: 'Done', error }))).toBeNull();
 });
 
-test('notes of which a document could not be read are not all that the platform has', () => {
+test('notes with an unreadable document are not complete', () => {
   expect(fetchedNotes(lean({ notes: [], notesIncomplete: true }))).toEqual({ documents: [], complete: false });
 });

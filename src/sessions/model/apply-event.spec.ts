@@ -3,7 +3,7 @@ import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { SESSION_EVENT_TYPES, type SessionEvent, type SessionEventType } from '../../platform/contract/wire-types.js';
 import { applyEvent, type EventView } from './session-row.js';
 
-/** A session of which no event has told. */
+/** A session without events. */
 const NO_EVENTS: EventView = {
   event_state: null,
   event_provider_user_id: null,
@@ -17,7 +17,7 @@ function event(eventType: SessionEventType, aiNotesEnabled: boolean | null, appo
   return { eventType, sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: appointment, aiNotesEnabled };
 }
 
-/** The events of a session with AI notes and two templates, whose notes were regenerated once (spec, Event sequences). */
+/** The events of a session with AI notes, two templates and one regeneration (spec, Event sequences). */
 const HISTORY = [
   event('SESSION_CREATED', null, 'a-1'),
   event('SESSION_PROCESSING_STARTED', false, 'a-1'),
@@ -40,7 +40,7 @@ function* permutations<T>(items: readonly T[]): Generator<T[]> {
 
 describe('the events of a session', () => {
   test.each([1, 2, 3, 4, 5, 6, 7])(
-    'every permutation of %i events, with any of them twice, ends in one state',
+    'every permutation of %i events, with any event repeated, ends in the same state',
     (count) => {
       const events = HISTORY.slice(0, count);
       const expected = JSON.stringify(merged(events));
@@ -48,7 +48,7 @@ describe('the events of a session', () => {
       let tried = 0;
       for (const order of permutations(events)) {
         tried += 1;
-        // Each event once more before and after all others, and the whole history twice.
+        // Each event repeated before and after all others, and the whole history twice.
         const holds = events.every((repeated) => ends([repeated, ...order, repeated])) && ends([...order, ...order]);
         if (!ends(order) || !holds)
           throw new Error(`Another end: ${order.map(({ eventType }) => eventType).join(', ')}`);
@@ -65,7 +65,7 @@ describe('the events of a session', () => {
     aiNotesEnabled: fc.constantFrom(true, false, null),
   });
 
-  test('any history in any order, with any repetition, ends in one state', () => {
+  test('any history ends in the same state in any order and with any repetition', () => {
     fc.assert(
       fc.property(
         fc.array(anyEvent, { maxLength: 40 }),
@@ -83,7 +83,7 @@ describe('the events of a session', () => {
     );
   });
 
-  test('Done stands above Error, which stands above whatever came before', () => {
+  test('Done overrides Error, which overrides all other states', () => {
     const failed = event('SESSION_PROCESSING_FAILED', null);
     expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).event_state).toBe('Error');
     expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).event_state).toBe('Done');
@@ -99,17 +99,14 @@ describe('the events of a session', () => {
     expect(naive([final, provisional]).ai_notes_enabled).toBe(true);
   });
 
-  test.each([true, false])(
-    'aiNotesEnabled %p on STARTED stands above its opposite on CREATED, in either order',
-    (on) => {
-      const created = event('SESSION_CREATED', !on);
-      const started = event('SESSION_PROCESSING_STARTED', on);
-      expect(merged([created, started])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
-      expect(merged([started, created])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
-    },
-  );
+  test.each([true, false])('aiNotesEnabled %p on STARTED overrides the opposite on CREATED, in either order', (on) => {
+    const created = event('SESSION_CREATED', !on);
+    const started = event('SESSION_PROCESSING_STARTED', on);
+    expect(merged([created, started])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
+    expect(merged([started, created])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
+  });
 
-  test('a STARTED that says null leaves what CREATED said', () => {
+  test('null on STARTED keeps the value of CREATED', () => {
     const events = [event('SESSION_CREATED', true), event('SESSION_PROCESSING_STARTED', null)];
     expect(merged(events).ai_notes_enabled).toBe(true);
   });
@@ -120,12 +117,12 @@ describe('the events of a session', () => {
     expect(naive(late).event_state).toBe('InProgress');
   });
 
-  test('a final event that says null says nothing', () => {
+  test('null on a final event changes nothing', () => {
     const events = [event('SESSION_PROCESSING_COMPLETED', null), event('SESSION_CREATED', true)];
     expect(merged(events)).toMatchObject({ ai_notes_enabled: true, ai_notes_final: false });
   });
 
-  /** Whoever comes last is right: what the merge must not be. */
+  /** A wrong merge: the last event wins. */
   function naive(events: readonly SessionEvent[]): EventView {
     return merged(events.slice(-1));
   }

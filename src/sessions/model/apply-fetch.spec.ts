@@ -3,28 +3,28 @@ import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { applyFetch, type FetchTicket, takeTicket, wantsFetch } from './apply-fetch.js';
 import type { Freshness } from './session-row.js';
 
-/** A fetch under way: what the row said before it left, and which version the platform answered with. */
+/** A fetch in flight: its ticket, and the version in the platform's answer. */
 interface Fetch {
   ticket: FetchTicket;
   answer: number | null;
 }
 
-/** How an answer is judged, and what a fetch notes before it leaves. */
+/** How a ticket is taken and an answer is applied. */
 interface Rules {
   ticket(row: Freshness): FetchTicket;
   apply(row: Freshness, ticket: FetchTicket): Freshness | undefined;
 }
 
-const OURS: Rules = { ticket: takeTicket, apply: applyFetch };
+const RULES: Rules = { ticket: takeTicket, apply: applyFetch };
 
-/** What is not enough: the answer that arrives last is taken for the newest. */
+/** Wrong: treats the answer that arrives last as the newest. */
 const LAST_ONE_WINS: Rules = {
   ticket: takeTicket,
   apply: (row, ticket) => ({ ...row, fetched_generation: Math.max(row.fetched_generation, ticket.generation) }),
 };
 
-/** What is not enough either: the answer covers every event that came until it was stored. */
-const COVERS_WHAT_CAME_MEANWHILE: Rules = {
+/** Wrong: the answer covers every event that arrived before it was stored. */
+const COVERS_EVENTS_DURING_FETCH: Rules = {
   ticket: takeTicket,
   apply: (row, ticket) => {
     const fresh = applyFetch(row, ticket);
@@ -32,21 +32,21 @@ const COVERS_WHAT_CAME_MEANWHILE: Rules = {
   },
 };
 
-/** What is not enough either: a fetch during an update covers it, although the platform may not have it yet. */
-const COVERS_AN_UPDATE_UNDER_WAY: Rules = {
+/** Wrong: a fetch during an update covers it, although the platform may not have applied it. */
+const COVERS_UPDATE_IN_FLIGHT: Rules = {
   ticket: (row) => takeTicket({ ...row, update_until: null }),
   apply: applyFetch,
 };
 
 /**
- * The platform, the events on their way, the row and the fetches under way. Every change at the platform sends an event,
- * late and in any order; the platform answers a fetch at some moment between its start and its end. An update changes
- * the platform, too, and its event never comes.
+ * The platform, the row, and the events and fetches in flight. Every change on the platform sends an event, late and in
+ * any order. The platform answers a fetch at any moment between its start and its end. An update also changes the
+ * platform, and its event is always lost.
  */
 class Model {
   platform = 0;
   stored = 0;
-  underWay: Fetch[] = [];
+  inFlight: Fetch[] = [];
   undelivered = 0;
   update: Fetch | undefined;
   row: Freshness = { wanted_generation: 0, fetched_generation: 0, answers: 0 };
@@ -55,7 +55,7 @@ class Model {
   constructor(private readonly rules: Rules) {}
 
   step(move: Move): void {
-    const fetch = this.underWay[move.which % Math.max(1, this.underWay.length)];
+    const fetch = this.inFlight[move.which % Math.max(1, this.inFlight.length)];
     switch (move.do) {
       case 'change':
         this.platform += 1;
@@ -70,7 +70,7 @@ class Model {
         this.row = { ...this.row, wanted_generation: this.row.wanted_generation + 1 };
         return;
       case 'begin':
-        if (wantsFetch(this.row)) this.underWay.push({ ticket: this.rules.ticket(this.row), answer: null });
+        if (wantsFetch(this.row)) this.inFlight.push({ ticket: this.rules.ticket(this.row), answer: null });
         return;
       case 'answer':
         if (fetch) fetch.answer ??= this.platform;
@@ -79,7 +79,7 @@ class Model {
         if (fetch) this.end(fetch);
         return;
       case 'die':
-        this.underWay = this.underWay.filter((other) => other !== fetch);
+        this.inFlight = this.inFlight.filter((other) => other !== fetch);
         return;
       case 'update':
         if (this.update) return;
@@ -103,10 +103,10 @@ class Model {
     }
   }
 
-  /** Whatever is on its way arrives, and fetches go on until none is wanted. @returns how many were needed */
+  /** Delivers all events and answers, then fetches until no fetch is wanted. @returns the number of these fetches */
   settle(): number {
     while (this.undelivered > 0) this.step({ do: 'deliver', which: 0 });
-    for (const fetch of [...this.underWay]) this.end(fetch);
+    for (const fetch of [...this.inFlight]) this.end(fetch);
     this.step({ do: 'update-is-past', which: 0 });
     let fetches = 0;
     for (; wantsFetch(this.row) && fetches < 10; fetches += 1) {
@@ -116,7 +116,7 @@ class Model {
   }
 
   private end(fetch: Fetch): void {
-    this.underWay = this.underWay.filter((other) => other !== fetch);
+    this.inFlight = this.inFlight.filter((other) => other !== fetch);
     const fresh = this.rules.apply(this.row, fetch.ticket);
     if (!fresh) return;
     const version = fetch.answer ?? this.platform;
@@ -182,18 +182,18 @@ const endsNewest = (model: Model) => {
   return model.stored === model.platform && fetches <= 2;
 };
 
-describe('fetches that overlap', () => {
-  test('when everything has arrived, the newest state of the platform is stored, after at most two more fetches', () => {
-    expect(check(OURS, endsNewest)).toMatchObject({ failed: false });
+describe('overlapping fetches', () => {
+  test('store the newest state after at most two more fetches', () => {
+    expect(check(RULES, endsNewest)).toMatchObject({ failed: false });
   });
 
-  test('an older answer never overwrites a newer one', () => {
-    expect(check(OURS, (model) => !model.wentBack)).toMatchObject({ failed: false });
+  test('never overwrite a newer answer with an older one', () => {
+    expect(check(RULES, (model) => !model.wentBack)).toMatchObject({ failed: false });
     expect(check(LAST_ONE_WINS, (model) => !model.wentBack)).toMatchObject({ failed: true });
   });
 
-  test('an event during a fetch causes another fetch', () => {
-    const model = new Model(OURS);
+  test('are followed by another fetch if an event arrives during one', () => {
+    const model = new Model(RULES);
     model.step({ do: 'redeliver', which: 0 });
     model.step({ do: 'begin', which: 0 });
     model.step({ do: 'answer', which: 0 });
@@ -201,14 +201,14 @@ describe('fetches that overlap', () => {
     model.step({ do: 'deliver', which: 0 });
     model.step({ do: 'end', which: 0 });
     expect(wantsFetch(model.row)).toBe(true);
-    expect(check(COVERS_WHAT_CAME_MEANWHILE, endsNewest)).toMatchObject({ failed: true });
+    expect(check(COVERS_EVENTS_DURING_FETCH, endsNewest)).toMatchObject({ failed: true });
   });
 
-  test('an update whose answer and event are lost is fetched after it took effect', () => {
-    expect(check(COVERS_AN_UPDATE_UNDER_WAY, endsNewest)).toMatchObject({ failed: true });
+  test('are followed by one after an update whose answer and event are lost', () => {
+    expect(check(COVERS_UPDATE_IN_FLIGHT, endsNewest)).toMatchObject({ failed: true });
   });
 
-  test('an exact repeat of an event still means "look again"', () => {
+  test('are followed by another fetch after an exact repeat of an event', () => {
     const row = { wanted_generation: 1, fetched_generation: 1, answers: 1 };
     expect(wantsFetch({ ...row, wanted_generation: row.wanted_generation + 1 })).toBe(true);
   });

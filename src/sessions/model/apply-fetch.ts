@@ -4,44 +4,44 @@ import type { SessionFacts } from './session-facts.js';
 import type { Freshness, SessionRow } from './session-row.js';
 import type { InsightPart } from './session-seal.js';
 
-/** Insights by the column that keeps them; undefined: the answer does not speak of it, null: there is none. */
+/** Insights by column; undefined: not in the answer, null: none. */
 export type FetchedInsights = Partial<Record<InsightPart, unknown>>;
 
-/** Notes that an answer speaks of. */
+/** The notes in an answer. */
 export interface FetchedNotes {
   documents: readonly SessionDocument[];
-  /** False: the platform has more, so that none is known to be missing there. */
+  /** False if the platform has more documents, so that absence from the list proves nothing. */
   complete: boolean;
 }
 
 /**
- * The notes that an answer speaks of; one that leaves them out says nothing of them. While a session is processed or has
- * failed, null only says that none are ready; of one that is done it says, as an empty list does, that there are none.
+ * The notes in an answer. For a Done session null means "none", like an empty list; before that, and after a failure, it
+ * means "not ready".
  *
- * @returns undefined when the answer does not speak of notes
+ * @returns undefined if the answer says nothing about notes
  */
 export function fetchedNotes({ notes, notesIncomplete = false, state }: SessionAnswer): FetchedNotes | undefined {
   if (notes === undefined || (notes === null && state !== 'Done')) return undefined;
   return { documents: notes ?? [], complete: !notesIncomplete };
 }
 
-/** The insights that an answer speaks of, by the same rule as its notes. */
+/** The insights in an answer, by the same rule as its notes. */
 export function fetchedInsights(session: SessionAnswer): FetchedInsights {
-  const spokenOf = <T>(part: T | null | undefined) => (part === null && session.state !== 'Done' ? undefined : part);
+  const ifKnown = <T>(part: T | null | undefined) => (part === null && session.state !== 'Done' ? undefined : part);
   return {
-    transcript: spokenOf(session.transcript),
-    topics: spokenOf(session.topics),
-    namedEntities: spokenOf(session.namedEntities),
-    analytics: spokenOf(session.analyticsSummary),
+    transcript: ifKnown(session.transcript),
+    topics: ifKnown(session.topics),
+    namedEntities: ifKnown(session.namedEntities),
+    analytics: ifKnown(session.analyticsSummary),
   };
 }
 
 /**
- * The facts after an answer: what it leaves out, since the spec calls each of these fields "not required", stays as it
- * is known, null clears.
+ * The facts after an answer. An omitted field keeps its value, because the spec calls each of these fields "not required";
+ * null clears it.
  */
 export function factsAfter(session: SessionAnswer, known: SessionFacts): SessionFacts {
-  const after = <T>(said: T | null | undefined, before: T | null) => (said === undefined ? before : said);
+  const after = <T>(answered: T | null | undefined, before: T | null) => (answered === undefined ? before : answered);
   const wholeMs = (duration: number | null | undefined) => (duration == null ? duration : String(Math.round(duration)));
   return {
     date: after(session.date, known.date),
@@ -53,35 +53,34 @@ export function factsAfter(session: SessionAnswer, known: SessionFacts): Session
 }
 
 /**
- * The error after an answer. It belongs to the state Error: there an answer that leaves it out says nothing of it.
+ * The error after an answer. It is null in any state but Error.
  *
- * @returns undefined when the known one stays
+ * @returns undefined if the known error stays
  */
 export function errorAfter({ state, error }: SessionAnswer): { code: string; message: string } | null | undefined {
   return state === 'Error' ? error : null;
 }
 
-/** What was read from the row before a fetch left. */
+/** The row's counters before a fetch is sent. */
 export interface FetchTicket {
   generation: number;
   answers: number;
 }
 
 /**
- * The ticket of a fetch that begins now; take it before the request leaves. While an update is on its way, a fetch can't
- * cover what it changes: one more is wanted when the update has ended.
+ * The ticket of a fetch, to be taken before it is sent. A fetch during an update may miss its effect, so it leaves one
+ * generation open for a fetch after the update.
  */
 export function takeTicket(row: Freshness): FetchTicket {
   return { generation: row.wanted_generation - (row.update_until ? 1 : 0), answers: row.answers };
 }
 
 /**
- * Judges an answer when it arrives. Of two fetches that overlap it is unknown which one the platform answered with
- * the newer state, so only an answer whose fetch began after the last stored one is stored; the other is dropped.
- * Nothing is lost by that: whatever changed at the platform since the stored answer raises the wanted generation above
- * the fetched one, and so makes another fetch.
+ * Decides whether an answer is stored. Of two overlapping fetches it is unknown which answer is newer, so an answer is
+ * stored only if its fetch started after the last stored answer, and otherwise dropped. Nothing is lost: every change on
+ * the platform since the stored answer raises the wanted generation above the fetched one, so another fetch follows.
  *
- * @returns the row's freshness with the answer stored, or undefined when the answer must be dropped
+ * @returns the row's freshness with the answer stored, or undefined if the answer must be dropped
  */
 export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | undefined {
   if (ticket.answers !== row.answers) return undefined;
@@ -89,16 +88,15 @@ export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | und
   return { ...row, fetched_generation: fetched, answers: row.answers + 1 };
 }
 
-/** True while something happened that no stored answer is known to cover. */
+/** True while an event, a request or an update is not covered by a stored answer. */
 export function wantsFetch(row: Freshness): boolean {
   return row.wanted_generation > row.fetched_generation;
 }
 
 /**
- * Since when the newest event had waited that a fetch of a session answers; null when it answers none: its age, a reader
- * or an update made it due.
+ * When the newest event arrived that a fetch answers; null if age, a reader or an update made the session due.
  *
- * @param claimed the row before the fetch left
+ * @param claimed the row before the fetch was sent
  */
 export function answeredEventAt({
   last_event_at: eventAt,
@@ -112,37 +110,36 @@ export function lagSeconds(eventAt: Date, now: Date): number {
   return Math.max(0, now.getTime() - eventAt.getTime()) / 1000;
 }
 
-/** Milliseconds between an event and the fetch that it asks for: a burst of events costs one fetch, not many. */
+/** Delay between an event and its fetch, so that a burst of events costs one fetch. */
 export const DEBOUNCE_MS = 500;
 
-/** Milliseconds before the first look-up of a session of which no further event is to be expected. */
+/** Minimum delay before the lookup of a session without further events. */
 const SOON_MS = 3_000;
 
-/** However old a session is, it is looked up this often while it has not ended, in milliseconds. */
-const LONGEST_PAUSE_MS = 24 * 3_600_000;
+/** Maximum interval between lookups of a session that has not ended. */
+const MAX_INTERVAL_MS = 24 * 3_600_000;
 
-/** What decides on the next look-up of a session, as a fetch left it. */
-type LookUpSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'last_event_at' | 'reopened_at'> & {
+/** The fields of a fetched session that determine its next lookup. */
+type LookupSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'last_event_at' | 'reopened_at'> & {
   state: SessionState;
 };
 
 /**
- * When a session is looked up although no event came; null when it has ended. An unfinished one is left alone
- * until it has the age of the policy, then looked up at its interval, and less and less often as it gets old. One that
- * had ended before and is Processing again is looked up soon: no event reports its end (spec, Meaning of event types:
- * COMPLETED does not fire on reprocessing).
+ * When a session is looked up without an event; null if it has ended. The first lookup is at the policy's age, the
+ * following at its interval, which grows with the age. A session that is Processing again after its end is looked up soon,
+ * because no event reports its end (spec, Meaning of event types: COMPLETED does not fire on reprocessing).
  *
- * @param policy from which age and how often, in milliseconds
+ * @param policy minimum age and interval, in milliseconds
  */
-export function nextLookUp(
-  session: LookUpSubject,
+export function nextLookup(
+  session: LookupSubject,
   now: Date,
   policy: { afterMs: number; everyMs: number },
 ): Date | null {
   if (hasEnded(session.state)) return null;
   const { event_state: eventState, created_at: createdAt, reopened_at: reopenedAt } = session;
   const since = (moment: Date) => now.getTime() - moment.getTime();
-  const later = (pauseMs: number) => now.getTime() + Math.min(LONGEST_PAUSE_MS, pauseMs);
+  const later = (intervalMs: number) => now.getTime() + Math.min(MAX_INTERVAL_MS, intervalMs);
   if (reopenedAt !== null || (eventState !== null && hasEnded(eventState))) {
     const lastEventAt = session.last_event_at ?? createdAt;
     const last = reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt;
@@ -153,10 +150,10 @@ export function nextLookUp(
 }
 
 /**
- * Since when a session that had ended is processed again; null when it is not, or never had ended.
+ * Since when a session is processed again after its end; null if it is not.
  *
- * @param before the session as it was known
- * @param state what the platform answers now
+ * @param before the row before the answer
+ * @param state the platform's answer
  */
 export function reopening(
   before: Pick<SessionRow, 'state' | 'fetched_at' | 'reopened_at'>,

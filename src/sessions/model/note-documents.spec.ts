@@ -10,7 +10,7 @@ const document = (template: string, text: string, id = `d-${template}`): Session
   notes: [note(text)],
 });
 
-/** What is on record after the answers were stored one after the other. */
+/** The stored documents after a series of answers. */
 class Records {
   documents: Parameters<typeof compareDocuments>[0][number][] = [];
   revisions: [id: string, revision: number][] = [];
@@ -18,7 +18,7 @@ class Records {
   store(documents: SessionDocument[], complete = true): ReturnType<typeof compareDocuments> {
     const changes = compareDocuments(this.documents, { documents, complete }, fingerprintOf);
     for (const { notes, id, ...write } of changes.writes) {
-      const stored = { ...write, id: id ?? `ours-${write.noteTemplateId}-${write.ordinal}`, superseded: false };
+      const stored = { ...write, id: id ?? `document-${write.noteTemplateId}-${write.ordinal}`, superseded: false };
       this.documents = [...this.documents.filter((other) => other.id !== stored.id), stored];
       if (notes) this.revisions.push([stored.id, stored.revision]);
     }
@@ -35,25 +35,25 @@ describe('documents of a session', () => {
     records.store([document('soap', 'one'), document('dap', 'one')]);
   });
 
-  test('the first answer makes the first revision of each', () => {
+  test('the first answer creates the first revision of each', () => {
     expect(records.revisions).toEqual([
-      ['ours-soap-0', 1],
-      ['ours-dap-0', 1],
+      ['document-soap-0', 1],
+      ['document-dap-0', 1],
     ]);
   });
 
-  test('the same content again changes nothing', () => {
+  test('the same content changes nothing', () => {
     const changes = records.store([document('soap', 'one'), document('dap', 'one')]);
     expect(changes).toEqual({ writes: [], superseded: [], readable: false });
   });
 
-  test('a document that incomplete notes lack is not superseded, and none takes its place', () => {
+  test('a document missing from incomplete notes is not superseded and keeps its position', () => {
     const changes = records.store([document('dap', 'two')], false);
     expect([changes.superseded, changes.writes.length, changes.readable]).toEqual([[], 1, true]);
     expect(changes.writes[0]?.position).toBe(1);
   });
 
-  test('documents keep their order when an answer lacks one that can not be read; what is new comes after them', () => {
+  test('documents keep their positions if the answer is incomplete; new ones follow them', () => {
     const { writes } = records.store([document('dap', 'two'), document('girp', 'one')], false);
     expect(writes.map(({ noteTemplateId, position }) => [noteTemplateId, position])).toEqual([
       ['dap', 1],
@@ -61,57 +61,57 @@ describe('documents of a session', () => {
     ]);
   });
 
-  test('other content is the next revision of that document alone', () => {
+  test('other content creates a new revision of that document only', () => {
     const changes = records.store([document('soap', 'two'), document('dap', 'one')]);
     expect(changes.writes).toMatchObject([{ noteTemplateId: 'soap', revision: 2 }]);
     expect(changes.readable).toBe(true);
   });
 
-  test('content that returns to an earlier version is a revision of its own', () => {
+  test('content that returns to an earlier version creates a new revision', () => {
     records.store([document('soap', 'two'), document('dap', 'one')]);
     records.store([document('soap', 'one'), document('dap', 'one')]);
-    expect(records.revisions.filter(([id]) => id === 'ours-soap-0')).toHaveLength(3);
+    expect(records.revisions.filter(([id]) => id === 'document-soap-0')).toHaveLength(3);
   });
 
   test('a changed sessionDocumentId stays in the chain of its template', () => {
     const changes = records.store([document('soap', 'two', 'another'), document('dap', 'one')]);
-    expect(changes.writes).toMatchObject([{ id: 'ours-soap-0', sessionDocumentId: 'another', revision: 2 }]);
+    expect(changes.writes).toMatchObject([{ id: 'document-soap-0', sessionDocumentId: 'another', revision: 2 }]);
     expect(chainedByPlatformId([document('soap', 'one')], [document('soap', 'two', 'another')])).toEqual([
       'd-soap',
       'another',
     ]);
   });
 
-  test('a changed sessionDocumentId with the same content is noted without a revision', () => {
+  test('a changed sessionDocumentId with the same content is stored without a new revision', () => {
     const changes = records.store([document('soap', 'one', 'another'), document('dap', 'one')]);
     expect(changes.writes).toMatchObject([{ sessionDocumentId: 'another', revision: 1, notes: null }]);
     expect(changes.readable).toBe(false);
   });
 
-  test('a document that disappears is a change to whoever reads the notes', () => {
+  test('the notes change once if a document disappears', () => {
     expect(records.store([document('dap', 'one')]).readable).toBe(true);
     expect(records.store([document('dap', 'one')]).readable).toBe(false);
   });
 
-  test('a document that disappears is superseded once, and comes back with its revision', () => {
-    expect(records.store([document('soap', 'one')]).superseded).toEqual(['ours-dap-0']);
+  test('a missing document is superseded once, and returns with its revision', () => {
+    expect(records.store([document('soap', 'one')]).superseded).toEqual(['document-dap-0']);
     expect(records.store([document('soap', 'one')]).superseded).toEqual([]);
     const back = records.store([document('soap', 'one'), document('dap', 'one')]);
-    expect(back.writes).toMatchObject([{ id: 'ours-dap-0', revision: 1, notes: null }]);
+    expect(back.writes).toMatchObject([{ id: 'document-dap-0', revision: 1, notes: null }]);
     expect(back.readable).toBe(true);
   });
 
-  test('a document that comes back with other content goes on in its chain', () => {
+  test('a document that returns with other content continues its chain', () => {
     records.store([document('soap', 'one')]);
-    expect(records.store([document('dap', 'two')]).writes).toMatchObject([{ id: 'ours-dap-0', revision: 2 }]);
+    expect(records.store([document('dap', 'two')]).writes).toMatchObject([{ id: 'document-dap-0', revision: 2 }]);
   });
 
-  test('two documents of one template are kept apart', () => {
+  test('two documents of the same template have separate chains', () => {
     const changes = records.store([document('soap', 'one'), document('soap', 'more', 'd-2'), document('dap', 'one')]);
     expect(changes.writes[0]).toMatchObject({ id: null, noteTemplateId: 'soap', ordinal: 1, revision: 1 });
   });
 
-  test('a note is kept with its category, its name and its nesting level', () => {
+  test('stores a note’s category, category name and nesting level', () => {
     const fetched = {
       ...document('girp', ''),
       notes: [note('a', { categoryName: 'The plan', formatting: { nestingLevel: 2 } }), note('b')],
@@ -122,7 +122,7 @@ describe('documents of a session', () => {
     ]);
   });
 
-  /** What it must not be: a chain for each sessionDocumentId falls apart. */
+  /** Wrong: one chain for each sessionDocumentId. */
   function chainedByPlatformId(...answers: SessionDocument[][]): string[] {
     return [...new Set(answers.flat().map(({ sessionDocumentId }) => sessionDocumentId))];
   }

@@ -1,7 +1,7 @@
 import type { FetchedNotes } from './apply-fetch.js';
 import type { NoteResponse } from './session-view.js';
 
-/** A document as it is on record. */
+/** A stored document. */
 interface KnownDocument {
   id: string;
   noteTemplateId: string;
@@ -14,30 +14,30 @@ interface KnownDocument {
   superseded: boolean;
 }
 
-/** A document as it is to be on record; without an `id` it is new. */
+/** A document to store; without an `id` it is new. */
 interface DocumentWrite extends Omit<KnownDocument, 'id' | 'superseded'> {
   id: string | null;
-  /** The notes to keep as this revision; null when the revision is on record already. */
+  /** The notes of this revision; null if the revision is already stored. */
   notes: NoteResponse[] | null;
 }
 
-/** What a fetched list of documents changes. */
+/** The changes by a fetched list of documents. */
 interface DocumentChanges {
   writes: DocumentWrite[];
-  /** Ids of documents that the answer lacks and that were current until now. */
+  /** Ids of current documents that are missing from the answer. */
   superseded: string[];
-  /** True when a reader would see other notes than before. */
+  /** True if readers see other notes than before. */
   readable: boolean;
 }
 
 /**
- * Compares a fetched list of documents with what is on record. Documents are chained by template, never by
- * `sessionDocumentId`, which may change: other content makes the next revision, the same content none. A document that
- * the answer lacks is superseded, not erased, and comes back when a later answer holds it again.
+ * Compares a fetched list of documents with the stored ones. Documents are chained by template, not by
+ * `sessionDocumentId`, which may change. Other content creates a new revision. A document that is missing from the answer
+ * is superseded, not erased, and becomes current again when a later answer contains it.
  *
- * @param known all documents of the session, superseded ones too
- * @param fetched the answer's documents; when they are not complete, nothing is superseded and nothing moves
- * @param fingerprintOf of notes in a fixed order of fields, in hex
+ * @param known all documents of the session, including superseded ones
+ * @param fetched the answer's documents; if they are incomplete, none is superseded or moved
+ * @param fingerprintOf fingerprint of notes in a fixed order of fields, in hex
  */
 export function compareDocuments(
   known: readonly KnownDocument[],
@@ -65,7 +65,7 @@ export function compareDocuments(
       noteTemplateId,
       ordinal,
       sessionDocumentId,
-      // Of an answer with gaps the order alone says nothing: who is known stays in its place.
+      // Positions in an incomplete answer are meaningless, so known documents keep theirs.
       position: complete ? position : (before?.position ?? known.length + position),
       revision: (before?.revision ?? 0) + (isNew ? 1 : 0),
       fingerprint,
@@ -74,8 +74,8 @@ export function compareDocuments(
     if (!before || differs(before, write)) writes.push(write);
     readable ||= isNew || (before?.superseded ?? false);
   }
-  const lacking = complete ? [...places.values()] : [];
-  const superseded = lacking.filter((document) => !document.superseded).map((document) => document.id);
+  const missing = complete ? [...places.values()] : [];
+  const superseded = missing.filter((document) => !document.superseded).map((document) => document.id);
   return { writes, superseded, readable: readable || superseded.length > 0 };
 }
 

@@ -1,11 +1,11 @@
-import { answeredEventAt, lagSeconds, nextLookUp, reopening } from './apply-fetch.js';
+import { answeredEventAt, lagSeconds, nextLookup, reopening } from './apply-fetch.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');
 const ago = (ms: number) => new Date(NOW.getTime() - ms);
 const HOUR = 3_600_000;
 
-function waitMs(subject: Partial<Parameters<typeof nextLookUp>[0]>): number | null {
+function waitMs(subject: Partial<Parameters<typeof nextLookup>[0]>): number | null {
   const session = {
     state: 'Processing',
     event_state: 'Processing',
@@ -14,34 +14,34 @@ function waitMs(subject: Partial<Parameters<typeof nextLookUp>[0]>): number | nu
     reopened_at: null,
     ...subject,
   } as const;
-  const at = nextLookUp(session, NOW, POLICY);
+  const at = nextLookup(session, NOW, POLICY);
   return at && at.getTime() - NOW.getTime();
 }
 
-describe('looking up sessions of which nothing is heard', () => {
-  test.each(['Done', 'Error'] as const)('one that is %s is not looked up', (state) => {
+describe('the next lookup of a session', () => {
+  test.each(['Done', 'Error'] as const)('is never if it is %s', (state) => {
     expect(waitMs({ state })).toBeNull();
   });
 
-  test('a young one is left alone until it has the age of the setting', () => {
+  test('is at the age of the setting', () => {
     expect(waitMs({})).toBe(840_000);
   });
 
-  test('an older one is looked up at the interval of the setting', () => {
+  test('is after the interval of the setting if it is older', () => {
     expect(waitMs({ created_at: ago(HOUR / 2) })).toBe(600_000);
   });
 
-  test('the older, the rarer, but once a day', () => {
+  test('is later the older it is, but at most after a day', () => {
     expect(waitMs({ created_at: ago(8 * HOUR) })).toBe(2 * HOUR);
     expect(waitMs({ created_at: ago(9_000 * HOUR) })).toBe(24 * HOUR);
   });
 
-  test('one whose events have ended and that is Processing again is looked up soon: no event tells its end', () => {
+  test('is soon if it is Processing after its last event', () => {
     expect(waitMs({ event_state: 'Done', last_event_at: ago(500) })).toBe(3_000);
     expect(waitMs({ event_state: 'Done', last_event_at: ago(20_000) })).toBe(10_000);
   });
 
-  test('one that is processed again is looked up soon, however old it is: counted from when it went back', () => {
+  test('is soon if it is processed again, regardless of its age', () => {
     const old = { event_state: 'Done', created_at: ago(720 * HOUR), last_event_at: ago(719 * HOUR) } as const;
     expect(waitMs({ ...old, reopened_at: NOW })).toBe(3_000);
     expect(waitMs({ ...old, reopened_at: ago(20_000) })).toBe(10_000);
@@ -50,35 +50,35 @@ describe('looking up sessions of which nothing is heard', () => {
   });
 });
 
-describe('the moment since when a session is processed again', () => {
+describe('the start of a reprocessing', () => {
   const known = { state: 'Done' as const, fetched_at: ago(HOUR), reopened_at: null };
 
-  test('is that of the first answer after its end that says so, until it ends', () => {
+  test('is the first answer in a state before the end, until the session ends again', () => {
     expect(reopening(known, 'Processing', NOW)).toBe(NOW);
     const since = ago(HOUR);
     expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Processing', NOW)).toBe(since);
     expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Done', NOW)).toBeNull();
   });
 
-  test('is not known of one whose end was told by events alone', () => {
+  test('is unknown if only events reported the end', () => {
     expect(reopening({ ...known, fetched_at: null }, 'Processing', NOW)).toBeNull();
   });
 });
 
 describe('the lag of notes', () => {
-  test('is the time since the newest event that the fetch answers', () => {
+  test('is the age of the newest event that the fetch answers', () => {
     const eventAt = ago(2_500);
     expect(answeredEventAt({ last_event_at: eventAt, fetched_at: null })).toBe(eventAt);
     expect(answeredEventAt({ last_event_at: eventAt, fetched_at: ago(2_501) })).toBe(eventAt);
     expect(lagSeconds(eventAt, NOW)).toBe(2.5);
   });
 
-  test('is not measured where another answer came after the event, or no event did', () => {
+  test('is not measured without an event, or after an earlier answer', () => {
     expect(answeredEventAt({ last_event_at: ago(HOUR), fetched_at: ago(HOUR) })).toBeNull();
     expect(answeredEventAt({ last_event_at: null, fetched_at: null })).toBeNull();
   });
 
-  test('is never less than nothing', () => {
+  test('is never negative', () => {
     expect(lagSeconds(ago(-5), NOW)).toBe(0);
   });
 });

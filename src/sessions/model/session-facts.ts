@@ -1,4 +1,4 @@
-/** What a session's row seals as one value: when the session was, and the platform's words about a failure. */
+/** Encrypted together in a session's row: the session's times, and the platform's error message. */
 export interface SessionFacts {
   date: string | null;
   sessionCreatedAt: string | null;
@@ -17,16 +17,16 @@ export const NO_FACTS: SessionFacts = {
   error: null,
 };
 
-/** Codes of errors that hold no words of the platform's own choice. */
+/** Error codes that are not free text of the platform. */
 const PLAIN_CODES = ['low-content-transcript', 'platform-rejected', 'abandoned'];
 
-/** The code of an error for what is stored plain, and for who may not read clinical text: the platform's own are open. */
+/** An error's code for plain storage and for keys without clinical text; `platform-error` for other codes of the platform. */
 export function plainCode(code: string): string {
   return PLAIN_CODES.includes(code) ? code : 'platform-error';
 }
 
-/** Facts without what the platform said of a failure. */
-export function withoutWords(facts: SessionFacts): SessionFacts {
+/** Facts without the platform's error message. */
+export function withoutMessage(facts: SessionFacts): SessionFacts {
   const { error } = facts;
   return { ...facts, error: error && { code: plainCode(error.code), message: '' } };
 }

@@ -9,18 +9,18 @@ import { NO_FACTS, plainCode } from './session-facts.js';
 import type { SessionRow } from './session-row.js';
 import { SessionSeal } from './session-seal.js';
 
-/** A request on its way that the session fits: its answer says under which id the EHR knows the session. */
-const MAY_BE_REQUESTED = `
+/** A request in flight that may be for this session; its answer decides under which id the EHR knows the session. */
+const MATCHING_REQUEST_IN_FLIGHT = `
   SELECT 1 FROM session_requests r
   WHERE r.correlation_id = sessions.event_appointment_id AND r.provider_user_id = sessions.event_provider_user_id
     AND r.state IN ('Requested', 'Unknown') AND r.lease_owner IS NOT NULL`;
 
 type SessionFeedEventType = PendingFeedEvents['type'] & `session.${string}`;
 
-/** An event as it is pending on a session's row. */
+/** A pending event on a session's row. */
 interface PendingSessionEvent {
   type: SessionFeedEventType;
-  /** As the platform's event said it; else what the session's row says. */
+  /** From the platform's event; defaults to the value in the session's row. */
   aiNotesEnabled?: boolean | null;
 }
 
@@ -35,8 +35,8 @@ export class SessionFeedEvents extends PendingEventsPublisher {
     super(database, feed);
   }
 
-  /** Notes pending events on a session's row, which must be locked. @param id ours */
-  async note(tx: PoolClient, id: string, events: readonly PendingSessionEvent[]): Promise<void> {
+  /** Adds pending events to a session's row, which must be locked. */
+  async add(tx: PoolClient, id: string, events: readonly PendingSessionEvent[]): Promise<void> {
     if (events.length === 0) return;
     await tx.query(
       `UPDATE sessions SET pending_events = pending_events || $2::text[],
@@ -48,7 +48,7 @@ export class SessionFeedEvents extends PendingEventsPublisher {
   protected override async take(tx: PoolClient, limit: number): Promise<PendingFeedEvents[][]> {
     const { rows } = await tx.query<SessionRow>(
       `SELECT * FROM sessions
-       WHERE pending_events_at IS NOT NULL AND NOT EXISTS (${MAY_BE_REQUESTED})
+       WHERE pending_events_at IS NOT NULL AND NOT EXISTS (${MATCHING_REQUEST_IN_FLIGHT})
        ORDER BY pending_events_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
       [limit],
     );
@@ -78,7 +78,7 @@ export class SessionFeedEvents extends PendingEventsPublisher {
   }
 }
 
-/** What each event of the platform is called in the feed. */
+/** The feed's name of each platform event. */
 const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
   SESSION_CREATED: 'session.created',
   SESSION_PROCESSING_STARTED: 'session.processing-started',
@@ -88,18 +88,17 @@ const TYPE_OF: Record<SessionEventType, SessionFeedEventType> = {
 };
 
 /**
- * The feed events of an event, whether the session can be fetched or not: of what happens once in a session's life
- * (creation and completion) once, of anything else each time, for a repeat may be another generation of notes. A session
- * of which any event comes first is a new one.
+ * The feed events of a platform event. Creation and completion are published once per session, any other event each time,
+ * because a repeat may announce another generation of notes. The first event of a session also publishes its creation.
  *
- * @param known what is on record of the session
+ * @param known the session's row
  */
 export function feedEventsOf(
   { eventType, aiNotesEnabled }: SessionEvent,
   known: Pick<SessionRow, 'event_state'> & { is_new: boolean },
 ): PendingSessionEvent[] {
   const created: PendingSessionEvent[] = known.is_new ? [{ type: 'session.created', aiNotesEnabled }] : [];
-  const isTold = eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done';
-  if (eventType === 'SESSION_CREATED' || isTold) return created;
+  const isRepeated = eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done';
+  if (eventType === 'SESSION_CREATED' || isRepeated) return created;
   return [...created, { type: TYPE_OF[eventType], aiNotesEnabled }];
 }

@@ -1,15 +1,15 @@
 import type { Columns } from '../../database/columns.js';
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
 
-/** The state that is shown: the platform's, or a word of ours before the platform has one. */
+/** The shown state: the platform's, or one of this service until the platform has one. */
 export type ShownState = SessionState | 'Requested' | 'Unknown' | 'Rejected';
 
 const OWN_STATES: ReadonlySet<ShownState> = new Set(['Requested', 'Unknown', 'Rejected']);
 
-/** A session's row; `schema.prisma` says what each column is. */
+/** A session's row; see `schema.prisma` for its columns. */
 export type SessionRow = Columns<'Session'> & { state: ShownState; event_state: SessionState | null };
 
-/** What the events of one session say, apart from anything that was fetched. */
+/** The merged data of a session's events, independent of fetched answers. */
 export type EventView = Pick<
   SessionRow,
   | 'event_state'
@@ -20,16 +20,16 @@ export type EventView = Pick<
   | 'ai_notes_final'
 >;
 
-/** What decides whether an answer of the platform may be stored in a session's row. */
+/** The fields of a row that determine whether an answer may be stored. */
 export interface Freshness extends Pick<SessionRow, 'wanted_generation' | 'fetched_generation' | 'answers'> {
   /**
-   * Until when an update that is on its way may take effect at the platform; it raised the wanted generation by one
-   * before it left. Null: none is on its way.
+   * Until when an update in flight may take effect on the platform; it raised the wanted generation by one before it was
+   * sent. Null without an update in flight.
    */
   update_until?: Date | null;
 }
 
-/** Where the state of a session's row comes from: the newest answer, or events alone; null while it is a word of ours. */
+/** Where the state of a session's row comes from: the newest answer, or only events; null for our own states. */
 export function stateSource(
   row: Pick<SessionRow, 'state' | 'fetched_at' | 'state_from_events'>,
 ): 'platform' | 'events' | null {
@@ -37,7 +37,7 @@ export function stateSource(
   return row.fetched_at !== null && !row.state_from_events ? 'platform' : 'events';
 }
 
-/** The state that an event by itself stands for (spec, Meaning of event types); notes come before the end. */
+/** The state after each event (spec, Meaning of event types); notes are completed before the session. */
 const STATE_OF: Record<SessionEventType, SessionState> = {
   SESSION_CREATED: 'InProgress',
   SESSION_PROCESSING_STARTED: 'Processing',
@@ -46,26 +46,26 @@ const STATE_OF: Record<SessionEventType, SessionState> = {
   SESSION_PROCESSING_FAILED: 'Error',
 };
 
-/** COMPLETED fires at most once and after any failed attempt before it, so Done stands above Error. */
+/** COMPLETED fires at most once, after any failed attempts, so Done overrides Error. */
 const STATE_RANK: Record<SessionState, number> = { InProgress: 1, Processing: 2, Error: 3, Done: 4 };
 
 /** Events whose aiNotesEnabled is authoritative. */
 const FINAL: readonly SessionEventType[] = ['SESSION_PROCESSING_NOTES_COMPLETED', 'SESSION_PROCESSING_COMPLETED'];
 
-/** Events that end the processing, or the making of some notes. */
+/** Events that end the processing, or complete notes. */
 const ENDINGS: readonly SessionEventType[] = [...FINAL, 'SESSION_PROCESSING_FAILED'];
 
 /**
- * Merges an event into what the events said before. It takes the greater of both in every field (a join), so that any
- * order, repetition and delay of the same events ends in the same view.
+ * Merges an event into the view of earlier ones. Each field takes the greater value (a join), so that any order,
+ * repetition and delay of the same events results in the same view.
  */
 export function applyEvent(view: EventView, event: SessionEvent): EventView {
   const state = STATE_OF[event.eventType];
-  const said = event.aiNotesEnabled !== null;
+  const isKnown = event.aiNotesEnabled !== null;
   const aiNotes = {
     ai_notes_enabled: event.aiNotesEnabled,
-    ai_notes_started: said && event.eventType !== 'SESSION_CREATED',
-    ai_notes_final: said && FINAL.includes(event.eventType),
+    ai_notes_started: isKnown && event.eventType !== 'SESSION_CREATED',
+    ai_notes_final: isKnown && FINAL.includes(event.eventType),
   };
   const { ai_notes_enabled, ai_notes_started, ai_notes_final } = rank(view) >= rank(aiNotes) ? view : aiNotes;
   return {
@@ -82,23 +82,23 @@ function laterState(left: SessionState, right: SessionState): SessionState {
   return STATE_RANK[left] >= STATE_RANK[right] ? left : right;
 }
 
-/** Null < false < true; whatever is final stands above whatever is provisional, and the start above the creation. */
+/** Null < false < true; a final value overrides a provisional one, and STARTED overrides CREATED. */
 function rank(view: Pick<EventView, 'ai_notes_enabled' | 'ai_notes_started' | 'ai_notes_final'>): number {
   if (view.ai_notes_enabled === null) return 0;
   return 1 + 2 * (Number(view.ai_notes_started) + Number(view.ai_notes_final)) + Number(view.ai_notes_enabled);
 }
 
-/** An event of a session always names the same provider and appointment; should it not, the order still must not matter. */
+/** The greater text, so that the order of events does not matter even if they name different providers or appointments. */
 function greaterText(left: string | null, right: string | null): string | null {
   if (left === null || right === null) return left ?? right;
   return left >= right ? left : right;
 }
 
 /**
- * What is shown of a session after an event. The newest answer of the platform stands, for a fetch follows; where
- * sessions can't be fetched none follows, so that a state in which an update left the session ends by an event.
+ * The shown fields of a session after an event. A fetched state stays until the next fetch. If sessions cannot be fetched,
+ * an event ends the state in which an update left the session.
  *
- * @param events with the event merged in
+ * @param events the merged events, including this one
  */
 export function shownAfterEvent(
   row: SessionRow,
@@ -107,7 +107,7 @@ export function shownAfterEvent(
 ): Pick<SessionRow, 'state' | 'provider_user_id' | 'partner_appointment_id'> {
   if (row.fetched_at === null) {
     return {
-      // Only the processing API named it so far, and that speaks of sessions that are being processed.
+      // Only the processing API has named it, which reports sessions that are being processed.
       state: events.event_state ?? 'Processing',
       provider_user_id: events.event_provider_user_id ?? row.provider_user_id,
       partner_appointment_id: shownAppointment(events.event_appointment_id) ?? row.partner_appointment_id,
@@ -118,10 +118,10 @@ export function shownAfterEvent(
   return { ...row, state: laterState(row.state as SessionState, events.event_state) };
 }
 
-/** Begins the correlation ids that this service makes; an appointment id of the EHR must not begin so. */
+/** Prefix of generated correlation ids; an appointment id of the EHR must not start with it. */
 export const OWN_CORRELATION = 'notebridge:';
 
-/** The EHR's appointment id in what the platform gives back; one of ours is shown as absent. */
+/** The EHR's appointment id from the platform's; a generated one is shown as absent. */
 export function shownAppointment(partnerAppointmentId: string | null | undefined): string | null {
   return partnerAppointmentId?.startsWith(OWN_CORRELATION) ? null : (partnerAppointmentId ?? null);
 }

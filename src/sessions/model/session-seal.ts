@@ -4,19 +4,18 @@ import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
 import { NO_FACTS, type SessionFacts } from './session-facts.js';
 import type { NoteResponse } from './session-view.js';
 
-/** The sealed parts of a session's insights. */
+/** The encrypted parts of a session's insights. */
 export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
-/** The notes of a document in one revision: bound to the session, so that they can't be moved under another. */
+/** Identifies the notes of one revision: bound to the session, so that they cannot be moved to another. */
 interface RevisionKey {
-  /** Ours. */
   session: string;
   document: string;
   revision: number;
 }
 
-/** The sealed columns of sessions, and keyed fingerprints of what is compared. */
+/** The encrypted columns of sessions, and keyed fingerprints of notes and insights. */
 @Injectable()
 export class SessionSeal {
   readonly insights: Record<InsightPart, SealedColumn<unknown>>;
@@ -26,7 +25,7 @@ export class SessionSeal {
 
   constructor(private readonly vault: Vault) {
     const insight = (part: InsightPart) => {
-      const column = part === 'namedEntities' ? 'named_entities' : part; // as the database has it
+      const column = part === 'namedEntities' ? 'named_entities' : part;
       return [part, new SealedColumn(vault, 'session_insights', column)];
     };
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
@@ -35,7 +34,6 @@ export class SessionSeal {
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
   }
 
-  /** @param id ours, of the session */
   sealFacts(id: string, facts: SessionFacts): Buffer {
     return this.facts.seal(id, facts);
   }

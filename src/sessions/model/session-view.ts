@@ -5,13 +5,13 @@ import type { ShownState } from './session-row.js';
 
 export class SessionErrorResponse {
   /**
-   * One that the platform made up is `platform-error` for a key without `notes:read`, and in the feed
+   * Other codes of the platform are `platform-error` for a key without `notes:read`, and in the feed
    *
    * @example low-content-transcript
    */
   code!: string;
 
-  /** The platform's words; null for a key without `notes:read` */
+  /** The platform's message; null for a key without `notes:read` */
   @ApiProperty({ type: String, nullable: true })
   message!: string | null;
 }
@@ -27,19 +27,19 @@ export class RequestChoiceResponse {
 export const UNKNOWN_CHOICES: readonly RequestChoiceResponse[] = [
   {
     action: 'link',
-    does: 'Takes the given session of the platform for this request. Its notes are fetched; nothing is sent.',
+    does: 'Links this request to the given session of the platform and fetches its notes. Nothing is sent.',
   },
   {
     action: 'create',
-    does: 'Sends the request once more. If the platform has made the session after all, there will be two.',
+    does: 'Sends the request again. If the platform did create the session, there will be two.',
   },
   {
     action: 'abandon',
-    does: 'Sends nothing more. The session counts as rejected, code abandoned, and the EHR may ask for it again.',
+    does: 'Sends nothing again. The session is rejected with the code abandoned, and the EHR may request it again.',
   },
 ];
 
-/** A session without the platform's words. */
+/** A session without the platform's error message. */
 export function sessionWithoutText(session: SessionResponse): SessionResponse {
   const { error } = session;
   return { ...session, error: error && { code: plainCode(error.code), message: null } };
@@ -47,25 +47,25 @@ export function sessionWithoutText(session: SessionResponse): SessionResponse {
 
 /** A session as the EHR sees it. */
 export class SessionResponse {
-  /** Ours; it never changes */
+  /** Our id; never changes */
   @ApiProperty({ format: 'uuid' })
   id!: string;
-  /** The platform's */
+  /** The platform's id */
   sessionId!: string | null;
   partnerAppointmentId!: string | null;
-  /** External id; null when the EHR never named the provider */
+  /** External id; null if the EHR has not sent this provider */
   provider!: string | null;
-  /** External ids of the clients that the EHR named */
+  /** External ids of the clients that the EHR has sent */
   clients!: string[];
   providerUserId!: string | null;
   clientUserIds!: string[];
   noteTemplateIds!: string[];
   state!: ShownState;
-  /** Whether the state is that of the platform's newest answer, or what its events say; else null */
+  /** Source of the state: the platform's newest answer or its events; null for Requested, Unknown and Rejected */
   stateFrom!: 'platform' | 'events' | null;
-  /** Of an `Unknown` session: the partnerAppointmentId that was sent; look for it on the platform. Else null */
+  /** For an `Unknown` session: the partnerAppointmentId that was sent, to look for on the platform. Otherwise null */
   correlationId!: string | null;
-  /** Of an `Unknown` session: the ways to resolve it; else empty */
+  /** For an `Unknown` session: the ways to resolve it; otherwise empty */
   choices!: RequestChoiceResponse[];
   aiNotesEnabled!: boolean | null;
   /** False while the platform may still change aiNotesEnabled */
@@ -75,16 +75,16 @@ export class SessionResponse {
   sessionCreatedAt!: string | null;
   recordingDurationMs!: number | null;
   sessionDurationMs!: number | null;
-  /** Rises whenever the notes change */
+  /** Increases with every change of the notes */
   notesRevision!: number;
-  /** When an event last reported it */
+  /** When the last event arrived */
   lastEventAt!: Date | null;
   /** When it was last fetched */
   fetchedAt!: Date | null;
-  /** Since when the platform lacks it */
+  /** Since when the platform no longer has it */
   goneAt!: Date | null;
   updatedAt!: Date;
-  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  /** Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
   unreadable?: string[];
 }
 
@@ -92,7 +92,7 @@ export class SessionPageResponse extends PageResponse {
   items!: SessionResponse[];
 }
 
-/** A note as it is kept and shown. */
+/** A note as it is stored and shown. */
 export class NoteResponse {
   /** @example ClientPresentation */
   category!: string;
@@ -105,44 +105,44 @@ export class NoteResponse {
 
 /** The notes of a session by one template. */
 export class DocumentResponse {
-  /** Ours; it stays when the platform changes its own id */
+  /** Our id; it stays the same if the platform changes its own id */
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
-  /** The platform's, as seen last */
+  /** The platform's newest id */
   sessionDocumentId!: string;
   noteTemplateId!: string;
-  /** Counts the versions of this document that were fetched */
+  /** Number of the newest fetched version of this document */
   revision!: number;
   /** When this revision was first fetched */
   fetchedAt!: Date;
-  /** Since when the platform lacks it */
+  /** Since when the platform no longer has it */
   supersededAt!: Date | null;
-  /** Since when this revision's notes are no longer kept here, by retention or with their client */
+  /** When this revision's notes were removed, by retention or with their client */
   removedAt!: Date | null;
-  /** Empty once they were removed */
+  /** Empty once removed */
   notes!: NoteResponse[];
-  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  /** Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
   unreadable?: string[];
 }
 
 /** All notes of a session. */
 export class NotesResponse {
-  /** The platform's */
+  /** The platform's id */
   sessionId!: string | null;
   notesRevision!: number;
   documents!: DocumentResponse[];
 }
 
-/** One earlier or current version of a document. */
+/** A version of a document. */
 export class RevisionResponse {
   revision!: number;
   sessionDocumentId!: string;
   fetchedAt!: Date;
-  /** Since when its notes are no longer kept here */
+  /** When its notes were removed */
   removedAt!: Date | null;
-  /** Empty once they were removed */
+  /** Empty once removed */
   notes!: NoteResponse[];
-  /** Fields that are empty because what is stored of them was changed or moved, and does not open; absent: none */
+  /** Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
   unreadable?: string[];
 }
 
@@ -150,31 +150,31 @@ export class RevisionsResponse extends PageResponse {
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
   noteTemplateId!: string;
-  /** The newest first */
+  /** Newest first */
   items!: RevisionResponse[];
 }
 
-/** How many sessions were made due. */
+/** The number of sessions made due. */
 export class RefreshesResponse {
   sessions!: number;
 }
 
-/** How many sessions wait to be fetched. */
+/** The numbers of sessions to be fetched. */
 export class PendingRefreshesResponse {
-  /** Due, and not failed since */
+  /** Due, without a failed fetch */
   pending!: number;
   /** Their last fetch failed; they are retried */
   failing!: number;
 }
 
-/** Where a recording can be played for a limited time. */
+/** A URL of a recording that is valid for a limited time. */
 export class RecordingUrlResponse {
   url!: string;
 }
 
-/** What the platform answered about a processing id of its own. */
+/** The platform's answer about one of its processing ids. */
 export class ProcessingSessionResponse {
-  /** The platform's */
+  /** The platform's id */
   processingId!: string;
 
   /** Our id of the session that it belongs to */
@@ -183,10 +183,10 @@ export class ProcessingSessionResponse {
   /** The platform's id of that session */
   sessionId!: string | null;
 
-  /** What it answered when it was looked up, as it came; null until then */
+  /** The unchanged answer to the last lookup; null until then */
   @ApiProperty({ nullable: true, type: 'object', additionalProperties: true })
   answer!: unknown;
-  /** Why the last look-up failed, e.g. gone */
+  /** Why the last lookup failed, e.g. gone */
   fault!: string | null;
   updatedAt!: Date;
 }

@@ -18,12 +18,12 @@ import {
   fetchedInsights,
   fetchedNotes,
   lagSeconds,
-  nextLookUp,
+  nextLookup,
   reopening,
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
-import { withoutWords } from '../model/session-facts.js';
+import { withoutMessage } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
@@ -122,11 +122,11 @@ export class RefreshRepository {
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const said = factsAfter(session, known);
-    const facts = isErased ? withoutWords(said) : said;
+    const facts = isErased ? withoutMessage(said) : said;
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)
-      : nextLookUp({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
+      : nextLookup({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
           afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
           everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
         });
@@ -161,7 +161,7 @@ export class RefreshRepository {
       ...(notesChanged ? [{ type: 'session.notes-ready' } as const] : []),
       ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
     ];
-    await this.feedEvents.note(tx, id, events);
+    await this.feedEvents.add(tx, id, events);
     return { isPending: events.length > 0, notesChanged };
   }
 

@@ -6,7 +6,7 @@ import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
-import { withoutWords } from '../model/session-facts.js';
+import { withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
 
@@ -160,7 +160,7 @@ export class SessionContentRepository {
     );
     const removed = rows.flatMap((row) => {
       const facts = ifReadable(() => this.seal.openFacts(row));
-      return facts?.error ? [[row.id, this.seal.sealFacts(row.id, withoutWords(facts))] as const] : [];
+      return facts?.error ? [[row.id, this.seal.sealFacts(row.id, withoutMessage(facts))] as const] : [];
     });
     await tx.query(
       `UPDATE sessions SET facts = erased.facts

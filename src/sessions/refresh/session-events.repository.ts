@@ -41,7 +41,7 @@ export class SessionEventsRepository {
     const row = await this.findOrMake(tx, event.sessionId, since);
     await this.store(tx, row, applyEvent(row, event), event.eventType);
     annotate({ 'notebridge.session': row.id });
-    await this.feedEvents.note(tx, row.id, feedEventsOf(event, row));
+    await this.feedEvents.add(tx, row.id, feedEventsOf(event, row));
     return row.id;
   }
 
@@ -54,7 +54,7 @@ export class SessionEventsRepository {
   async recordMention(tx: PoolClient, sessionId: string, since: Date | null = null): Promise<string> {
     const row = await this.findOrMake(tx, sessionId, since);
     await this.store(tx, row, row);
-    if (row.is_new) await this.feedEvents.note(tx, row.id, [{ type: 'session.created' }]);
+    if (row.is_new) await this.feedEvents.add(tx, row.id, [{ type: 'session.created' }]);
     return row.id;
   }
 
