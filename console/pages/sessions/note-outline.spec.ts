@@ -8,13 +8,13 @@ const note = (text: string, nestingLevel: number, category = 'PlanAndGoals', cat
   nestingLevel,
 });
 
-test('notes are grouped by category, and an item is at most one level deeper than the one above it', () => {
+test('groups notes by category and nests an item at most one level below the previous one', () => {
   const notes = [
     note('first', 0),
     note('item', 1),
     note('below', 7),
     note('elsewhere', 3, 'Risk', 'Risk assessment'),
-    note('beside', 1),
+    note('second', 1),
     note('last', 0),
   ];
   const leaf = (text: string, isListed: boolean) => ({ text, isListed, items: [] });
@@ -24,13 +24,13 @@ test('notes are grouped by category, and an item is at most one level deeper tha
       items: [
         leaf('first', false),
         { text: 'item', isListed: true, items: [leaf('below', true)] },
-        leaf('beside', true),
+        leaf('second', true),
         leaf('last', false),
       ],
     },
     { title: 'Risk assessment', items: [leaf('elsewhere', true)] },
   ]);
   expect(textOf(notes)).toBe(
-    'Plan And Goals\nfirst\n• item\n  • below\n• beside\nlast\n\nRisk assessment\n• elsewhere',
+    'Plan And Goals\nfirst\n• item\n  • below\n• second\nlast\n\nRisk assessment\n• elsewhere',
   );
 });

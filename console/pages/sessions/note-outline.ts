@@ -15,7 +15,7 @@ interface OutlineSection {
 }
 
 /** Deeper nesting is shown at this depth. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /**
  * The notes of a document by category, in the order in which the categories first appear. A nesting level above 0 is a
@@ -32,10 +32,10 @@ export function outlineOf(notes: readonly Note[]): OutlineSection[] {
 
 function nested(notes: readonly Note[]): OutlineItem[] {
   const top: OutlineItem[] = [];
-  // The list to which an item of each level is added.
+  // The open list of each level.
   let open: OutlineItem[][] = [top];
   for (const { text, nestingLevel } of notes) {
-    const level = Math.min(Math.max(0, Math.floor(nestingLevel)), open.length, DEEPEST);
+    const level = Math.min(Math.max(0, Math.floor(nestingLevel)), open.length, MAX_DEPTH);
     const item: OutlineItem = { text, isListed: level > 0, items: [] };
     if (level === 0) open = [top];
     else open = open.slice(0, level);
@@ -48,7 +48,7 @@ function nested(notes: readonly Note[]): OutlineItem[] {
 /** `ClientPresentation` is "Client Presentation". */
 const inWords = (category: string) => category.replace(/([a-z\d])([A-Z])/g, '$1 $2').trim() || 'Notes';
 
-/** A document as plain text, by which two revisions are compared. */
+/** A document as plain text, to compare two revisions. */
 export function textOf(notes: readonly Note[]): string {
   const lines = (items: readonly OutlineItem[], indent: string): string[] =>
     items.flatMap(({ text, isListed, items: below }) => [

@@ -4,14 +4,13 @@ import { type OutlineItem, outlineOf } from './note-outline.js';
 
 type Version = Pick<Schemas['RevisionResponse'], 'notes' | 'removedAt' | 'unreadable'>;
 
-/** The notes of one version; each text is shown as it is, never as markup. */
+/** The notes of one version; texts are never rendered as markup. */
 export function NoteText({ version: { notes, removedAt, unreadable } }: { version: Version }) {
-  if (unreadable)
-    return <p className="quiet">These notes can’t be shown: what is stored of them was changed or moved.</p>;
+  if (unreadable) return <p className="quiet">These notes cannot be shown: their stored value was changed or moved.</p>;
   if (removedAt)
     return (
       <p className="quiet">
-        These notes are kept no longer, since <Moment at={removedAt} exact />.
+        These notes were removed at <Moment at={removedAt} exact />.
       </p>
     );
   return outlineOf(notes).map(({ title, items }) => (
@@ -22,7 +21,7 @@ export function NoteText({ version: { notes, removedAt, unreadable } }: { versio
   ));
 }
 
-/** Paragraphs, with neighbouring list items in one list. */
+/** Paragraphs, with adjacent list items in one list. */
 function Items({ items }: { items: readonly OutlineItem[] }) {
   const blocks: OutlineItem[][] = [];
   for (const item of items) {

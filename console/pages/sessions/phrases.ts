@@ -1,22 +1,22 @@
-/** A piece of two texts that are compared: in both of them, or in one alone. */
+/** A piece of two compared texts: in both, or in only one of them. */
 export interface Piece {
   value: string;
   added: boolean;
   removed: boolean;
 }
 
-/** Letters of a word that says too little to stand by itself between two changes, such as "was". */
-const SHORT = 4;
+/** Maximum length of a word that is merged into the changes around it, such as "was". */
+const MAX_MERGED_LENGTH = 4;
 
 const isChange = ({ added, removed }: Piece) => added || removed;
 
-/** Whether what two texts share is no more than space and one short word, on one line. */
+/** True if a shared piece is only space and one short word, on one line. */
 function isSlight({ value }: Piece): boolean {
   const word = value.trim();
-  return word.length <= SHORT && !/\s/.test(word) && !/[\r\n]/.test(value);
+  return word.length <= MAX_MERGED_LENGTH && !/\s/.test(word) && !/[\r\n]/.test(value);
 }
 
-/** Gathers changes with next to nothing between them, so that a phrase is replaced as one, and not word by word. */
+/** Merges changes with hardly any text between them, so that a phrase is replaced as a whole and not word by word. */
 export function phrasesOf(pieces: readonly Piece[]): Piece[] {
   const shown: Piece[] = [];
   let phrase: Piece[] = [];
@@ -25,15 +25,15 @@ export function phrasesOf(pieces: readonly Piece[]): Piece[] {
     const isWithin = phrase.length > 0 && isSlight(piece) && next !== undefined && isChange(next);
     if (isChange(piece) || isWithin) phrase.push(piece);
     else {
-      shown.push(...gathered(phrase), piece);
+      shown.push(...merged(phrase), piece);
       phrase = [];
     }
   }
-  return [...shown, ...gathered(phrase)];
+  return [...shown, ...merged(phrase)];
 }
 
-/** One piece that goes and one that comes; where nothing is replaced, the pieces as they are. */
-function gathered(phrase: readonly Piece[]): readonly Piece[] {
+/** One removed and one added piece; the unchanged pieces if nothing is replaced. */
+function merged(phrase: readonly Piece[]): readonly Piece[] {
   if (!phrase.some(({ removed }) => removed) || !phrase.some(({ added }) => added)) return phrase;
   const text = (without: 'added' | 'removed') =>
     phrase.flatMap((piece) => (piece[without] ? [] : piece.value)).join('');

@@ -45,7 +45,7 @@ const SESSION_TO_LINK = (
     name="sessionId"
     required
     pattern=".*\S.*"
-    title="Its id there"
+    title="The session's id on the platform"
     maxLength={512}
   />
 );

@@ -11,10 +11,10 @@ import { phrasesOf } from './phrases.js';
 
 type Revision = Schemas['RevisionResponse'];
 
-/** Revisions that are read at once. */
+/** Revisions per request. */
 const PAGE = 20;
 
-/** Any revision of a document, alone or beside an earlier one. */
+/** One revision of a document, optionally compared with another one. */
 export function Revisions({ id, documentId }: { id: string; documentId: string }) {
   const path = { id, documentId };
   return (
@@ -23,14 +23,14 @@ export function Revisions({ id, documentId }: { id: string; documentId: string }
       read={(cursor) =>
         api.GET('/v1/sessions/{id}/notes/{documentId}/revisions', { params: { path, query: { limit: PAGE, cursor } } })
       }
-      empty="There is no revision."
+      empty="No revisions."
     >
       {(revisions) => <Compared revisions={revisions} />}
     </Paged>
   );
 }
 
-/** @param revisions the newest first */
+/** @param revisions newest first */
 function Compared({ revisions }: { revisions: readonly Revision[] }) {
   const [shown, setShown] = useState<string | undefined>(String(revisions[0]?.revision));
   const [base, setBase] = useState<string | undefined>(String(revisions[1]?.revision));
@@ -57,21 +57,21 @@ function Compared({ revisions }: { revisions: readonly Revision[] }) {
   );
 }
 
-/** Milliseconds after which two texts count as too different to be compared: their comparison blocks the page. */
-const PATIENCE_MS = 2_000;
+/** Timeout for the comparison of two texts, because it blocks the page. */
+const DIFF_TIMEOUT_MS = 2_000;
 
-/** What was taken out and what came in. */
+/** The removed and added words. */
 function WordDiff({ before, after }: { before: string; after: string }) {
   const query = useQuery({
     queryKey: ['library', 'diff'],
     queryFn: () => script(() => import('diff')),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (before === after) return <p className="quiet">The two are the same.</p>;
+  if (before === after) return <p className="quiet">The two revisions are equal.</p>;
   return (
     <Loaded query={query}>
       {(diff) => {
-        const pieces = diff.diffWordsWithSpace(before, after, { timeout: PATIENCE_MS }) ?? [
+        const pieces = diff.diffWordsWithSpace(before, after, { timeout: DIFF_TIMEOUT_MS }) ?? [
           { value: before, removed: true, added: false },
           { value: after, removed: false, added: true },
         ];

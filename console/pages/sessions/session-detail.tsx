@@ -10,7 +10,7 @@ import { SessionNotes } from './session-notes.js';
 import { SessionTexts } from './session-texts.js';
 import { SessionTimeline } from './session-timeline.js';
 
-/** One session: its facts, what a request without an answer may become, its notes, and what happened to it. */
+/** One session: its facts, the choices for a request without an answer, its notes and its timeline. */
 export function SessionDetail({ id }: { id: string }) {
   const scopes = useScopes();
   const query = useRead(['session-of-notes', id], () => api.GET('/v1/sessions/{id}', { params: { path: { id } } }));
@@ -25,7 +25,7 @@ export function SessionDetail({ id }: { id: string }) {
         {sessionId && scopes.includes('sessions:write') && (
           <ActionButton
             label="Fetch it again"
-            done="It is fetched as soon as its turn comes."
+            done="The session will be fetched soon."
             run={() => api.POST('/v1/sessions/refreshes', { body: { session: id } })}
           />
         )}

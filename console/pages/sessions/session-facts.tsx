@@ -5,15 +5,15 @@ import { Copyable, duration, Moment, number } from '../../parts/values.js';
 
 type Session = Schemas['SessionResponse'];
 
-const SOURCES = { platform: 'newest answer says.', events: 'events say.' } as const;
+const SOURCES = { platform: 'newest answer', events: 'events' } as const;
 
-/** What is known of a session beside its texts. */
+/** The facts of a session, without its texts. */
 export function SessionFacts({ session }: { session: Session }) {
   const { id, sessionId, state, stateFrom, error, goneAt, unreadable, notesRevision } = session;
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <State tone={SESSION[state]}>{state}</State> {stateFrom && `as the platform’s ${SOURCES[stateFrom]}`}
+        <State tone={SESSION[state]}>{state}</State> {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
       </p>
       {error && (
         <p>
@@ -22,12 +22,12 @@ export function SessionFacts({ session }: { session: Session }) {
       )}
       {goneAt && (
         <p>
-          <strong>The platform lacks it</strong> since <Moment at={goneAt} exact />.
+          <strong>No longer on the platform</strong> since <Moment at={goneAt} exact />.
         </p>
       )}
       {unreadable && (
         <p>
-          <strong>Not shown:</strong> {unreadable.join(', ')}; what is stored of these was changed or moved.
+          <strong>Not shown:</strong> {unreadable.join(', ')}; their stored value was changed or moved.
         </p>
       )}
       <Facts

@@ -11,7 +11,7 @@ export function SessionNotes({ id }: { id: string }) {
     <Read name={['notes', id]} call={() => api.GET('/v1/sessions/{id}/notes', { params: { path: { id } } })}>
       {({ documents }) =>
         documents.length === 0 ? (
-          <p className="quiet">There are no notes yet; they come when the session is processed.</p>
+          <p className="quiet">There are no notes yet. They appear when the platform has processed the session.</p>
         ) : (
           documents.map((document) => <DocumentShown key={document.documentId} id={id} document={document} />)
         )
@@ -39,7 +39,7 @@ function DocumentShown({ id, document }: { id: string; document: Schemas['Docume
         Revision {number(revision)}, fetched <Moment at={fetchedAt} />
         {supersededAt && (
           <>
-            ; the platform no longer has it since <Moment at={supersededAt} exact />
+            ; no longer on the platform since <Moment at={supersededAt} exact />
           </>
         )}
       </p>

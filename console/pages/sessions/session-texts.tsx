@@ -2,7 +2,7 @@ import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.js';
 import { Read } from '../../parts/read.js';
 
-/** What the platform gave beside the notes; read when it is opened, since that is kept in the audit trail. */
+/** The transcript and insights, read only when opened because each read is audited. */
 export function SessionTexts({ id }: { id: string }) {
   const params = { path: { id } };
   return (
@@ -31,13 +31,13 @@ function Folded({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-/** Who said what; as it came where it is shaped otherwise. */
+/** The utterances by speaker; the raw JSON if the transcript has another shape. */
 function Transcript({ transcript }: { transcript: unknown }) {
-  const spoken = spokenOf(transcript);
-  if (!spoken) return <pre>{JSON.stringify(transcript, null, 2)}</pre>;
+  const lines = utterancesOf(transcript);
+  if (!lines) return <pre>{JSON.stringify(transcript, null, 2)}</pre>;
   return (
     <ol className="plain note-text spoken">
-      {spoken.map(({ speaker, text }, at) => (
+      {lines.map(({ speaker, text }, at) => (
         <li key={at}>
           <strong>{speaker}</strong> <span>{text}</span>
         </li>
@@ -46,16 +46,16 @@ function Transcript({ transcript }: { transcript: unknown }) {
   );
 }
 
-interface Spoken {
+interface Utterance {
   speaker: string;
   text: string;
 }
 
-/** The utterances of a transcript, which is shown as the platform gave it; undefined where it is shaped otherwise. */
-function spokenOf(transcript: unknown): Spoken[] | undefined {
+/** The utterances of a transcript; undefined if it has another shape. */
+function utterancesOf(transcript: unknown): Utterance[] | undefined {
   const { utterances } = (transcript ?? {}) as { utterances?: unknown };
-  return Array.isArray(utterances) && utterances.every(isSpoken) ? utterances : undefined;
+  return Array.isArray(utterances) && utterances.every(isUtterance) ? utterances : undefined;
 }
 
-const isSpoken = (utterance: Partial<Spoken> | null): utterance is Spoken =>
+const isUtterance = (utterance: Partial<Utterance> | null): utterance is Utterance =>
   typeof utterance?.speaker === 'string' && typeof utterance.text === 'string';

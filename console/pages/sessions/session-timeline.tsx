@@ -9,10 +9,10 @@ import { Breakable, Moment, number } from '../../parts/values.js';
 
 type Entry = Schemas['TimelineEntryResponse'];
 
-/** Entries that are read at once. */
+/** Entries per request. */
 const PAGE = 15;
 
-/** What happened to a session: events, the request and versions of notes, newest first. */
+/** The timeline of a session: events, the request and versions of notes, newest first. */
 export function SessionTimeline({ id }: { id: string }) {
   const maySeeDeliveries = useScopes().includes('webhooks');
   return (
@@ -27,8 +27,8 @@ export function SessionTimeline({ id }: { id: string }) {
         keyOf={({ key }) => key}
         columns={[
           ['When', ({ at }) => <Moment at={at} exact />],
-          ['What', whatOf, 'text'],
-          ['Came to', outcomeOf],
+          ['Entry', entryOf, 'text'],
+          ['Outcome', outcomeOf],
           ['More', (entry) => moreOf(entry, maySeeDeliveries), 'text'],
         ]}
       />
@@ -36,7 +36,7 @@ export function SessionTimeline({ id }: { id: string }) {
   );
 }
 
-function whatOf({ event, notes }: Entry): ReactNode {
+function entryOf({ event, notes }: Entry): ReactNode {
   if (!event) return notes ? 'Notes stored' : 'Request of the EHR';
   return (
     <>
@@ -49,10 +49,10 @@ function whatOf({ event, notes }: Entry): ReactNode {
 }
 
 const REQUESTS: Record<Schemas['TimelineRequestResponse']['state'], readonly [Tone, string]> = {
-  Requested: ['busy', 'asked for'],
+  Requested: ['busy', 'requested'],
   Settled: ['good', 'settled'],
   Rejected: ['bad', 'rejected'],
-  Abandoned: ['bad', 'given up'],
+  Abandoned: ['bad', 'abandoned'],
 };
 
 function outcomeOf({ event, request, notes }: Entry): ReactNode {
@@ -84,7 +84,7 @@ function EventMore(props: { event: Schemas['TimelineEventResponse']; maySeeDeliv
           , <code>{reason}</code>
         </>
       )}
-      {repeats > 0 && `, came ${number(repeats)} times more`}
+      {repeats > 0 && `, repeated ${number(repeats)} times`}
     </>
   );
 }

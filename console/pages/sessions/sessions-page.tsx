@@ -15,13 +15,13 @@ const FIELDS = [
   { name: 'appointment', label: 'Appointment', example: 'id of the EHR' },
 ] as const;
 
-/** Sessions with their notes, for those who may read them. */
+/** Sessions with their notes. */
 export default function SessionsPage() {
   const [, params] = useRoute<{ id: string }>('/sessions/:id');
   return params ? <SessionDetail key={params.id} id={params.id} /> : <Sessions />;
 }
 
-/** Sessions, the last changed first. */
+/** Sessions, last changed first. */
 function Sessions() {
   const [filters, setFilters] = useFilters(...FIELDS.map(({ name }) => name));
   const query = { ...filters, state: wordIn(SESSION, filters.state), order: 'newest-first' as const };
@@ -35,8 +35,8 @@ function Sessions() {
         read={(cursor) => api.GET('/v1/sessions', { params: { query: { ...query, cursor } } })}
         empty={
           isFiltered
-            ? 'No session is so.'
-            : 'There is no session yet. One appears when the EHR asks for it, or when a webhook of the platform tells of it.'
+            ? 'No session matches the filters.'
+            : 'There are no sessions yet. They appear when the EHR requests them, or when the platform’s webhooks report them.'
         }
         caption="Sessions"
         keyOf={({ id }) => id}
