@@ -516,15 +516,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions in the order of their last change, the oldest first unless said
+         * Sessions by last change, oldest first by default
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.list"];
         put?: never;
         /**
-         * Asks for a session of notes from a text or from recordings
-         * @description 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to
-         *     ten seconds for it.
+         * Requests a session from a text or from recordings
+         * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10
+         *     seconds for it.
          *
          *     Needs a key with the scope `sessions:write`.
          */
@@ -543,13 +543,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many sessions, or whether one, still wait to be fetched
+         * The number of sessions that wait to be fetched
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.pending"];
         put?: never;
         /**
-         * Makes sessions due; they are fetched one after the other
+         * Schedules sessions to be fetched again
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Sessions.refresh"];
@@ -577,8 +577,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Changes what the notes are made from
-         * @description What is absent, null or blank stays as it is; at least one field must say something.
+         * Changes the sources of a session's notes
+         * @description Absent, null and blank fields stay unchanged; at least one field is required.
          *
          *     Needs a key with the scope `sessions:write`.
          */
@@ -593,7 +593,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happened to a session, newest first
+         * The timeline of a session, newest first
          * @description Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
          *     their deliveries.
          *
@@ -639,8 +639,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what became of a request that got no answer
-         * @description `link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.
+         * Resolves a request that got no answer
+         * @description `link`: names its session on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `sessions:write`.
          */
@@ -679,7 +679,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The versions of one document that were fetched, the newest first
+         * The fetched versions of one document, newest first
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.revisions"];
@@ -699,8 +699,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The transcript as the platform gave it
-         * @description Utterances with their words, and who spoke.
+         * The transcript as the platform returned it
+         * @description Utterances with their words and speakers.
          *
          *     Needs a key with the scope `notes:read`.
          */
@@ -721,7 +721,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Topics, named entities and analytics as the platform gave them
+         * Topics, named entities and analytics as the platform returned them
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.insights"];
@@ -741,8 +741,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * An address of the recording that is valid for a limited time
-         * @description It is asked for now, and not stored.
+         * A URL of the recording that is valid for a limited time
+         * @description It is requested from the platform now, and not stored.
          *
          *     Needs a key with the scope `notes:read`.
          */
@@ -763,7 +763,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the platform answered about a processing id, and its session
+         * The platform's answer about a processing id, and its session
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Processing.session"];
@@ -1871,7 +1871,7 @@ export interface components {
         RefreshRequest: {
             /**
              * Format: date-time
-             * @description Every session recorded or changed since
+             * @description Every session created or changed since
              */
             since?: string;
             /** @description One session: our id or the platform's */
@@ -1892,12 +1892,12 @@ export interface components {
             eventType: string;
             /**
              * Format: date-time
-             * @description When it happened, by the platform's clock: the timestamp of the delivery
+             * @description When it was sent, by the platform's clock: the timestamp of the delivery
              */
             sentAt: string;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
-            /** @description Why it failed, is given up or is ignored; null: none of these */
+            /** @description Why it failed, is dead or is ignored; otherwise null */
             reason: string | null;
             /** @description Exact repeats of the delivery */
             repeats: number;
@@ -1917,7 +1917,7 @@ export interface components {
             key: string;
             /**
              * Format: date-time
-             * @description When the event was received, the request was made or ended, or the notes were stored
+             * @description When the event was received, the request was received or ended, or the notes were stored
              */
             at: string;
             /** @enum {string} */
@@ -1927,7 +1927,7 @@ export interface components {
             notes: components["schemas"]["TimelineNotesResponse"] | null;
         };
         TimelinePageResponse: {
-            /** @description The newest first */
+            /** @description Newest first */
             items: components["schemas"]["TimelineEntryResponse"][];
             nextCursor: string | null;
         };
@@ -4781,12 +4781,12 @@ export interface operations {
                 updatedSince?: string;
                 /** @description External id of the provider */
                 provider?: string;
-                /** @description External id of a client who took part */
+                /** @description External id of a client */
                 client?: string;
                 /** @description partnerAppointmentId */
                 appointment?: string;
                 state?: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
-                /** @description By their last change; oldest-first unless said, in which a reader who comes back meets only what is new */
+                /** @description By last change; defaults to oldest-first, so that a returning reader gets only changed sessions */
                 order?: "newest-first" | "oldest-first";
                 /** @description nextCursor of the page before */
                 cursor?: string;
@@ -4849,7 +4849,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            /** @description Kept and shown as Requested or Unknown */
+            /** @description Stored, and shown as Requested or Unknown */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4876,7 +4876,7 @@ export interface operations {
     "Sessions.pending": {
         parameters: {
             query?: {
-                /** @description This one alone: our id or the platform's */
+                /** @description Only this session: our id or the platform's */
                 session?: string;
             };
             header?: {
@@ -5167,7 +5167,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The notes, as Accept asks */
+            /** @description The notes in the format of Accept */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5260,16 +5260,16 @@ export interface operations {
                     "application/json": {
                         utterances?: ({
                             text?: string;
-                            /** @description Milliseconds from the beginning of the recording */
+                            /** @description Milliseconds from the start of the recording */
                             start?: number;
-                            /** @description Milliseconds from the beginning of the recording */
+                            /** @description Milliseconds from the start of the recording */
                             end?: number;
                             speaker?: string;
                             words?: ({
                                 text?: string;
-                                /** @description Milliseconds from the beginning of the recording */
+                                /** @description Milliseconds from the start of the recording */
                                 start?: number;
-                                /** @description Milliseconds from the beginning of the recording */
+                                /** @description Milliseconds from the start of the recording */
                                 end?: number;
                             } & {
                                 [key: string]: unknown;
@@ -5277,7 +5277,7 @@ export interface operations {
                         } & {
                             [key: string]: unknown;
                         })[];
-                        /** @description The platform's ids of users by the labels of speakers */
+                        /** @description The platform's user ids by speaker label */
                         speakerMapping?: {
                             [key: string]: unknown;
                         };
@@ -5321,9 +5321,9 @@ export interface operations {
                         topics: ({
                             headline?: string;
                             gist?: string;
-                            /** @description Milliseconds from the beginning of the recording */
+                            /** @description Milliseconds from the start of the recording */
                             start?: number;
-                            /** @description Milliseconds from the beginning of the recording */
+                            /** @description Milliseconds from the start of the recording */
                             end?: number;
                         } & {
                             [key: string]: unknown;
@@ -5335,13 +5335,13 @@ export interface operations {
                         } & {
                             [key: string]: unknown;
                         })[] | null;
-                        /** @description Measures by the platform's ids of users */
+                        /** @description Measures by the platform's user ids */
                         analyticsSummary: {
                             [key: string]: unknown;
                         } | null;
                         /**
                          * Format: date-time
-                         * @description Since when they are no longer kept
+                         * @description When they were removed
                          */
                         removedAt: string | null;
                     };
@@ -5372,7 +5372,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is asked for now, and not stored. */
+            /** @description It is requested from the platform now, and not stored. */
             200: {
                 headers: {
                     [name: string]: unknown;

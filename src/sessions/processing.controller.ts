@@ -8,7 +8,7 @@ import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingSessionResponse } from './model/session-view.js';
 
-/** Answers of the Processing API; the feed names this route. */
+/** Answers of the Processing API; subjects of the feed point to this route. */
 @ApiTags('sessions')
 @Controller('v1')
 @Scopes('notes:read')
@@ -19,7 +19,7 @@ export class ProcessingController {
     private readonly audit: Audit,
   ) {}
 
-  /** What the platform answered about a processing id, and its session */
+  /** The platform's answer about a processing id, and its session */
   @Get('processing-sessions/:processingId')
   @Problems({ 404: ['unknown-processing-session'] })
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
@@ -28,7 +28,7 @@ export class ProcessingController {
       include: { session: { select: { sessionId: true } } },
     });
     if (!found) {
-      const detail = 'No processing session with this id is known here.';
+      const detail = 'No processing session has this id.';
       throw new Problem(404, 'unknown-processing-session', detail);
     }
     const { ourSessionId, session, answer, fault, updatedAt } = found;

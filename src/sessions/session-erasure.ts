@@ -5,7 +5,7 @@ import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/st
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
 import { areDeleted, SessionContentRepository } from './refresh/session-content.repository.js';
 
-/** What sessions keep of clients who were deleted. */
+/** Erases the sessions of deleted clients. */
 @Injectable()
 export class SessionErasure {
   constructor(
@@ -14,7 +14,7 @@ export class SessionErasure {
     private readonly requests: SessionRequestsRepository,
   ) {}
 
-  /** Removes the content of sessions all of whose clients were deleted, where that is wanted. */
+  /** Removes the content of sessions whose clients were all deleted, if ERASE_NOTES_OF_DELETED_CLIENTS is set. */
   @ErasesCopies('notes, transcripts and answers')
   async erase(tx: PoolClient, { kind, platformUserIds }: ErasedPerson): Promise<ErasedCopies> {
     if (kind === 'provider' || this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep') return { rows: 0 };
@@ -24,7 +24,7 @@ export class SessionErasure {
       [platformUserIds],
     );
     const ids = rows.map(({ id }) => id);
-    // What a request under way still holds goes when it ends.
+    // A request in flight erases its body when it ends.
     for (const id of ids) await this.requests.end(tx, id, 'Its client was deleted before it was sent.');
     return { rows: await this.content.remove(tx, ids), sessions: ids };
   }

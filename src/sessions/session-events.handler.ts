@@ -16,12 +16,12 @@ import { DEBOUNCE_MS } from './model/apply-fetch.js';
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
-/** Where PROCESSING_SESSION_FINISHED names its subject (spec, Processing API events). */
+/** The location of the id in PROCESSING_SESSION_FINISHED (spec, Processing API events). */
 const FINISHED = { processingId: '/payload/processingId' };
 
 /**
- * Merges events into their sessions, known or not; each one makes another fetch. Those of the Processing API are followed
- * to the sessions that they are about, and published.
+ * Merges events into their sessions, known or not; each one causes another fetch. Events of the Processing API cause a
+ * lookup of their session, and are published.
  */
 @Injectable()
 @HandlesEvents(...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED')
@@ -38,7 +38,7 @@ export class SessionEventsHandler implements EventHandler {
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
     else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
-    else await this.ofSession(readSessionEvent(event.eventType as SessionEventType, event.body), event, tx);
+    else await this.handleSessionEvent(readSessionEvent(event.eventType as SessionEventType, event.body), event, tx);
     return 'processed';
   }
 
@@ -52,7 +52,7 @@ export class SessionEventsHandler implements EventHandler {
     await this.feedEvents.publish();
   }
 
-  private async ofSession(
+  private async handleSessionEvent(
     event: SessionEvent,
     { receivedAt, waitingSince }: InboxEvent,
     tx: pg.PoolClient,
@@ -86,7 +86,7 @@ export class SessionEventsHandler implements EventHandler {
   }
 }
 
-/** Reads the fields of a session event (spec, Session events); what is optional and of another type counts as absent. */
+/** Reads the fields of a session event (spec, Session events); optional fields of another type count as absent. */
 function readSessionEvent(eventType: SessionEventType, body: Record<string, unknown>): SessionEvent {
   const { sessionId, providerUserId, partnerAppointmentId, aiNotesEnabled } = body;
   return {
@@ -98,18 +98,18 @@ function readSessionEvent(eventType: SessionEventType, body: Record<string, unkn
   };
 }
 
-/** What an event of the Processing API names. */
+/** The ids in an event of the Processing API. */
 interface NamedIds {
   processingId: string | null;
   sessionId: string | null;
 }
 
 /**
- * Reads the ids of an event where the contract file says that they stand, and nowhere else: a field of the same name
- * may mean something else.
+ * Reads the ids of an event only where the contract file locates them, because a field of the same name may mean something
+ * else.
  *
  * @param body any JSON value
- * @param rule JSON Pointers; undefined: nothing is known of the event, so that it names nothing
+ * @param rule JSON Pointers; if undefined, no ids are read
  */
 export function namedIds(body: unknown, rule: Partial<Record<keyof NamedIds, string>> = {}): NamedIds {
   const idAt = (pointer: string | undefined) => {

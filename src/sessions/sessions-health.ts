@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Contract } from '../platform/contract/contract.js';
-import { EVENT_LANE, LONGEST_AWAITED } from './refresh/wanted-refreshes.repository.js';
+import { EVENT_LANE, LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
 
-/** Shows an operator when sessions can't be fetched, and of requests that wait or need a decision. */
+/** Reports sessions that cannot be fetched, and requests that wait or need a decision. */
 @Injectable()
 export class SessionsHealth {
   constructor(
@@ -23,11 +23,11 @@ export class SessionsHealth {
     const { refused, overdue, fault = null } = rows[0] ?? {};
     const facts = { canFetch: this.contract.canCall('getSession') };
     return healthOf(facts, {
-      'The platform refuses the key for getSession; check PLATFORM_API_KEY. Sessions wait and are fetched later.':
+      'The platform rejects the key for getSession. Check PLATFORM_API_KEY; sessions are fetched once it is accepted.':
         refused,
       'Sessions have waited for more than five minutes to be fetched.': overdue && facts.canFetch,
-      // Each fault puts its session off, so that none is overdue however long this goes on.
-      [`No fetch has answered the event of a session for more than five minutes (last fault: ${fault}); see NotebridgeNotesAwaited in the run-books.`]:
+      // Each fault postpones its session, so that none is ever overdue.
+      [`No fetch has answered the event of a session for more than five minutes (last fault: ${fault}). See NotebridgeNotesAwaited in the run-books.`]:
         fault !== null && facts.canFetch,
     });
   }
@@ -44,14 +44,15 @@ export class SessionsHealth {
     return healthOf(
       { unknown },
       {
-        'The platform refuses the key for createSession; check PLATFORM_API_KEY. Requests for sessions wait.': refused,
+        'The platform rejects the key for createSession. Check PLATFORM_API_KEY; requests wait until it is accepted.':
+          refused,
         'Requests for sessions have waited for more than five minutes.': overdue,
       },
     );
   }
 }
 
-/** @param reasons to call it degraded, the weightiest first */
+/** @param reasons for `degraded`, most important first */
 function healthOf(facts: NonNullable<Health['facts']>, reasons: Record<string, boolean | null | undefined>): Health {
   const [reason] = Object.keys(reasons).filter((sentence) => reasons[sentence]);
   return reason === undefined ? { status: 'ok', facts } : { status: 'degraded', reason, facts };

@@ -45,29 +45,29 @@ import { SessionReader } from './read/session-reader.js';
 import { SessionTimeline } from './read/session-timeline.js';
 import { PendingQuery, RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
 import { TimelinePageResponse } from './read/timeline.dto.js';
-import { WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
+import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
 import { SessionUpdates } from './update/session-updates.js';
 import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update/update-session.dto.js';
 
-/** Seconds that a create waits for the platform's id when the caller says nothing (`Prefer: wait`). */
+/** How long a create waits for the platform's id without `Prefer: wait`. */
 const CREATE_WAIT_SECONDS = 10;
 
 const UNKNOWN_SESSION: ProblemTypes = { 404: ['unknown-session'] };
 
-/** Sessions as the EHR reads and changes them, or asks for them; `{id}` is ours or the platform's. */
+/** Routes to read, request and change sessions; `{id}` is ours or the platform's. */
 @ApiTags('sessions')
 @Controller('v1/sessions')
 export class SessionsController {
   constructor(
     private readonly reader: SessionReader,
     private readonly timeline: SessionTimeline,
-    private readonly wanted: WantedRefreshes,
+    private readonly scheduler: RefreshScheduler,
     private readonly requests: SessionRequests,
     private readonly updates: SessionUpdates,
     private readonly clock: Clock,
   ) {}
 
-  /** Sessions in the order of their last change, the oldest first unless said */
+  /** Sessions by last change, oldest first by default */
   @Get()
   @Scopes('sessions:read')
   @Problems({ 400: ['bad-cursor'] })
@@ -77,10 +77,10 @@ export class SessionsController {
   }
 
   /**
-   * Asks for a session of notes from a text or from recordings
+   * Requests a session from a text or from recordings
    *
-   * @remarks 201 once the platform's id is known, 202 while it is not. Without `Prefer: wait` the answer waits up to
-   * ten seconds for it.
+   * @remarks 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10
+   * seconds for it.
    */
   @Post()
   @HttpCode(201)
@@ -94,7 +94,7 @@ export class SessionsController {
   })
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })
-  @ApiAcceptedResponse({ type: SessionResponse, description: 'Kept and shown as Requested or Unknown' })
+  @ApiAcceptedResponse({ type: SessionResponse, description: 'Stored, and shown as Requested or Unknown' })
   @WithoutText(sessionWithoutText)
   async create(
     @CreationId() id: string,
@@ -108,7 +108,7 @@ export class SessionsController {
     return session;
   }
 
-  /** Makes sessions due; they are fetched one after the other */
+  /** Schedules sessions to be fetched again */
   @Post('refreshes')
   @HttpCode(202)
   @Scopes('sessions:write')
@@ -117,12 +117,12 @@ export class SessionsController {
     return { sessions: await this.updates.refresh(dto) };
   }
 
-  /** How many sessions, or whether one, still wait to be fetched */
+  /** The number of sessions that wait to be fetched */
   @Get('refreshes')
   @Unaudited()
   @Scopes('sessions:read')
   async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshesResponse> {
-    return this.wanted.countWanted(session);
+    return this.scheduler.countPending(session);
   }
 
   /** One session, by our id or the platform's */
@@ -135,7 +135,7 @@ export class SessionsController {
   }
 
   /**
-   * What happened to a session, newest first
+   * The timeline of a session, newest first
    *
    * @remarks Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
    * their deliveries.
@@ -148,9 +148,9 @@ export class SessionsController {
   }
 
   /**
-   * Changes what the notes are made from
+   * Changes the sources of a session's notes
    *
-   * @remarks What is absent, null or blank stays as it is; at least one field must say something.
+   * @remarks Absent, null and blank fields stay unchanged; at least one field is required.
    */
   @Patch(':id')
   @HttpCode(200)
@@ -182,9 +182,9 @@ export class SessionsController {
   }
 
   /**
-   * Says what became of a request that got no answer
+   * Resolves a request that got no answer
    *
-   * @remarks `link`: it is this session of the platform. `create`: it is sent again. `abandon`: it is given up.
+   * @remarks `link`: names its session on the platform. `create`: sends it again. `abandon`: ends it.
    */
   @Post(':id/resolve')
   @HttpCode(200)
@@ -212,21 +212,21 @@ export class SessionsController {
   @Header('Vary', 'Accept')
   @Problems(UNKNOWN_SESSION, { 406: ['not-acceptable'] })
   @ApiExtraModels(NotesResponse)
-  @ApiOkResponse({ description: 'The notes, as Accept asks', content: NOTE_CONTENT })
+  @ApiOkResponse({ description: 'The notes in the format of Accept', content: NOTE_CONTENT })
   async notes(
     @Param('id') id: string,
     @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object | string> {
     const format = chooseFormat(accept);
-    if (!format) throw new Problem(406, 'not-acceptable', `Notes are given out as ${NOTE_FORMATS.join(', ')}.`);
+    if (!format) throw new Problem(406, 'not-acceptable', `Notes are available as ${NOTE_FORMATS.join(', ')}.`);
     const { session, notes } = await this.reader.notes(id);
     reply.type(`${format}; charset=utf-8`);
     if (format === 'text/markdown') return notesAsMarkdown(notes);
     return format === 'application/json' ? notes : notesAsFhir(session, notes, this.clock.now());
   }
 
-  /** The versions of one document that were fetched, the newest first */
+  /** The fetched versions of one document, newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'], 404: ['unknown-document'] })
@@ -239,9 +239,9 @@ export class SessionsController {
   }
 
   /**
-   * The transcript as the platform gave it
+   * The transcript as the platform returned it
    *
-   * @remarks Utterances with their words, and who spoke.
+   * @remarks Utterances with their words and speakers.
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
@@ -251,7 +251,7 @@ export class SessionsController {
     return this.reader.transcript(id);
   }
 
-  /** Topics, named entities and analytics as the platform gave them */
+  /** Topics, named entities and analytics as the platform returned them */
   @Get(':id/insights')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION)
@@ -261,9 +261,9 @@ export class SessionsController {
   }
 
   /**
-   * An address of the recording that is valid for a limited time
+   * A URL of the recording that is valid for a limited time
    *
-   * @remarks It is asked for now, and not stored.
+   * @remarks It is requested from the platform now, and not stored.
    */
   @Get(':id/recording-url')
   @Scopes('notes:read')

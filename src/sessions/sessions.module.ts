@@ -12,10 +12,10 @@ import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { RefreshRepository, SessionRefresher } from './refresh/refresh.repository.js';
+import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 import { SessionMerge } from './refresh/session-merge.repository.js';
-import { WantedRefreshes } from './refresh/wanted-refreshes.repository.js';
 import { SessionErasure } from './session-erasure.js';
 import { SessionEventsHandler } from './session-events.handler.js';
 import { SessionsController } from './sessions.controller.js';
@@ -23,7 +23,7 @@ import { SessionRequestsProcessor, SessionsProcessor } from './sessions.processo
 import { SessionsHealth } from './sessions-health.js';
 import { SessionUpdates } from './update/session-updates.js';
 
-/** Sessions: what the platform says of them, fetched and kept with their notes, for the EHR to read. */
+/** Sessions of the platform, fetched and stored with their notes for the EHR. */
 @Module({
   imports: [PlatformModule, PeopleModule],
   controllers: [SessionsController, ProcessingController],
@@ -33,7 +33,7 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionEventsRepository,
     SessionContentRepository,
     RefreshRepository,
-    WantedRefreshes,
+    RefreshScheduler,
     SessionEventsHandler,
     SessionReader,
     SessionTimeline,
@@ -56,7 +56,7 @@ import { SessionUpdates } from './update/session-updates.js';
 })
 export class SessionsModule {}
 
-/** What answers the sessions' notifications. */
+/** Providers of worker processes only. */
 @Module({
   imports: [SessionsModule, PlatformModule],
   providers: [SessionRefresher, ProcessingRefresher, SessionsProcessor, RequestSender, SessionRequestsProcessor],

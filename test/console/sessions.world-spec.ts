@@ -122,8 +122,8 @@ describeInBrowser('an unsettled request or delivery', () => {
 
     const page = await browser.open(world.url, '/sessions?state=Unknown');
     await page.getByRole('link', { name: asked.id }).click();
-    await page.getByText('Sends the request once more.').waitFor();
-    await page.getByRole('region', { name: 'Timeline' }).getByText('asked for').waitFor();
+    await page.getByText('Sends the request again.').waitFor();
+    await page.getByRole('region', { name: 'Timeline' }).getByText('requested').waitFor();
     expect(await axeFindings(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await axeFindings(page, ['color-contrast'])).toEqual([]);

@@ -199,7 +199,7 @@ describe('notes and transcripts', () => {
       return documents[0]?.documentId;
     };
     const documentId = await expectRemoved();
-    expect((await get(`${path}/notes`, 'text/markdown')).text).toContain('kept no longer');
+    expect((await get(`${path}/notes`, 'text/markdown')).text).toContain('were removed at');
     expect((await get(`${path}/insights`)).body).toMatchObject({ topics: null, removedAt: expect.any(String) });
     expect((await get(`/v1/sessions/${young.sessionId}/transcript`)).status).toBe(200);
 

@@ -37,7 +37,7 @@ const show = async (id: string) => (await world.call<SessionResponse>('GET', `/v
 
 let appointments = 0;
 const newAppointment = () => `appointment-${++appointments}`;
-const TEXT = 'The client spoke of the quarry and of sleeping badly.';
+const TEXT = 'The client mentioned the quarry and of sleeping badly.';
 const PLAN = '# Goals\n\nSleep through the night.';
 
 const usual = () => ({
@@ -217,7 +217,7 @@ describe('creating a session', () => {
     expect(sessionsOf(rest.partnerAppointmentId)).toMatchObject([{ clientPronouns: 'NeutralThem' }]);
   });
 
-  it('sends its own appointment id if there is none, and shows none', async () => {
+  it('sends a generated appointment id if there is none, and shows none', async () => {
     const { partnerAppointmentId: _, ...rest } = usual();
     const { body } = await create(rest);
     expect(sessionsOf(`notebridge:${body.id}`)).toHaveLength(1);
@@ -294,8 +294,8 @@ describe('creating a session', () => {
 
 describe('people in a request', () => {
   it.each<[string, Wish, number, string, string]>([
-    ['a provider that nobody named', { provider: 'p-9' }, 422, 'unknown-provider', '/provider'],
-    ['a client that nobody named', { client: 'c-9' }, 422, 'unknown-client', '/client'],
+    ['an unknown provider', { provider: 'p-9' }, 422, 'unknown-provider', '/provider'],
+    ['an unknown client', { client: 'c-9' }, 422, 'unknown-client', '/client'],
     ['a client that the provider does not treat', { provider: 'p-2' }, 422, 'not-treated', '/client'],
     ['a client that is not mirrored yet', { client: 'c-2' }, 409, 'client-not-mirrored', '/client'],
   ])('%s', async (_name, change, status, type, pointer) => {
@@ -346,7 +346,7 @@ describe('a rejection by the platform', () => {
   it.each<[string, Parameters<Platform['injectFault']>[0]]>([
     ['429', { kind: 'rate-limit', retryAfterSeconds: 1 }],
     ['403', { kind: 'forbid' }],
-  ])('%s: nothing was done, so it is sent again by itself, and made once', async (_name, rule) => {
+  ])('%s: retries automatically and creates one session', async (_name, rule) => {
     const wish = usual();
     injectFault(rule);
     const { body } = await create(wish, { wait: 0 });
@@ -397,15 +397,15 @@ describe('a lost answer', () => {
     expect(sent()).toBe(before + 1);
   });
 
-  it('leaves Unknown once its process lost the lease, and settles the session when it comes after all', async () => {
+  it('makes the request Unknown once its process lost the lease; the late answer still settles it', async () => {
     webhooks(false);
     const { body } = await create(usual(), { wait: 0 });
     const { app, work } = await world.startAnother();
     const platform = app.get(PlatformClient);
     const send = platform.createSession.bind(platform);
-    let letAnswerCome = () => {};
+    let releaseAnswer = () => {};
     const held = new Promise<void>((resolve) => {
-      letAnswerCome = resolve;
+      releaseAnswer = resolve;
     });
     jest.spyOn(platform, 'createSession').mockImplementation(async (request) => {
       const answer = await send(request);
@@ -418,7 +418,7 @@ describe('a lost answer', () => {
     const sender = world.get(RequestSender);
     await Promise.all([sender.settleLost(), sender.settleLost()]);
     await shownAs(body.id, 'Unknown');
-    letAnswerCome();
+    releaseAnswer();
     await sending;
     await shownAs(body.id, 'InProgress');
     expect(sent()).toBe(1);
@@ -448,7 +448,7 @@ describe('a lost answer', () => {
     expect(await show(id)).toMatchObject({ state: 'Rejected', correlationId: null, choices: [] });
   });
 
-  it('is settled by our own appointment id if the EHR gave none', async () => {
+  it('is settled by the generated appointment id if the EHR sent none', async () => {
     const { partnerAppointmentId: _, ...wish } = usual();
     injectFault({ kind: 'commit-then-cut' });
     const { body } = await create(wish);
@@ -456,7 +456,7 @@ describe('a lost answer', () => {
     expect(settled.partnerAppointmentId).toBeNull();
   });
 
-  it('keeps the id of the row that an event made before the merge', async () => {
+  it('keeps the id of the row that an event created before the merge', async () => {
     const wish = usual();
     const unknown = await lost(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);
@@ -470,7 +470,7 @@ describe('a lost answer', () => {
 
   it.each<[string, (appointment: string) => [unknown, object]]>([
     ['of another appointment', () => ['another', {}]],
-    ['of another provider', (appointment) => [appointment, { providerUserId: 'somebody-else' }]],
+    ['of another provider', (appointment) => [appointment, { providerUserId: 'other-provider' }]],
   ])('an event %s does not settle it', async (_name, told) => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');

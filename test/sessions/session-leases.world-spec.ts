@@ -23,7 +23,7 @@ describe('a process killed or stopped during a fetch', () => {
       providerUserId: 'provider-1',
       clientUserIds: [],
       noteTemplateIds: [SOAP],
-      input: { kind: 'text', text: 'They spoke of the week.' },
+      input: { kind: 'text', text: 'They discussed the week.' },
       date: '2026-03-01T09:00:00.000Z',
     });
     while (session.nextStep) takeStep(state, session);
@@ -65,7 +65,7 @@ describe('a process killed or stopped during a fetch', () => {
   it('stores nothing when it continues, and leaves the new lease alone', async () => {
     const refresher = first.app.get(SessionRefresher, { strict: false });
     const store = refresher.storeAnswer.bind(refresher);
-    const goesOn = new Promise<void>((resolve) => {
+    const hasAnswer = new Promise<void>((resolve) => {
       jest.spyOn(refresher, 'storeAnswer').mockImplementationOnce(async (...answer) => {
         resolve();
         await isFetchedAgain;
@@ -77,7 +77,7 @@ describe('a process killed or stopped during a fetch', () => {
       fetchedAgain = resolve;
     });
     world.platform.release();
-    await goesOn; // it has the answer, but its lease is gone
+    await hasAnswer; // it has the answer, but its lease is gone
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
     await world.advance('9 s');

@@ -1,7 +1,7 @@
 import { beginRegeneration } from '../../simulator/sessions/session-run.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { WantedRefreshes } from '../../src/sessions/refresh/wanted-refreshes.repository.js';
+import { RefreshScheduler } from '../../src/sessions/refresh/refresh-scheduler.repository.js';
 import { statementsOf } from '../support/statements.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -63,7 +63,7 @@ describe('a session that the platform does not know', () => {
     expect(await rows()).toMatchObject([{ failures: Number(before?.failures) + 1 }]);
   });
 
-  it('has no traces of former causes after a failed lookup', async () => {
+  it('has no traces of earlier causes after a failed lookup', async () => {
     const session = done();
     await read(session, 1);
     world.platform.simulator.state.sessions.remove(session);
@@ -83,7 +83,7 @@ describe('a session that the platform does not know', () => {
   });
 });
 
-describe('the places of lookups', () => {
+describe('the limits of lookups', () => {
   /** Handles all events without fetching. An event whose session is locked is due again later. */
   async function handleEvents(): Promise<void> {
     await world.platform.webhooksSent();
@@ -93,7 +93,7 @@ describe('the places of lookups', () => {
     } while ((await world.sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL')).length > 0);
   }
 
-  it('are two for processing ids, and those that hang hold up no notes', async () => {
+  it('allow two for processing ids, which never delay notes', async () => {
     world.platform.hold({ operation: 'getProcessingSession', count: null });
     for (const { processingId } of Array.from({ length: 4 }, () => unheard(done))) {
       tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId } });
@@ -110,7 +110,7 @@ describe('the places of lookups', () => {
     await world.get(ProcessingRefresher).finished();
   });
 
-  it('are never all taken by a bulk refresh, and sessions with events come first', async () => {
+  it('reserve one for sessions with events during a bulk refresh', async () => {
     const old = Array.from({ length: 6 }, done);
     await world.settle();
     const before = fetches();
@@ -119,10 +119,10 @@ describe('the places of lookups', () => {
     const refresher = world.get(SessionRefresher);
     refresher.trigger();
     await world.untilCalled('getSession', before + 2);
-    const lately = [done(), done()];
+    const recent = [done(), done()];
     await handleEvents();
     await refresher.run();
-    for (const { sessionId } of lately) expect((await notesOf(sessionId)).documents).toHaveLength(1);
+    for (const { sessionId } of recent) expect((await notesOf(sessionId)).documents).toHaveLength(1);
     const waiting = 'SELECT 1 FROM sessions WHERE lane = 1 AND lease_owner IS NULL';
     expect(await world.sql(waiting)).toHaveLength(old.length - 3);
     world.platform.release();
@@ -131,14 +131,14 @@ describe('the places of lookups', () => {
     expect(await world.sql('SELECT 1 FROM sessions WHERE lane = 1')).toEqual([]);
   });
 
-  it('are wanted in batches by a bulk refresh, which keeps sessions with events before the rest', async () => {
+  it('let a bulk refresh schedule in batches, after sessions with events', async () => {
     await world.sql(
       `INSERT INTO sessions (id, session_id, state, updated_at, due_at, wanted_generation)
        SELECT gen_random_uuid(), 'bulk-' || n, 'Done', '2031-01-01', CASE WHEN n = 1 THEN now() END, 1
        FROM generate_series(1, 1200) n`,
     );
     const statements = await statementsOf(['sessions'], async () => {
-      expect(await world.get(WantedRefreshes).wantSince(new Date('2030-12-31'))).toBe(1_200);
+      expect(await world.get(RefreshScheduler).scheduleRefreshesSince(new Date('2030-12-31'))).toBe(1_200);
     });
     const sizes = statements.flatMap(({ values }) => (Array.isArray(values[0]) ? [values[0].length] : []));
     expect(sizes).toEqual([500, 500, 200]);
@@ -153,7 +153,7 @@ describe('the places of lookups', () => {
 });
 
 describe('a session that is processed again', () => {
-  it('a month after its end is looked up soon, and has its notes at its end', async () => {
+  it('is looked up soon a month after its end, until its notes are stored', async () => {
     const session = done();
     await read(session, 1);
     await world.advance('30 d');
@@ -167,7 +167,7 @@ describe('a session that is processed again', () => {
     expect(await rows()).toMatchObject([{ reopened_at: null }]);
   });
 
-  it('is an Error that keeps its notes when it fails', async () => {
+  it('keeps its notes if it fails', async () => {
     const session = done();
     const before = await read(session, 1);
     world.platform.set({ regenerationFailureRate: 1 });

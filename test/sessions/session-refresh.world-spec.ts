@@ -233,7 +233,7 @@ describe('the processing API', () => {
     },
   );
 
-  it('gives the notes if it answers with the session, even without getSession', async () => {
+  it('provides the notes if it answers with the session, even without getSession', async () => {
     const response = { session: '/processing/session' };
     const contract = await contractFile(['getSession'], { getProcessingSession: { response } });
     await world.restart({ PLATFORM_CONTRACT: contract });
@@ -261,8 +261,8 @@ describe('the processing API', () => {
   });
 });
 
-describe('jobs', () => {
-  it('are published; of a compliance job completed wins over failed', async () => {
+describe('job events', () => {
+  it('are published; completed overrides failed for a compliance job', async () => {
     for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED']) {
       tell({ eventType, payload: { jobId: 'job-1' } });
     }

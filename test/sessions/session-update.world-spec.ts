@@ -4,7 +4,7 @@ import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SessionReader } from '../../src/sessions/read/session-reader.js';
 import { RefreshRepository } from '../../src/sessions/refresh/refresh.repository.js';
-import { WantedRefreshes } from '../../src/sessions/refresh/wanted-refreshes.repository.js';
+import { RefreshScheduler } from '../../src/sessions/refresh/refresh-scheduler.repository.js';
 import { contractFile } from '../support/contract-file.js';
 import { DAP, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -38,7 +38,7 @@ const calls = () => world.platform.arrivals('updateSession');
 const templatesOf = async ({ id }: SessionResponse) => (await show(id)).noteTemplateIds;
 
 describe('an update', () => {
-  it('returns the session as the platform then has it, and its new notes follow', async () => {
+  it('returns the updated session, and its new notes follow', async () => {
     const session = await done();
     const change = { input: { text: 'Second notes.' }, noteTemplateIds: [DAP], externalTreatmentPlan: 'A plan.' };
     const { status, body } = await update(session.sessionId ?? '', change);
@@ -53,14 +53,14 @@ describe('an update', () => {
     expect((await notesOf(session.id)).documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
   });
 
-  it('finds its session after another row absorbed it', async () => {
+  it('finds its session after it was merged into another row', async () => {
     const { id } = await done();
-    jest.spyOn(world.get(WantedRefreshes), 'beginUpdate').mockResolvedValueOnce(undefined);
+    jest.spyOn(world.get(RefreshScheduler), 'beginUpdate').mockResolvedValueOnce(undefined);
     const { status, body } = await update(id, { noteTemplateIds: [DAP] });
     expect([status, body.id]).toEqual([200, id]);
   });
 
-  it('sends only the fields that hold something', async () => {
+  it('sends only fields that are not blank', async () => {
     const session = await done(RECORDING);
     const speakerMapping = { A: sessions.client, B: sessions.provider };
     const blank = { externalTreatmentPlan: '  ', noteTemplateIds: [], input: { text: ' ' } };
@@ -108,7 +108,7 @@ describe('an update', () => {
     expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('edited') });
   });
 
-  it('answered with the required fields alone erases nothing, and the change is fetched without an event', async () => {
+  it('erases nothing if the answer has only required fields; the change is fetched without an event', async () => {
     const session = await done(RECORDING);
     const contents = async () => {
       const of = async (part: string) => (await world.call<object>('GET', `/v1/sessions/${session.id}/${part}`)).body;
@@ -128,7 +128,7 @@ describe('an update', () => {
     expect((await notesOf(session.id)).documents).toMatchObject([{ supersededAt: null }, { supersededAt: null }]);
   });
 
-  it('is followed by a fetch even if its answer and its event are lost with the process', async () => {
+  it('is followed by a fetch even if its answer and event are lost with the process', async () => {
     const session = await done();
     const open = async () =>
       (
@@ -195,7 +195,7 @@ describe('an update', () => {
   it('returns 504 when both its answer and the database are lost', async () => {
     const session = await done();
     world.platform.injectFault({ operation: 'updateSession', kind: 'commit-then-cut' });
-    jest.spyOn(world.get(WantedRefreshes), 'wantOne').mockRejectedValueOnce(disconnected());
+    jest.spyOn(world.get(RefreshScheduler), 'scheduleRefresh').mockRejectedValueOnce(disconnected());
     const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
     expect([status, body.type]).toEqual([504, UNCLEAR]);
   });

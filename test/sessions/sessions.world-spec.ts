@@ -142,7 +142,7 @@ describe('a session that arrives by webhooks', () => {
     expect(stored).not.toMatch(/warehouse|Generation|utterances/);
   });
 
-  it('becomes one with its request that is answered later, and keeps transcript and insights', async () => {
+  it('is merged into its request answered later, and keeps transcript and insights', async () => {
     const body = {
       provider: 'p-1',
       noteTemplateIds: [SOAP],
@@ -234,7 +234,7 @@ describe('notes that change', () => {
     expect(again.documents[1]).toMatchObject({ noteTemplateId: DAP, revision: 1, supersededAt: null });
   });
 
-  it('and all else stay as they are when a later answer leaves them out', async () => {
+  it('stay unchanged, like all else, if a later answer omits them', async () => {
     const session = newSession();
     toEnd(session);
     await read(session, 1);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
-import type { PendingRefreshes } from '../../sessions/refresh/wanted-refreshes.repository.js';
+import type { PendingRefreshes } from '../../sessions/refresh/refresh-scheduler.repository.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';

@@ -3,7 +3,7 @@ import { firstPersonDue } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
-import { LONGEST_AWAITED } from '../../sessions/refresh/wanted-refreshes.repository.js';
+import { LONGEST_AWAITED } from '../../sessions/refresh/refresh-scheduler.repository.js';
 
 /** A kind of work, the operation that it waits for, and since when the longest due of it has been due. */
 interface Kind {

@@ -29,7 +29,7 @@ export interface Freshness extends Pick<SessionRow, 'wanted_generation' | 'fetch
   update_until?: Date | null;
 }
 
-/** Where the state of a session's row comes from: the newest answer, or only events; null for our own states. */
+/** Where the state of a session's row comes from: the newest answer, or only events; null for states of this service. */
 export function stateSource(
   row: Pick<SessionRow, 'state' | 'fetched_at' | 'state_from_events'>,
 ): 'platform' | 'events' | null {

@@ -3,18 +3,18 @@ import type { ApiResponseOptions } from '@nestjs/swagger';
 type Schema = Extract<ApiResponseOptions, { schema: unknown }>['schema'];
 
 const text: Schema = { type: 'string' };
-const ms: Schema = { type: 'number', description: 'Milliseconds from the beginning of the recording' };
+const ms: Schema = { type: 'number', description: 'Milliseconds from the start of the recording' };
 
-/** What the platform gave is passed on with the members that this description does not know. */
-const given = (properties: Record<string, Schema>): Schema => ({
+/** An object of the platform; it may have members that are not described here. */
+const platformObject = (properties: Record<string, Schema>): Schema => ({
   type: 'object',
   properties,
   additionalProperties: true,
 });
-const listOf = (properties: Record<string, Schema>): Schema => ({ type: 'array', items: given(properties) });
+const listOf = (properties: Record<string, Schema>): Schema => ({ type: 'array', items: platformObject(properties) });
 const orNull = (schema: Schema): Schema => ({ ...schema, nullable: true });
 
-export const TRANSCRIPT = given({
+export const TRANSCRIPT = platformObject({
   utterances: listOf({
     text,
     start: ms,
@@ -24,27 +24,27 @@ export const TRANSCRIPT = given({
   }),
   speakerMapping: {
     type: 'object',
-    description: "The platform's ids of users by the labels of speakers",
+    description: "The platform's user ids by speaker label",
     additionalProperties: true,
   },
 });
 
 export const INSIGHTS: Schema = {
   type: 'object',
-  description: 'Null: the platform gave none',
+  description: 'Null: none from the platform',
   properties: {
     topics: orNull(listOf({ headline: text, gist: text, start: ms, end: ms })),
     namedEntities: orNull(listOf({ entityType: text, name: text, summary: text })),
     analyticsSummary: orNull({
       type: 'object',
-      description: "Measures by the platform's ids of users",
+      description: "Measures by the platform's user ids",
       additionalProperties: true,
     }),
     removedAt: {
       type: 'string',
       format: 'date-time',
       nullable: true,
-      description: 'Since when they are no longer kept',
+      description: 'When they were removed',
     },
   },
   required: ['topics', 'namedEntities', 'analyticsSummary', 'removedAt'],

@@ -1,6 +1,6 @@
 import { chooseFormat } from './note-formats.js';
 
-describe('the form of notes', () => {
+describe('the format of notes', () => {
   test.each([
     [undefined, 'application/json'],
     ['', 'application/json'],

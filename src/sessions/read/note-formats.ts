@@ -1,10 +1,10 @@
 import { getSchemaPath } from '@nestjs/swagger';
 import { NotesResponse } from '../model/session-view.js';
 
-/** The forms in which notes are given out; the first is the usual one. */
+/** The formats of notes; the first is the default. */
 export const NOTE_FORMATS = ['application/json', 'text/markdown', 'application/fhir+json'] as const;
 
-/** The body of each form, as OpenAPI has it. */
+/** The body of each format in OpenAPI. */
 export const NOTE_CONTENT = {
   'application/json': { schema: { $ref: getSchemaPath(NotesResponse) } },
   'text/markdown': { schema: { type: 'string' } },
@@ -24,19 +24,19 @@ export const NOTE_CONTENT = {
 } satisfies Record<(typeof NOTE_FORMATS)[number], object>;
 
 /**
- * Chooses the form that an Accept header likes best (RFC 9110 §12.5.1): the most precise range decides on a form's
- * quality, and among equals our own order does.
+ * Chooses the format that an Accept header prefers (RFC 9110 §12.5.1). The most specific range determines a format's
+ * quality; among equals, the order of `NOTE_FORMATS` decides.
  *
- * @param accept undefined or blank: anything
- * @returns undefined when none of the forms is acceptable
+ * @param accept undefined or blank accepts any format
+ * @returns undefined if no format is acceptable
  */
 export function chooseFormat(accept: string | undefined): (typeof NOTE_FORMATS)[number] | undefined {
   const ranges = new Map((accept?.trim() || '*/*').split(',').map(readRange));
-  const liked = NOTE_FORMATS.map((format) => {
+  const rated = NOTE_FORMATS.map((format) => {
     const [group] = format.split('/');
     return { format, quality: ranges.get(format) ?? ranges.get(`${group}/*`) ?? ranges.get('*/*') ?? 0 };
   });
-  const [best] = liked.filter(({ quality }) => quality > 0).sort((left, right) => right.quality - left.quality);
+  const [best] = rated.filter(({ quality }) => quality > 0).sort((left, right) => right.quality - left.quality);
   return best?.format;
 }
 

@@ -14,7 +14,7 @@ function resourcesOf(bundle: FhirElement): Resource[] {
   return ((bundle.entry ?? []) as FhirElement[]).map((entry) => entry.resource as Resource);
 }
 
-/** What every FHIR R4 element must keep: no empty text, array or object (hl7.org/fhir/R4/json.html). */
+/** Empty texts, arrays and objects, which FHIR R4 forbids (hl7.org/fhir/R4/json.html). */
 function emptyParts(value: FhirElement[string], path = ''): string[] {
   if (typeof value === 'string') return value.trim() === '' ? [path] : [];
   if (Array.isArray(value))
@@ -23,7 +23,7 @@ function emptyParts(value: FhirElement[string], path = ''): string[] {
   return entries.length === 0 ? [path] : entries.flatMap(([name, item]) => emptyParts(item, `${path}/${name}`));
 }
 
-/** The rules of hl7.org/fhir/R4 that these resources could break. */
+/** Violations of hl7.org/fhir/R4. */
 function faultsOf(bundle: FhirElement): string[] {
   const resources = resourcesOf(bundle);
   const entries = (bundle.entry ?? []) as FhirElement[];
@@ -41,7 +41,7 @@ function faultsOf(bundle: FhirElement): string[] {
 }
 
 describe('notes as FHIR R4', () => {
-  test('is a collection with a DocumentReference for each document', () => {
+  test('are a collection with a DocumentReference for each document', () => {
     const notes = notesOf([
       note('Plan', 'Goals:', 0, 'The plan'),
       note('Plan', 'Sleep', 1),
@@ -65,7 +65,7 @@ describe('notes as FHIR R4', () => {
     expect(more).toEqual([]);
   });
 
-  test('has a status for changed notes, for notes in progress and for superseded ones', () => {
+  test('have a status for changed, unfinished and superseded notes', () => {
     const statuses = (session = sessionOf(), more = {}) =>
       resourcesOf(notesAsFhir(session, notesOf([note('Plan', 'x')], more), NOW)).map(({ status, docStatus }) => [
         status,
@@ -79,7 +79,7 @@ describe('notes as FHIR R4', () => {
     expect(statuses(sessionOf(), { notes: [], unreadable: ['notes'] })).toEqual([['current', 'final']]);
   });
 
-  test('a session without a mapped provider or with several clients names what is known', () => {
+  test('name the known people of a session without a mapped provider or with several clients', () => {
     const session = sessionOf({ provider: null, clients: ['c-1', 'c-2'], clientUserIds: ['u-2', 'u-3'] });
     const bundle = notesAsFhir(session, notesOf([note('Plan', 'x')]), NOW);
     expect(faultsOf(bundle)).toEqual([]);
@@ -87,13 +87,13 @@ describe('notes as FHIR R4', () => {
     expect(resourcesOf(bundle)[0]).toMatchObject({ author: [{ identifier: { value: 'u-1' } }] });
   });
 
-  test('without notes it is a bundle without entries, since FHIR has no empty arrays', () => {
+  test('are a bundle without entries if there are none, because FHIR forbids empty arrays', () => {
     const bundle = notesAsFhir(sessionOf(), { sessionId: 's-1', notesRevision: 0, documents: [] }, NOW);
     expect(faultsOf(bundle)).toEqual([]);
     expect(bundle).not.toHaveProperty('entry');
   });
 
-  test('whatever the notes hold, the bundle keeps the rules of R4', () => {
+  test('are valid R4 for any text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('<b>&amp;</b>', '\u0000\u0007', ' ', ']]>'));
     const line = fc.record({
       category: text,

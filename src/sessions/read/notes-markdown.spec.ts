@@ -5,7 +5,7 @@ const body = (...lines: Parameters<typeof notesOf>[0]) =>
   notesAsMarkdown(notesOf(lines)).split('\n').slice(4).join('\n');
 
 describe('notes as Markdown', () => {
-  test('a heading for the document, one for each category in order, list items by their level', () => {
+  test('have a heading for each document and category, and list items by level', () => {
     const notes = notesOf([
       note('ClientPresentation', 'Calm today.', 0, 'Client presentation'),
       note('Plan', 'Goals:'),
@@ -27,7 +27,7 @@ describe('notes as Markdown', () => {
     );
   });
 
-  test('the text of a note is text, not markup', () => {
+  test('escape markup in the text of a note', () => {
     expect(body(note('Plan', '# not a heading'))).toContain('\n\\# not a heading');
     expect(body(note('Plan', '1. not a list'))).toContain('1\\. not a list');
     expect(body(note('Plan', '<script>*x*</script>'))).toContain('\\<script>\\*x\\*\\</script>');
@@ -35,19 +35,17 @@ describe('notes as Markdown', () => {
     expect(body(note('Plan', 'first\n---'))).toContain('first\n\\---');
   });
 
-  test('a list item never jumps a level, and keeps its further lines', () => {
+  test('never skip a list level, and indent the further lines of an item', () => {
     expect(body(note('Plan', 'deep', 5), note('Plan', 'two\nlines', 1))).toContain('- deep\n- two\n  lines');
   });
 
-  test('what is kept no longer, or does not open, says so', () => {
+  test('state that notes were removed or cannot be decrypted', () => {
     const at = new Date('2026-03-01T11:00:00.000Z');
-    expect(notesAsMarkdown(notesOf([], { removedAt: at }))).toContain(
-      'kept no longer, since 2026-03-01T11:00:00.000Z.',
-    );
+    expect(notesAsMarkdown(notesOf([], { removedAt: at }))).toContain('were removed at 2026-03-01T11:00:00.000Z.');
     expect(notesAsMarkdown(notesOf([], { unreadable: ['notes'] }))).toContain('changed or moved');
   });
 
-  test('superseded documents are left out, and without any it says so', () => {
+  test('omit superseded documents, and state that no document is left', () => {
     const gone = notesOf([note('Plan', 'x')], { supersededAt: new Date('2026-03-01T11:00:00.000Z') });
     expect(notesAsMarkdown(gone)).toBe('# Session notes\n\nNo notes are available.\n');
   });

@@ -1,6 +1,6 @@
 import type { DocumentResponse, NoteResponse, NotesResponse } from '../model/session-view.js';
 
-/** Renders the current documents of a session as CommonMark; the platform's texts are shown as they are, not as markup. */
+/** Renders the current documents of a session as CommonMark; markup in the platform's texts is escaped. */
 export function notesAsMarkdown(notes: NotesResponse): string {
   const current = notes.documents.filter((document) => document.supersededAt === null);
   if (current.length === 0) return '# Session notes\n\nNo notes are available.\n';
@@ -17,16 +17,14 @@ export function documentAsMarkdown(document: DocumentResponse, level = 1): strin
   const sections = sectionsOf(document.notes).map(({ title, lines }) =>
     [`${'#'.repeat(level + 1)} ${inOneLine(title)}`, ...blocks(lines)].join('\n\n'),
   );
-  const removed = document.removedAt
-    ? [`These notes are kept no longer, since ${document.removedAt.toISOString()}.`]
-    : [];
+  const removed = document.removedAt ? [`These notes were removed at ${document.removedAt.toISOString()}.`] : [];
   const unreadable = document.unreadable
-    ? ['These notes can’t be shown: what is stored of them was changed or moved.']
+    ? ['These notes cannot be shown: their stored value was changed or moved.']
     : [];
   return [heading, ...removed, ...unreadable, ...sections].join('\n\n');
 }
 
-/** Paragraphs, with neighbouring list items in one block. */
+/** Paragraphs, with adjacent list items in one block. */
 function blocks(lines: NoteSection['lines']): string[] {
   const inLines = (text: string, indent = '') =>
     text
@@ -53,7 +51,7 @@ function inOneLine(text: string): string {
   return escaped(text.replace(/\s+/g, ' ').trim());
 }
 
-/** Takes the meaning of markup from a line (CommonMark 0.31, Backslash escapes). */
+/** Escapes markup in a line (CommonMark 0.31, Backslash escapes). */
 function escaped(line: string): string {
   return line
     .trimStart()
@@ -63,11 +61,11 @@ function escaped(line: string): string {
 }
 
 /** Deeper nesting is shown at this depth. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
-/** The notes of one category, in their order. */
+/** The notes of one category, in order. */
 interface NoteSection {
-  /** The platform's name of the category, or its word split at capitals. */
+  /** The platform's name of the category, or its code split at capitals. */
   title: string;
   lines: { text: string; nestingLevel: number }[];
 }
@@ -77,7 +75,7 @@ function sectionsOf(notes: readonly NoteResponse[]): NoteSection[] {
   const sections = new Map<string, NoteSection>();
   for (const { category, categoryName, text, nestingLevel } of notes) {
     const section = sections.get(category) ?? { title: categoryName?.trim() || inWords(category), lines: [] };
-    section.lines.push({ text, nestingLevel: Math.min(DEEPEST, Math.max(0, Math.floor(nestingLevel))) });
+    section.lines.push({ text, nestingLevel: Math.min(MAX_DEPTH, Math.max(0, Math.floor(nestingLevel))) });
     sections.set(category, section);
   }
   return [...sections.values()];

@@ -31,7 +31,7 @@ interface ReadSession extends SessionRow {
   correlation_id: string | null;
 }
 
-/** Sessions with their notes and insights, opened for those who may read them; `id` is ours or the platform's. */
+/** Reads sessions with their decrypted notes and insights; `id` is ours or the platform's. */
 @Injectable()
 export class SessionReader {
   constructor(
@@ -54,7 +54,7 @@ export class SessionReader {
       this.auditOf(this.view(rows[0]));
       return rows[0];
     }
-    throw new Problem(404, 'unknown-session', 'No session with this id is known here.');
+    throw new Problem(404, 'unknown-session', 'No session has this id.');
   }
 
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -62,14 +62,14 @@ export class SessionReader {
     return this.view(await this.find(id, tx));
   }
 
-  /** In the order of their last change, the oldest first, so that a reader who comes back meets only what is new. */
+  /** By last change, oldest first by default, so that a returning reader gets only changed sessions. */
   async list(query: SessionsQuery): Promise<Page<SessionResponse>> {
     const page = await this.page(query);
     for (const session of page.items) this.auditOf(session);
     return page;
   }
 
-  /** A page of which the audit trail is to be told by the caller. */
+  /** A page without audit entries; the caller must call {@link auditOf}. */
   async page({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
     const after = decodeCursor<[updatedAt: string, id: string]>(cursor, 'time', 'uuid');
     const { text, values } = listStatement({
@@ -88,7 +88,7 @@ export class SessionReader {
     );
   }
 
-  /** All notes as they stood at one moment: they may be regenerated while they are read. */
+  /** All notes, read in one snapshot because they may be regenerated concurrently. */
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
     const { row, documents, revisions } = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -118,21 +118,21 @@ export class SessionReader {
   }
 
   /**
-   * A page of the versions of a document, the newest first.
+   * A page of the versions of a document, newest first.
    *
-   * @param documentId ours, or any that the platform gave it
+   * @param documentId our id, or any id that the platform gave it
    * @throws {Problem} 404 `unknown-session`, `unknown-document`
    */
   async revisions(id: string, documentId: string, { limit, cursor }: PageQuery): Promise<RevisionsResponse> {
     const [before] = decodeCursor<[number]>(cursor, 'number') ?? [];
     const session = await this.find(id);
-    // The versions are searched by the documents' ids: Prisma would write a search by the session as one of all versions.
+    // Searched by the documents' ids, because Prisma would search by the session in the versions of all sessions.
     const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
     const seen = await this.prisma.documentRevision.findFirst({
       where: { documentId: { in: documents.map((document) => document.id) }, sessionDocumentId: documentId },
     });
     const found = documents.find((document) => document.id === documentId || document.id === seen?.documentId);
-    if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document; list its notes first.');
+    if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document. List its notes first.');
     const versions = await this.prisma.documentRevision.findMany({
       where: { documentId: found.id, ...(before !== undefined && { revision: { lt: before } }) },
       orderBy: { revision: 'desc' },
@@ -155,21 +155,20 @@ export class SessionReader {
     const { transcript, removedAt } = await this.open(id, ['transcript']);
     if (transcript !== null) return transcript;
     if (removedAt !== null) {
-      const detail =
-        'The transcript is no longer kept here, as TRANSCRIPTS_RETENTION_DAYS or its client’s deletion says.';
+      const detail = 'The transcript was removed, by TRANSCRIPTS_RETENTION_DAYS or with its client.';
       throw new Problem(410, 'transcript-removed', detail, { extensions: { removedAt } });
     }
-    throw new Problem(404, 'no-transcript', 'No transcript of this session is known; a text session has none.');
+    throw new Problem(404, 'no-transcript', 'No transcript of this session is stored. Sessions from a text have none.');
   }
 
-  /** What was gained from a session's audio; what the platform did not give is null. @throws {Problem} 404 `unknown-session` */
+  /** A session's insights; null for those that the platform did not return. @throws {Problem} 404 `unknown-session` */
   async insights(id: string): Promise<object> {
     const { analytics, ...opened } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
     return { ...opened, analyticsSummary: analytics };
   }
 
   /**
-   * An address at which the recording can be played for a while; it is asked for now, and never stored.
+   * A temporary URL of the recording, requested from the platform now and never stored.
    *
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */
@@ -185,7 +184,7 @@ export class SessionReader {
     throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
   }
 
-  /** None once they were removed, and of a version that was changed or moved: it does not hide the others. */
+  /** Empty if they were removed, or if the version was changed or moved, so that it does not hide the others. */
   private openNotes(
     session: string,
     { documentId: document, revision, notes }: { documentId: string; revision: number; notes: Uint8Array | null },
@@ -209,7 +208,7 @@ export class SessionReader {
     return usersOf(this.database.pool, { kind, externalId });
   }
 
-  /** Names a session and its people in the audit entry of the request. */
+  /** Adds a session and its people to the audit entry of the request. */
   auditOf(session: SessionResponse): void {
     this.audit.about('session', session.id);
     this.audit.about('platform-session', session.sessionId);

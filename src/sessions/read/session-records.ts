@@ -8,10 +8,10 @@ import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from './session-reader.js';
 import { SessionTimeline } from './session-timeline.js';
 
-/** What is read at once: ids of sessions, versions of a document, what happened to a session. */
+/** Page size for ids of sessions, versions of a document and entries of a timeline. */
 const PAGE = 200;
 
-/** Sessions with all that is kept of them, for an access request. */
+/** Sessions with all stored data, for an access request. */
 @Injectable()
 export class SessionRecords {
   constructor(
@@ -22,12 +22,12 @@ export class SessionRecords {
   ) {}
 
   /**
-   * Our ids of the sessions in which a client took part. The audit entry of the request names them.
+   * Our ids of a client's sessions. The audit entry of the request lists them.
    *
    * @param client external id
    */
   async idsOf(client: string): Promise<string[]> {
-    // One that changes meanwhile comes once more: pages go by the last change.
+    // A set, because a session that changes between two pages is listed again.
     const ids = new Set<string>();
     let cursor: string | undefined;
     do {
@@ -41,16 +41,16 @@ export class SessionRecords {
     return [...ids];
   }
 
-  /** Sessions of a client, each read when it is its turn; one that is the client's no more is left out. @param ids ours */
+  /** Sessions of a client, read one by one; skips sessions that no longer belong to the client. */
   async *of(client: string, ids: readonly string[]): AsyncGenerator<object> {
     for (const id of ids) {
       const session = await this.reader.show(id);
-      if (session.clients.includes(client)) yield await this.everythingOf(session);
+      if (session.clients.includes(client)) yield await this.recordOf(session);
     }
   }
 
-  /** What of it was changed or moved in the database is null, and named in `unreadable`; the rest is there. */
-  private async everythingOf(session: SessionResponse) {
+  /** Parts that were changed or moved in the database are null, and listed in `unreadable`. */
+  private async recordOf(session: SessionResponse) {
     const { id } = session;
     const { documents } = (await this.reader.notes(id)).notes;
     const notes = [];
@@ -75,7 +75,7 @@ export class SessionRecords {
     };
   }
 
-  /** Where the feed told of sessions: by every id that they had, and by what the Processing API says of them. @param ids ours */
+  /** The subjects of sessions in the feed: all their ids, their processing ids and deliveries of the Processing API. */
   async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
     const where = { ourSessionId: { in: [...ids] } };
     const processings = await this.prisma.processingSession.findMany({ where, select: { processingId: true } });
@@ -98,7 +98,7 @@ export class SessionRecords {
     ];
   }
 
-  /** Ids under which sessions were shown before they turned out to be requested here. */
+  /** Ids under which sessions were shown before they were merged into their requests. */
   private async formerIdsOf(ids: readonly string[]): Promise<string[]> {
     const aliases = await this.prisma.sessionAlias.findMany({ where: { ourSessionId: { in: [...ids] } } });
     return aliases.map(({ id }) => id);
@@ -111,7 +111,7 @@ export class SessionRecords {
     });
   }
 
-  /** The EHR's request for a session; its body, which names recordings by their addresses, is kept while it is open. */
+  /** The EHR's request for a session; its body, which contains URLs of recordings, is stored while it is open. */
   private async requestOf(ourSessionId: string) {
     const found = await this.prisma.sessionRequest.findUnique({ where: { ourSessionId } });
     if (!found) return null;
@@ -129,7 +129,7 @@ export class SessionRecords {
   }
 }
 
-/** A list that is read page by page, as a whole. */
+/** Reads all pages of a list. */
 async function allOf<T>(read: (query: PageQuery) => Promise<Page<T>>): Promise<T[]> {
   const items: T[] = [];
   let cursor: string | undefined;
@@ -141,7 +141,7 @@ async function allOf<T>(read: (query: PageQuery) => Promise<Page<T>>): Promise<T
   return items;
 }
 
-/** Values that are known; one that is undefined does not open: it is null, and named. */
+/** Replaces values that cannot be decrypted (undefined) by null, and lists them in `unreadable`. */
 function orUnreadable<Names extends string>(
   read: Record<Names, unknown>,
 ): Record<Names, unknown> & { unreadable?: string[] } {

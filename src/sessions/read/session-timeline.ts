@@ -4,18 +4,18 @@ import { decodeCursor, type PageQuery, pageOf } from '../../http/request/page.js
 import { SessionReader } from './session-reader.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
 
-/** What happened before the entry at which a page ended: its moment is $2, its key $3. */
+/** True for entries before the last one of the previous page, with its time $2 and key $3. */
 const before = (at: string, key: string): string => `${at} <= $2 AND (${at}, (${key}) COLLATE "C") < ($2, $3)`;
 
-/** A number as a text that sorts as it does. */
+/** A number as text in numeric sort order. */
 const sortable = (id: string): string => `lpad(${id}::text, 20, '0')`;
 
 const EVENT = `'event:' || ${sortable('id')}`;
 const REVISION = `'notes:' || r.document || ':' || ${sortable('r.revision')}`;
 
 /**
- * What happened to the session $1, the newest first, at most $4 entries of each kind by an index of its own. A delivery
- * is about the session by the platform's id, or about one of its processing ids.
+ * The timeline of session $1, newest first, with at most $4 entries of each kind, each read by its own index. A delivery
+ * belongs to a session by the platform's id or by one of its processing ids.
  */
 const TIMELINE = `
   SELECT * FROM (
@@ -41,7 +41,7 @@ const TIMELINE = `
       WHERE d.session = $1
   ) AS entry ORDER BY at DESC, key COLLATE "C" DESC LIMIT $4`;
 
-/** An entry as it is read. */
+/** A row of the timeline. */
 interface TimelineRow {
   kind: TimelineEntryResponse['kind'];
   at: Date;
@@ -49,7 +49,7 @@ interface TimelineRow {
   fact: Record<string, unknown>;
 }
 
-/** What happened to a session, in the order of time: events, requests and notes, without their content. */
+/** The timeline of a session: events, requests and versions of notes, without their content. */
 @Injectable()
 export class SessionTimeline {
   constructor(
@@ -58,9 +58,9 @@ export class SessionTimeline {
   ) {}
 
   /**
-   * The newest first.
+   * One page, newest first.
    *
-   * @param id ours or the platform's
+   * @param id our id or the platform's
    * @throws {Problem} 404 `unknown-session`, 503 `data-unreadable`
    */
   async page(id: string, { limit, cursor }: PageQuery): Promise<TimelinePageResponse> {

@@ -16,7 +16,7 @@ export class SessionsQuery extends PageQuery {
   @MaxLength(512)
   provider?: string;
 
-  /** External id of a client who took part */
+  /** External id of a client */
   @IsOptional()
   @IsString()
   @MaxLength(512)
@@ -37,7 +37,7 @@ export class SessionsQuery extends PageQuery {
   @IsMoment()
   updatedSince?: string;
 
-  /** By their last change; oldest-first unless said, in which a reader who comes back meets only what is new */
+  /** By last change; defaults to oldest-first, so that a returning reader gets only changed sessions */
   @IsOptional()
   @IsIn(ORDERS)
   order?: (typeof ORDERS)[number];
@@ -45,7 +45,7 @@ export class SessionsQuery extends PageQuery {
 
 /** `GET /v1/sessions/refreshes` */
 export class PendingQuery {
-  /** This one alone: our id or the platform's */
+  /** Only this session: our id or the platform's */
   @IsOptional()
   @IsString()
   @MaxLength(PLATFORM_ID_MAX)
@@ -54,7 +54,7 @@ export class PendingQuery {
 
 /** `POST /v1/sessions/refreshes`: exactly one of the two. */
 export class RefreshRequest {
-  /** Every session recorded or changed since */
+  /** Every session created or changed since */
   @ApiPropertyOptional({ format: 'date-time' })
   @IsOptional()
   @IsMoment()

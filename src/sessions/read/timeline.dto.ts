@@ -7,21 +7,21 @@ export class TimelineEventResponse {
   deliveryId!: string;
   /** @example SESSION_PROCESSING_COMPLETED */
   eventType!: string;
-  /** When it happened, by the platform's clock: the timestamp of the delivery */
+  /** When it was sent, by the platform's clock: the timestamp of the delivery */
   sentAt!: Date;
   state!: DeliveryState;
-  /** Why it failed, is given up or is ignored; null: none of these */
+  /** Why it failed, is dead or is ignored; otherwise null */
   reason!: string | null;
   /** Exact repeats of the delivery */
   repeats!: number;
 }
 
-/** A moment in the life of the EHR's request for the session. */
+/** A state of the EHR's request for the session. */
 export class TimelineRequestResponse {
   state!: 'Requested' | 'Settled' | 'Rejected' | 'Abandoned';
 }
 
-/** A version of a document's notes that was stored; never what it says. */
+/** A stored version of a document's notes, without its text. */
 export class TimelineNotesResponse {
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
@@ -29,11 +29,11 @@ export class TimelineNotesResponse {
   revision!: number;
 }
 
-/** Something that happened to a session; one of `event`, `request` and `notes` is present, named by `kind`. */
+/** An entry of the timeline; `kind` names the one of `event`, `request` and `notes` that is present. */
 export class TimelineEntryResponse {
   /** Unique within the session */
   key!: string;
-  /** When the event was received, the request was made or ended, or the notes were stored */
+  /** When the event was received, the request was received or ended, or the notes were stored */
   at!: Date;
   kind!: 'event' | 'request' | 'notes';
   event!: TimelineEventResponse | null;
@@ -42,6 +42,6 @@ export class TimelineEntryResponse {
 }
 
 export class TimelinePageResponse extends PageResponse {
-  /** The newest first */
+  /** Newest first */
   items!: TimelineEntryResponse[];
 }

@@ -12,18 +12,19 @@ import { SessionEventsRepository } from './session-events.repository.js';
 
 type ProcessingRow = Columns<'ProcessingSession'> & { session: string | null };
 
-/** What the platform answered about a processing id. */
+/** The platform's answer about a processing id. */
 interface ProcessingAnswer extends ProcessingSessionAnswer {
-  /** Of the session that the id was known to belong to when it was asked for; a session without a row has no answers. */
+  /** Ticket of the id's session, taken before the lookup. */
   ticket: FetchTicket;
 }
 
-/** Look-ups that one process has under way at most; notes are fetched in places of their own. */
-const LOOK_UPS_AT_ONCE = 2;
+/** Maximum lookups in flight per process, in addition to the fetches of sessions. */
+const MAX_LOOKUPS = 2;
 
-const NOTHING_KNOWN: FetchTicket = { generation: 0, answers: 0 };
+/** The ticket of a session without a row. */
+const INITIAL_TICKET: FetchTicket = { generation: 0, answers: 0 };
 
-/** Looks up which session a processing id of the platform belongs to. */
+/** Looks up the sessions of the platform's processing ids. */
 @Injectable()
 export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnswer> {
   constructor(
@@ -34,17 +35,16 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     contract: Contract,
     parts: DueParts,
   ) {
-    /** What is known of a processing id's session before its look-up leaves. */
     const ticketOf = async ({ session }: ProcessingRow): Promise<FetchTicket> => {
-      if (session === null) return NOTHING_KNOWN;
+      if (session === null) return INITIAL_TICKET;
       const { rows } = await parts.database.pool.query<FetchTicket>(
         `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers
          FROM sessions WHERE id = $1`,
         [session],
       );
-      return rows[0] ?? NOTHING_KNOWN;
+      return rows[0] ?? INITIAL_TICKET;
     };
-    /** Keeps the raw answer, makes the session that it names due, and stores the session that it holds. */
+    /** Stores the raw answer, makes the session that it names due, and stores the session if it contains one. */
     const storeAnswer = async (
       tx: PoolClient,
       { processing_id, wanted_generation }: ProcessingRow,
@@ -75,9 +75,9 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
         table: { name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 },
         counter: {
           name: 'processing_session_fetches_total',
-          help: 'Look-ups of processing ids by what they came to',
+          help: 'Lookups of processing ids by outcome',
         },
-        places: LOOK_UPS_AT_ONCE,
+        places: MAX_LOOKUPS,
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
           const ticket = await ticketOf(row);

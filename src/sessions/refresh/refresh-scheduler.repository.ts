@@ -6,27 +6,27 @@ import { UUID } from '../../http/request/uuid-param.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 
-/** Sessions that events, their readers or their age make due. */
+/** Sessions made due by events, readers or age. */
 export const EVENT_LANE = 0;
 
-/** Sessions that are fetched again because all since a moment were asked for. */
+/** Sessions made due by a request for all since a given time. */
 export const BULK_LANE = 1;
 
-/** Rows that one statement makes due: their locks hold up no event for long. */
+/** Rows made due by one statement, so that their locks do not delay events for long. */
 const BATCH = 500;
 
-/** The session whose newest event has waited longest for a fetch that answers it, as SQL; found by an index of these. */
+/** SQL for the session whose newest event has waited longest for its fetch; found by a partial index. */
 export const LONGEST_AWAITED = `(SELECT last_event_at, fault FROM sessions
   WHERE due_at IS NOT NULL AND wanted_generation > fetched_generation AND (fetched_at IS NULL OR last_event_at > fetched_at)
   ORDER BY last_event_at LIMIT 1)`;
 
-/** A fetch of another kind has failed, not this one. */
-const WANTED = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
+/** Resets failures, because they belong to earlier fetches. */
+const MAKE_DUE = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
 
 /**
- * When a row is due that something was said about: a burst costs one fetch, and a wait after a fault is not cut short.
+ * When a row is due after an event: a burst of events costs one fetch, and a wait after a fault is not shortened.
  *
- * @param table whose row it is
+ * @param table of the row
  */
 export const dueAfterDebounce = (table: string): string => {
   const soon = `clock_timestamp() + ${DEBOUNCE_MS} * interval '1 millisecond'`;
@@ -34,38 +34,38 @@ export const dueAfterDebounce = (table: string): string => {
     THEN coalesce(${table}.due_at, ${soon}) ELSE least(${table}.due_at, ${soon}) END`;
 };
 
-/** Sessions that are still to be fetched. */
+/** The numbers of sessions to be fetched. */
 export interface PendingRefreshes {
-  /** Due, and never failed since. */
+  /** Due, without a failed fetch. */
   pending: number;
-  /** Whose last fetch failed; they are tried again by themselves. */
+  /** Last fetch failed; retried automatically. */
   failing: number;
 }
 
-/** An update that may leave now: it is on record that the session must be fetched once it has ended. */
+/** An update that may be sent now, because a fetch after its end is committed. */
 export interface PendingUpdate {
   /** Our id of the session. */
   id: string;
-  /** What the platform's answer to the update covers. */
+  /** The ticket for the platform's answer to the update. */
   ticket: FetchTicket;
   /** Until when it may take effect. */
   until: Date;
-  /** The same of an update that had left before it. */
+  /** The same of an earlier update. */
   before: Date | null;
 }
 
-/** Makes sessions due on request, and around updates. */
+/** Makes sessions due on request, and after updates. */
 @Injectable()
-export class WantedRefreshes {
+export class RefreshScheduler {
   constructor(
     private readonly database: Database,
     private readonly env: Env,
   ) {}
 
-  /** Makes one session due, at once. @param id ours @returns how many: none when the platform's is not known */
-  async wantOne(id: string): Promise<number> {
+  /** Makes one session due immediately. @returns the number of sessions: 0 if the platform's id is unknown */
+  async scheduleRefresh(id: string): Promise<number> {
     const { rowCount } = await this.database.pool.query(
-      `UPDATE sessions SET ${WANTED}, lane = ${EVENT_LANE}, ${joinTraces('sessions', '$2')}
+      `UPDATE sessions SET ${MAKE_DUE}, lane = ${EVENT_LANE}, ${joinTraces('sessions', '$2')}
        WHERE id = $1 AND session_id IS NOT NULL`,
       [id, tracesNow()],
     );
@@ -73,12 +73,12 @@ export class WantedRefreshes {
   }
 
   /**
-   * Makes every session due with an event or a change since a moment, after those that events make due.
+   * Makes every session due that had an event or changed since the given time, with lower priority than events.
    *
-   * @returns how many
+   * @returns the number of sessions
    */
-  wantSince(since: Date): Promise<number> {
-    // A view of that moment is read to its end while the rows are changed beside it, some at a time.
+  scheduleRefreshesSince(since: Date): Promise<number> {
+    // The cursor reads one snapshot completely while the rows are updated in batches.
     return this.database.transaction(async (reader) => {
       await reader.query(
         `DECLARE changed NO SCROLL CURSOR FOR SELECT id FROM sessions
@@ -87,11 +87,11 @@ export class WantedRefreshes {
       for (let count = 0; ; ) {
         const { rows } = await reader.query<{ id: string }>(`FETCH ${BATCH} FROM changed`);
         if (rows.length === 0) return count;
-        // What an event has made due already stays before the rest.
+        // Sessions made due by events keep their priority.
         const { rowCount } = await this.database.transaction((tx) =>
           tx.query(
             `WITH locked AS (SELECT id FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE)
-             UPDATE sessions SET ${WANTED}, lane = CASE
+             UPDATE sessions SET ${MAKE_DUE}, lane = CASE
                WHEN due_at IS NOT NULL AND wanted_generation > fetched_generation THEN lane ELSE ${BULK_LANE} END
              WHERE id = ANY (ARRAY(SELECT id FROM locked))`,
             [rows.map(({ id }) => id)],
@@ -105,9 +105,9 @@ export class WantedRefreshes {
   /**
    * Counts the sessions that have not been fetched since the last event of each.
    *
-   * @param session the one that counts alone: our id, also a former one, or the platform's
+   * @param session counts only this one: our id, an alias or the platform's id
    */
-  async countWanted(session?: string): Promise<PendingRefreshes> {
+  async countPending(session?: string): Promise<PendingRefreshes> {
     const one = 'AND (id = $1 OR session_id = $2 OR id = (SELECT session FROM session_aliases WHERE id = $1))';
     const { rows } = await this.database.pool.query<PendingRefreshes>(
       `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
@@ -118,11 +118,10 @@ export class WantedRefreshes {
   }
 
   /**
-   * Commits that an update leaves, so that the session is due when it can't take effect any more, even if this process
-   * ends now: whatever becomes of it, of its answer and of its event, a fetch that began later follows.
+   * Commits the start of an update. The session is due when the update can no longer take effect, so that a later fetch
+   * follows even if this process ends, or the answer or the event is lost.
    *
-   * @param id ours
-   * @returns undefined when there is no such row any more
+   * @returns undefined if the row no longer exists
    */
   async beginUpdate(id: string): Promise<PendingUpdate | undefined> {
     const { PLATFORM_TIMEOUT_SECONDS: timeout, UNKNOWN_OUTCOME_GRACE_SECONDS: grace } = this.env;
@@ -141,7 +140,7 @@ export class WantedRefreshes {
     return { id, ticket: { generation, answers }, until, before };
   }
 
-  /** Notes that an update can't take effect any more; the session is due. */
+  /** Stores that an update can no longer take effect, and makes the session due. */
   async endUpdate(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,

@@ -27,25 +27,25 @@ import { withoutMessage } from '../model/session-facts.js';
 import { SessionFeedEvents } from '../model/session-feed-events.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
+import { BULK_LANE, EVENT_LANE } from './refresh-scheduler.repository.js';
 import { SessionContentRepository } from './session-content.repository.js';
-import { BULK_LANE, EVENT_LANE } from './wanted-refreshes.repository.js';
 
-/** Seconds: an event waits half a second for others, and a fetch may wait for the platform for hours. */
+/** Seconds; from the debounce of an event to hours without the platform. */
 const LAG_BUCKETS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400];
 
-/** Sessions that one process fetches side by side; one place is left by bulk fetches for those of events. */
-const FETCHES_AT_ONCE = 4;
+/** Maximum fetches in flight per process; bulk fetches leave one of them for events. */
+const MAX_FETCHES = 4;
 
-/** An answer of the platform with what was read before it was asked for. */
+/** An answer of the platform with the ticket taken before the fetch. */
 interface TicketedAnswer {
   ticket: FetchTicket;
   session: SessionAnswer;
 }
 
-/** Look-ups in a row, over about an hour, that did not find a session. */
-const NOT_THERE_FOR_LONG = 10;
+/** Number of consecutive lookups (in about an hour) after which a session that was never found counts as gone. */
+const LOOKUPS_UNTIL_GONE = 10;
 
-/** What became of the fetches of sessions. */
+/** Stores the outcomes of fetches of sessions. */
 @Injectable()
 export class RefreshRepository {
   private readonly lag;
@@ -57,11 +57,11 @@ export class RefreshRepository {
     private readonly env: Env,
     metrics: Metrics,
   ) {
-    const help = 'Time from the arrival of the newest event of a session to the commit of other notes that it led to';
+    const help = 'Time from the newest event of a session to the commit of the changed notes that it announced';
     this.lag = metrics.histogram('note_lag_seconds', help, [], LAG_BUCKETS);
   }
 
-  /** Stores a session that was fetched because it was due, unless another answer was stored meanwhile. */
+  /** Stores a fetched session, unless another answer was stored since the fetch started. */
   async storeFetched(tx: PoolClient, { claimed, row }: Fetched<SessionRow>, session: SessionAnswer): Promise<Outcome> {
     const eventAt = answeredEventAt(claimed);
     const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session }, eventAt);
@@ -78,23 +78,21 @@ export class RefreshRepository {
   }
 
   /**
-   * Stores a session that was not fetched because it was due, unless another answer was stored since it was asked for.
+   * Stores a session from the answer to another call, unless another answer was stored since that call was sent.
    *
-   * @param id ours
-   * @param answer its ticket was taken before it was asked for
-   * @returns whether feed events are pending after it
+   * @returns true if feed events are pending
    */
   async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<boolean> {
     const { rows } = await tx.query<SessionRow & { now: Date }>(
       'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
       [id],
     );
-    // None: the row became part of another one meanwhile, which is due, too.
+    // No row: it was merged into another one, which is also due.
     const stored = rows[0] && (await this.store(tx, rows[0], answer));
     return stored?.isPending ?? false;
   }
 
-  /** Whether nothing that the platform says of a session is kept. @param id ours */
+  /** True if the content of a session must not be stored, because its clients were deleted. */
   async isErased(tx: PoolClient, id: string): Promise<boolean> {
     const { rows } = await tx.query<{ clients: string[] }>(
       'SELECT client_user_ids AS clients FROM sessions WHERE id = $1',
@@ -104,8 +102,8 @@ export class RefreshRepository {
   }
 
   /**
-   * @param eventAt of the event that the fetch answers
-   * @returns undefined when another answer stands, which was stored meanwhile
+   * @param eventAt when the event arrived that the fetch answers
+   * @returns undefined if another answer was stored since the ticket was taken
    */
   private async store(
     tx: PoolClient,
@@ -121,8 +119,8 @@ export class RefreshRepository {
     const notes = isErased ? undefined : fetchedNotes(session);
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
-    const said = factsAfter(session, known);
-    const facts = isErased ? withoutMessage(said) : said;
+    const answered = factsAfter(session, known);
+    const facts = isErased ? withoutMessage(answered) : answered;
     const reopenedAt = reopening(row, session.state, now);
     const dueAt = wantsFetch(fresh)
       ? wantedAt(fresh, row, now)
@@ -166,8 +164,8 @@ export class RefreshRepository {
   }
 
   /**
-   * Stores that the platform does not know a session now; it is asked for again. It counts as gone, with its notes kept,
-   * if it was there before or was not for long: a platform may not know at once what it has made.
+   * Stores that the platform does not find a session, and schedules another lookup. The session counts as gone, and keeps
+   * its notes, if it was fetched before, or was not found for long: the platform may not find a new session immediately.
    */
   notFound({ claimed, row }: Fetched<SessionRow>, waitMs: number): Outcome {
     const { now } = row;
@@ -175,7 +173,7 @@ export class RefreshRepository {
     if (!fresh) return released(now);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
-    const isGone = row.fetched_at !== null || row.failures >= NOT_THERE_FOR_LONG;
+    const isGone = row.fetched_at !== null || row.failures >= LOOKUPS_UNTIL_GONE;
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
         fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
@@ -185,7 +183,7 @@ export class RefreshRepository {
   }
 }
 
-/** The lease ends, and another answer stands; a fetch that is still wanted follows. */
+/** Drops an outdated answer; a fetch that is still wanted follows. */
 function released(now: Date): Outcome {
   return {
     set: 'due_at = CASE WHEN wanted_generation > fetched_generation THEN $1 ELSE due_at END',
@@ -197,13 +195,13 @@ function soon(now: Date): Date {
   return new Date(now.getTime() + DEBOUNCE_MS);
 }
 
-/** When the next fetch is due of a session that wants one; one that only a pending update wants waits for its end. */
+/** When the next wanted fetch is due; one that only an update in flight wants waits for its end. */
 function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, now: Date): Date {
-  const onlyTheUpdate = fresh.wanted_generation - fresh.fetched_generation === 1;
-  return updateUntil !== null && onlyTheUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
+  const isOnlyUpdate = fresh.wanted_generation - fresh.fetched_generation === 1;
+  return updateUntil !== null && isOnlyUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
 }
 
-/** Keeps sessions as the platform has them. */
+/** Fetches due sessions from the platform. */
 @Injectable()
 export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
   constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, parts: DueParts) {
@@ -214,17 +212,17 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         table: {
           name: 'sessions',
           key: 'id',
-          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: FETCHES_AT_ONCE - 1 }],
+          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: MAX_FETCHES - 1 }],
           effectMs: 0,
-          // An update that can't take effect any more is covered by the fetch that begins.
+          // The fetch that starts now covers an update that can no longer take effect.
           onClaim: 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END',
         },
-        counter: { name: 'session_fetches_total', help: 'Fetches of sessions by what they came to' },
-        places: FETCHES_AT_ONCE,
+        counter: { name: 'session_fetches_total', help: 'Fetches of sessions by outcome' },
+        places: MAX_FETCHES,
         traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
         fetch: ({ session_id: sessionId }, signal) => {
-          if (sessionId === null) throw new Error('A session that the platform has not named was due to be fetched.');
+          if (sessionId === null) throw new Error('A session without the platform’s id was due to be fetched.');
           return platform.getSession(sessionId, { signal });
         },
         storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),

@@ -10,24 +10,24 @@ import { withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
 
-/** Statements that remove what is stored of the sessions $1. */
+/** Statements that remove the content of the sessions $1. */
 const REMOVALS = [
   `UPDATE document_revisions SET notes = NULL, removed_at = now()
    WHERE notes IS NOT NULL AND document IN (SELECT id FROM session_documents WHERE session = ANY ($1::uuid[]))`,
   `UPDATE session_insights SET transcript = NULL, topics = NULL, named_entities = NULL, analytics = NULL,
      removed_at = now() WHERE removed_at IS NULL AND session = ANY ($1::uuid[])`,
   'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
-  // What a repeated request for the session would be answered with; it has the session's id.
+  // The stored answer for repeats of the session's request has the session's id.
   'UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL AND id = ANY ($1::uuid[])',
 ];
 
-/** SQL that is true when all of these users of the platform are clients whom the EHR had deleted. @param users an array */
+/** SQL condition that all of these platform users are clients deleted by the EHR. @param users an array */
 export const areDeleted = (users: string): string => `NOT EXISTS (
-  SELECT FROM unnest(${users}) AS taking_part (user_id) WHERE NOT EXISTS (
+  SELECT FROM unnest(${users}) AS member (user_id) WHERE NOT EXISTS (
     SELECT FROM people p WHERE p.kind = 'client' AND NOT p.wanted AND (p.platform_user_id = user_id
       OR p.id = (SELECT person_id FROM platform_users WHERE platform_user_id = user_id))))`;
 
-/** Stores what sessions hold, sealed. The session's row must be locked; it is named by our id. */
+/** Stores the encrypted content of sessions, whose rows must be locked. */
 @Injectable()
 export class SessionContentRepository {
   constructor(
@@ -37,10 +37,10 @@ export class SessionContentRepository {
   ) {}
 
   /**
-   * Makes the stored documents those of an answer, and keeps every version that differed.
+   * Replaces the stored documents by those of an answer, and keeps every version.
    *
-   * @param at now, and since when the event waited that the answer was fetched for, if any
-   * @returns true when a reader sees other notes than before
+   * @param at now, and when the event arrived that the fetch answers, if any
+   * @returns true if readers see other notes than before
    */
   async storeNotes(
     tx: PoolClient,
@@ -78,7 +78,7 @@ export class SessionContentRepository {
     return changes.readable;
   }
 
-  /** Stores the insights that an answer speaks of. */
+  /** Stores the insights in an answer. */
   async storeInsights(tx: PoolClient, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<void> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
     if (parts.length === 0) return;
@@ -93,13 +93,13 @@ export class SessionContentRepository {
     });
   }
 
-  /** Moves what one session holds to another, sealed for its new place. @param from, to ours */
+  /** Moves the content of one session to another, encrypted for its new row. */
   async move(tx: PoolClient, from: string, to: string): Promise<void> {
     await this.moveNotes(tx, from, to);
     await this.moveInsights(tx, from, to);
   }
 
-  /** What does not open stays as it is: readable in no place. */
+  /** Notes that cannot be decrypted stay unreadable. */
   private async moveNotes(tx: PoolClient, from: string, to: string): Promise<void> {
     const { rows } = await tx.query<{ document: string; revision: number; notes: Buffer }>(
       `SELECT r.document, r.revision, r.notes FROM document_revisions r
@@ -118,7 +118,7 @@ export class SessionContentRepository {
     }
   }
 
-  /** Unless the other has some. */
+  /** Drops the insights if the other session has some. */
   private async moveInsights(tx: PoolClient, from: string, to: string): Promise<void> {
     const prisma = await this.prisma.in(tx);
     const known = await prisma.sessionInsights.findUnique({ where: { ourSessionId: from } });
@@ -132,18 +132,17 @@ export class SessionContentRepository {
   }
 
   /**
-   * Removes what is stored of sessions; fingerprints stay, by which a later fetch finds that nothing is new.
+   * Removes the content of sessions. Fingerprints stay, so that a later fetch does not restore unchanged content.
    *
-   * @param ids ours
-   * @returns how many versions of notes, transcripts and answers went
+   * @returns the number of removed versions of notes, transcripts and answers
    */
   async remove(tx: PoolClient, ids: readonly string[]): Promise<number> {
     let removed = 0;
     for (const statement of REMOVALS) removed += (await tx.query(statement, [ids])).rowCount ?? 0;
-    return removed + (await this.removeWords(tx, ids));
+    return removed + (await this.removeMessages(tx, ids));
   }
 
-  /** Whether content that belongs to these users of the platform is not to be kept: every one of them was deleted. */
+  /** True if content of these platform users must not be stored, because all of them were deleted. */
   async isErased(tx: PoolClient, clientUserIds: readonly string[]): Promise<boolean> {
     if (this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep' || clientUserIds.length === 0) return false;
     const { rows } = await tx.query<{ erased: boolean }>(`SELECT ${areDeleted('$1::text[]')} AS erased`, [
@@ -152,8 +151,8 @@ export class SessionContentRepository {
     return rows[0]?.erased ?? false;
   }
 
-  /** Removes what the platform said of failures. @returns of how many sessions */
-  private async removeWords(tx: PoolClient, ids: readonly string[]): Promise<number> {
+  /** Removes the platform's error messages. @returns the number of sessions */
+  private async removeMessages(tx: PoolClient, ids: readonly string[]): Promise<number> {
     const { rows } = await tx.query<SessionRow>(
       'SELECT * FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
       [ids],

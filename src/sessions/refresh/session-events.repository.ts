@@ -7,13 +7,13 @@ import { annotate } from '../../tracing/trace.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import { feedEventsOf, SessionFeedEvents } from '../model/session-feed-events.js';
 import { applyEvent, type EventView, type SessionRow, shownAfterEvent } from '../model/session-row.js';
-import { dueAfterDebounce } from './wanted-refreshes.repository.js';
+import { dueAfterDebounce } from './refresh-scheduler.repository.js';
 
 /**
- * Finds or makes the row of a platform's session, locks it, and raises its wanted generation: whatever was said means
+ * Finds or creates the row of a platform session, locks it, and raises its wanted generation, because every event means
  * "look again".
  */
-const FIND_OR_MAKE = `
+const FIND_OR_CREATE = `
   INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at, traceparents)
   VALUES (gen_random_uuid(), $1, 'Processing', 1, coalesce($3, clock_timestamp()), clock_timestamp() + $2 * interval '1 millisecond',
     $4)
@@ -23,7 +23,7 @@ const FIND_OR_MAKE = `
     due_at = ${dueAfterDebounce('sessions')}, ${joinTraces('sessions', 'excluded.traceparents')}
   RETURNING *, (xmax = 0) AS is_new`;
 
-/** Stores what the platform's events say of sessions. */
+/** Stores the platform's events about sessions. */
 @Injectable()
 export class SessionEventsRepository {
   constructor(
@@ -32,13 +32,13 @@ export class SessionEventsRepository {
   ) {}
 
   /**
-   * Merges an event into its session's row, which is made when there is none.
+   * Merges an event into its session's row, and creates the row if there is none.
    *
-   * @param since when its delivery began to wait
+   * @param since when the wait of its delivery started
    * @returns our id
    */
   async recordEvent(tx: PoolClient, event: SessionEvent, since: Date): Promise<string> {
-    const row = await this.findOrMake(tx, event.sessionId, since);
+    const row = await this.findOrCreate(tx, event.sessionId, since);
     await this.store(tx, row, applyEvent(row, event), event.eventType);
     annotate({ 'notebridge.session': row.id });
     await this.feedEvents.add(tx, row.id, feedEventsOf(event, row));
@@ -46,19 +46,19 @@ export class SessionEventsRepository {
   }
 
   /**
-   * Records that something was said about a session of which only the id is known.
+   * Records that an event or answer mentioned a session's id.
    *
-   * @param since when the delivery that said it began to wait; now, where no delivery did
+   * @param since when the wait of the delivery started; now without a delivery
    * @returns our id
    */
   async recordMention(tx: PoolClient, sessionId: string, since: Date | null = null): Promise<string> {
-    const row = await this.findOrMake(tx, sessionId, since);
+    const row = await this.findOrCreate(tx, sessionId, since);
     await this.store(tx, row, row);
     if (row.is_new) await this.feedEvents.add(tx, row.id, [{ type: 'session.created' }]);
     return row.id;
   }
 
-  /** Makes a processing id due to be looked up, known or not. */
+  /** Makes a processing id due for a lookup, known or not. */
   async recordProcessing(tx: PoolClient, processingId: string): Promise<void> {
     await tx.query(
       `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at, traceparents)
@@ -70,25 +70,23 @@ export class SessionEventsRepository {
     );
   }
 
-  private async findOrMake(
+  private async findOrCreate(
     tx: PoolClient,
     sessionId: string,
     since: Date | null,
   ): Promise<SessionRow & { is_new: boolean }> {
-    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_MAKE, [
+    const { rows } = await tx.query<SessionRow & { is_new: boolean }>(FIND_OR_CREATE, [
       sessionId,
       DEBOUNCE_MS,
       since,
       tracesNow(),
     ]);
     const [row] = rows;
-    if (!row) throw new Error('A session was neither found nor made.');
+    if (!row) throw new Error('A session was neither found nor created.');
     return row;
   }
 
-  /**
-   * Each event of its own is a change to readers of the session: it is shown when the last one came.
-   */
+  /** Each event changes `updated_at`, because readers see when the last event arrived. */
   private async store(tx: PoolClient, row: SessionRow, events: EventView, eventType?: SessionEventType): Promise<void> {
     const shown = shownAfterEvent(row, events, { eventType, canFetch: this.contract.canCall('getSession') });
     await tx.query(

@@ -18,12 +18,12 @@ import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { RefreshRequest } from '../read/sessions.dto.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
-import { type PendingUpdate, WantedRefreshes } from '../refresh/wanted-refreshes.repository.js';
+import { type PendingUpdate, RefreshScheduler } from '../refresh/refresh-scheduler.repository.js';
 import { type UpdateSessionRequest, updateRequest } from './update-session.dto.js';
 
 /**
- * Changes sessions while the caller waits, or looks them up again. The Session that the platform answers is stored as a
- * fetched one is.
+ * Updates sessions while the caller waits, and schedules lookups. The session in the platform's answer is stored like a
+ * fetched one.
  */
 @Injectable()
 export class SessionUpdates {
@@ -36,7 +36,7 @@ export class SessionUpdates {
     private readonly prisma: PrismaService,
     private readonly platform: PlatformClient,
     private readonly refreshes: RefreshRepository,
-    private readonly wanted: WantedRefreshes,
+    private readonly scheduler: RefreshScheduler,
     private readonly reader: SessionReader,
     private readonly notifier: QueueNotifier,
     private readonly feedEvents: SessionFeedEvents,
@@ -46,25 +46,27 @@ export class SessionUpdates {
   /**
    * Makes sessions due.
    *
-   * @returns how many
+   * @returns the number of sessions
    * @throws {Problem} 400 `validation`; 404 `unknown-session`; 501 `not-configured`
    */
   async refresh({ since, session }: RefreshRequest): Promise<number> {
     if ((since === undefined) === (session === undefined)) {
-      throw new Problem(400, 'validation', 'Name either since or session.', { pointer: '' });
+      throw new Problem(400, 'validation', 'Send either since or session.', { pointer: '' });
     }
     requireCapability('session-read', this.contract, this.env);
     const one = session === undefined ? undefined : await this.reader.find(session);
     await this.audit.commitBegun();
-    const sessions = one ? await this.wanted.wantOne(one.id) : await this.wanted.wantSince(new Date(since ?? 0));
+    const sessions = one
+      ? await this.scheduler.scheduleRefresh(one.id)
+      : await this.scheduler.scheduleRefreshesSince(new Date(since ?? 0));
     this.notifier.notify('sessions', 'due');
     return sessions;
   }
 
   /**
-   * Changes what a session's notes are made from; what is left out stays as it is.
+   * Updates the sources of a session's notes; omitted fields stay unchanged.
    *
-   * @param id ours or the platform's
+   * @param id our id or the platform's
    * @throws {Problem} 400 `validation` or `platform-rejected`; 404 `unknown-session` or `not-on-platform`; 409
    *   `no-session-yet`; 501 `not-configured`; 503; 504 `platform-unclear`
    */
@@ -85,19 +87,19 @@ export class SessionUpdates {
     return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
   }
 
-  /** Nothing interrupts the call: a caller that hangs up must not make its outcome unknown. */
+  /** The call has no abort signal: a caller that disconnects must not make its outcome unknown. */
   private async change(
     idOrAlias: string,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
     const { id, session_id: sessionId, state } = await this.reader.find(idOrAlias);
     if (sessionId === null) {
-      const detail = 'The platform has no such session yet; look at its state.';
+      const detail = 'The platform does not have this session yet. Check its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
     await this.audit.commitBegun();
-    const update = await this.wanted.beginUpdate(id);
-    // Another row has absorbed it between the two looks; its id is an alias now.
+    const update = await this.scheduler.beginUpdate(id);
+    // The row was merged into another one in the meantime; its id is now an alias.
     if (update === undefined) return this.change(idOrAlias, call);
     const session = await call(sessionId).catch(async (error: unknown) => {
       await this.lookAgain(update, error);
@@ -112,8 +114,8 @@ export class SessionUpdates {
   }
 
   /**
-   * The platform has made the change: that its answer can't be stored is not the fault of who asked for it, who must not
-   * be told to send it again.
+   * Stores the answer to an update. If that fails, the caller gets `platform-unclear`: the update took effect, so it must
+   * not be sent again.
    */
   private async store(
     update: PendingUpdate,
@@ -121,7 +123,7 @@ export class SessionUpdates {
   ): Promise<{ isPending: boolean; view: SessionResponse }> {
     try {
       return await this.database.transaction(async (tx) => {
-        await this.wanted.endUpdate(tx, update);
+        await this.scheduler.endUpdate(tx, update);
         const isPending = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
         return { isPending, view: await this.reader.show(update.id, tx) };
       });
@@ -133,14 +135,16 @@ export class SessionUpdates {
   }
 
   /**
-   * After a lost answer the update may still take effect: the session is fetched now, and once more when it can't; that
-   * once alone where the database can't be reached now.
+   * After a lost answer the update may still take effect, so the session is fetched now, and again when it no longer can.
+   * Without the database, only the latter.
    */
   private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    const stored = mayBeLate ? this.wanted.wantOne(update.id) : this.wanted.endUpdate(this.database.pool, update);
+    const stored = mayBeLate
+      ? this.scheduler.scheduleRefresh(update.id)
+      : this.scheduler.endUpdate(this.database.pool, update);
     await stored.catch((fault: unknown) =>
-      this.log.warn({ msg: 'an update’s end is not on record', ...errorTrace(fault) }),
+      this.log.warn({ msg: 'the end of an update could not be stored', ...errorTrace(fault) }),
     );
     this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
   }

@@ -25,12 +25,12 @@ export class UpdateInputRequest {
   text!: string | null;
 }
 
-/** A blank text in the place of any field says nothing (spec, Update an existing session). */
+/** A blank text counts as absent in any field (spec, Update an existing session). */
 function BlankIsAbsent(): PropertyDecorator {
   return Transform(({ value }) => (typeof value === 'string' && value.trim() === '' ? null : value));
 }
 
-/** `PATCH /v1/sessions/{id}` (spec, Update an existing session): what is absent, null or blank stays as it is. */
+/** `PATCH /v1/sessions/{id}` (spec, Update an existing session): absent, null and blank fields stay unchanged. */
 export class UpdateSessionRequest {
   /** To add or to reprocess */
   @ApiPropertyOptional({ type: [String], format: 'uuid', nullable: true })
@@ -82,11 +82,11 @@ export class NoteTemplatesRequest {
 /** Bodies of `PATCH /v1/sessions/{id}`. */
 export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSessionRequest }> = {
   text: {
-    summary: 'Of a session from a text',
+    summary: 'For a session from a text',
     value: { input: { text: 'Slept better, and went for walks.' }, noteTemplateIds: [EXAMPLE_TEMPLATE] },
   },
   recording: {
-    summary: 'Of a session from recordings',
+    summary: 'For a session from recordings',
     value: {
       speakerMapping: { A: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
       externalTreatmentPlan: '# Goals\n\nSleep through the night.',
@@ -98,12 +98,12 @@ export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSes
 const SPEAKER_LABEL = /^[A-Z]+$/;
 
 /**
- * What an update sends: omitted, null and blank fields are left out, for they change nothing (spec, Update an existing
+ * Builds the body of an update, without omitted, null and blank fields, which change nothing (spec, Update an existing
  * session). Pure.
  *
- * @param kind of the session's input, `recording` or `text`; undefined when it is not known here, which leaves the judgement to the platform
- * @throws {Problem} 400 `validation`: nothing is left, a malformed speaker mapping, or a field that does not apply to
- *   the kind of input, as the spec corrects its table: a speaker mapping is for recordings, an input text for texts
+ * @param kind of the session's input, `recording` or `text`; if undefined, the platform checks which fields apply
+ * @throws {Problem} 400 `validation`: no field left, a malformed speaker mapping, or a field that does not apply to the
+ *   kind of input (the spec's table as corrected: a speaker mapping is for recordings, an input text for texts)
  */
 export function updateRequest(dto: UpdateSessionRequest, kind: string | undefined): UpdateTherapySessionRequest {
   const { noteTemplateIds, externalTreatmentPlan } = dto;
@@ -117,20 +117,20 @@ export function updateRequest(dto: UpdateSessionRequest, kind: string | undefine
   };
   if (Object.keys(update).length === 0) {
     const fields = 'noteTemplateIds, externalTreatmentPlan, speakerMapping and input';
-    throw requestFault('', `at least one of ${fields} must hold something`);
+    throw requestFault('', `at least one of ${fields} must not be blank`);
   }
   if (update.speakerMapping && kind === 'text') {
-    throw requestFault('/speakerMapping', 'does not apply to a session that was made from a text');
+    throw requestFault('/speakerMapping', 'does not apply to a session from a text');
   }
   if (update.input && kind === 'recording') {
-    throw requestFault('/input', 'does not apply to a session that was made from a recording');
+    throw requestFault('/input', 'does not apply to a session from a recording');
   }
   return update;
 }
 
 function readSpeakerMapping(mapping: Record<string, unknown>): Record<string, string> {
   for (const [label, user] of Object.entries(mapping)) {
-    if (!SPEAKER_LABEL.test(label)) throw requestFault('/speakerMapping', 'must have labels such as A as its names');
+    if (!SPEAKER_LABEL.test(label)) throw requestFault('/speakerMapping', 'must have speaker labels such as A as keys');
     if (typeof user !== 'string' || !UUID.test(user)) {
       throw requestFault(`/speakerMapping/${label}`, 'must be the UUID of a user of the platform');
     }

@@ -5,16 +5,16 @@ import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest, updateRequ
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const USER = '6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B';
 
-/** What is sent, or status and pointer of the refusal. */
+/** The body sent, or status and pointer of the problem. */
 async function judge(body: unknown, kind?: 'recording' | 'text'): Promise<unknown> {
   try {
     return updateRequest(
       await validationPipe().transform(body, { type: 'body', metatype: UpdateSessionRequest }),
       kind,
     );
-  } catch (refusal) {
-    if (!(refusal instanceof Problem)) throw refusal;
-    return [refusal.status, refusal.more.pointer];
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    return [problem.status, problem.more.pointer];
   }
 }
 
@@ -31,7 +31,7 @@ describe('an update sends', () => {
     expect(await judge(body, kind)).toEqual(body);
   });
 
-  it('whatever it is given where the kind of input is not known: the platform judges', async () => {
+  it('all given fields if the kind of input is unknown', async () => {
     const body = { speakerMapping: { A: USER }, input: { text: 'New notes.' } };
     expect(await judge(body)).toEqual(body);
   });
@@ -42,44 +42,47 @@ describe('an update sends', () => {
     ['blank', { noteTemplateIds: [], speakerMapping: {}, input: { text: ' \n' } }],
     ['blank text in place of other fields', { noteTemplateIds: '', speakerMapping: '\n', input: ' ' }],
     ['an input whose text is null', { input: { text: null } }],
-  ])('nothing of what is left out: %s', async (_name, rest) => {
+  ])('no omitted, null or blank field: %s', async (_name, rest) => {
     expect(await judge({ externalTreatmentPlan: 'A plan.', ...rest }, 'text')).toEqual({
       externalTreatmentPlan: 'A plan.',
     });
   });
 });
 
-it.each(Object.entries(UPDATE_EXAMPLES))('the example of OpenAPI may be sent: for a %s', async (kind, { value }) => {
+it.each(Object.entries(UPDATE_EXAMPLES))('accepts the OpenAPI example for a %s', async (kind, { value }) => {
   expect(await judge(value, kind as 'recording' | 'text')).toEqual(value);
 });
 
-describe('at least one field must hold something', () => {
+describe('rejects an update without content', () => {
   it.each<[string, object]>([
-    ['none is there', {}],
-    ['all are null', { noteTemplateIds: null, externalTreatmentPlan: null, speakerMapping: null, input: null }],
-    ['all are blank', { noteTemplateIds: [], externalTreatmentPlan: '\t', speakerMapping: {}, input: { text: '' } }],
+    ['no field', {}],
+    ['only null', { noteTemplateIds: null, externalTreatmentPlan: null, speakerMapping: null, input: null }],
+    [
+      'only blank fields',
+      { noteTemplateIds: [], externalTreatmentPlan: '\t', speakerMapping: {}, input: { text: '' } },
+    ],
   ])('%s', async (_name, body) => {
     expect(await judge(body)).toEqual([400, '']);
   });
 });
 
-describe('refused', () => {
+describe('rejects', () => {
   it.each<[string, object, string]>([
-    ['noteTemplateIds is no list', { noteTemplateIds: TEMPLATE }, '/noteTemplateIds'],
-    ['a template id is no UUID', { noteTemplateIds: [TEMPLATE, 'soap'] }, '/noteTemplateIds'],
-    ['a template id is blank', { noteTemplateIds: [''] }, '/noteTemplateIds'],
-    ['a template id is no text', { noteTemplateIds: [7] }, '/noteTemplateIds'],
-    ['the plan is no text', { externalTreatmentPlan: ['A plan.'] }, '/externalTreatmentPlan'],
-    ['the plan is too long', { externalTreatmentPlan: 'x'.repeat(100_001) }, '/externalTreatmentPlan'],
-    ['speakerMapping is a text', { speakerMapping: 'A' }, '/speakerMapping'],
-    ['speakerMapping is a list', { speakerMapping: [USER] }, '/speakerMapping'],
-    ['a label is not made of letters', { speakerMapping: { 'Speaker 1': USER } }, '/speakerMapping'],
-    ['a user is no UUID', { speakerMapping: { A: USER, B: 'ada' } }, '/speakerMapping/B'],
-    ['a user is null', { speakerMapping: { A: null } }, '/speakerMapping/A'],
-    ['input is a text', { input: 'New notes.' }, '/input'],
-    ['input has no text', { input: {} }, '/input/text'],
-    ['input.text is no text', { input: { text: 7 } }, '/input/text'],
-    ['input.text is where a create has it', { input: { text: { text: 'New notes.' } } }, '/input/text'],
+    ['noteTemplateIds that are not a list', { noteTemplateIds: TEMPLATE }, '/noteTemplateIds'],
+    ['a template id that is not a UUID', { noteTemplateIds: [TEMPLATE, 'soap'] }, '/noteTemplateIds'],
+    ['a blank template id', { noteTemplateIds: [''] }, '/noteTemplateIds'],
+    ['a template id that is not a string', { noteTemplateIds: [7] }, '/noteTemplateIds'],
+    ['a plan that is not a string', { externalTreatmentPlan: ['A plan.'] }, '/externalTreatmentPlan'],
+    ['a plan that is too long', { externalTreatmentPlan: 'x'.repeat(100_001) }, '/externalTreatmentPlan'],
+    ['a speakerMapping that is a string', { speakerMapping: 'A' }, '/speakerMapping'],
+    ['a speakerMapping that is a list', { speakerMapping: [USER] }, '/speakerMapping'],
+    ['a label that does not consist of letters', { speakerMapping: { 'Speaker 1': USER } }, '/speakerMapping'],
+    ['a user that is not a UUID', { speakerMapping: { A: USER, B: 'ada' } }, '/speakerMapping/B'],
+    ['a user that is null', { speakerMapping: { A: null } }, '/speakerMapping/A'],
+    ['an input that is a string', { input: 'New notes.' }, '/input'],
+    ['an input without text', { input: {} }, '/input/text'],
+    ['an input.text that is not a string', { input: { text: 7 } }, '/input/text'],
+    ['input.text in the form of a create', { input: { text: { text: 'New notes.' } } }, '/input/text'],
     ['an unknown field', { date: '2026-01-31' }, '/date'],
     ['an unknown field of the input', { input: { text: 'x', recording: {} } }, '/input/recording'],
   ])('%s', async (_name, body, pointer) => {
@@ -99,12 +102,12 @@ describe('the deprecated update of note templates', () => {
   const validate = (body: unknown) =>
     validationPipe().transform(body, { type: 'body', metatype: NoteTemplatesRequest }) as Promise<NoteTemplatesRequest>;
 
-  it('takes UUIDs', async () => {
+  it('accepts UUIDs', async () => {
     expect((await validate({ noteTemplateIds: [TEMPLATE, USER] })).noteTemplateIds).toEqual([TEMPLATE, USER]);
   });
 
   it.each([[{}], [{ noteTemplateIds: null }], [{ noteTemplateIds: [] }], [{ noteTemplateIds: ['soap'] }]])(
-    'refuses %j',
+    'rejects %j',
     async (body) => {
       await expect(validate(body)).rejects.toMatchObject({ status: 400, more: { pointer: '/noteTemplateIds' } });
     },
