@@ -280,18 +280,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One of them, and where the mirroring stands
+         * One person, with the state of its mirroring
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.get"];
         /**
-         * Sets what a provider is to be
+         * Creates or changes a provider
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Providers.put"];
         post?: never;
         /**
-         * Deletes one here and on the platform
+         * Deletes a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Providers.remove"];
@@ -308,7 +308,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All that are not deleted, by state if asked
+         * All people of this kind, optionally by state; deleted ones only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.list"];
@@ -330,7 +330,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves manually what the service could not settle
+         * Resolves a person that the service could not settle
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Providers.resolve"];
@@ -348,18 +348,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One of them, and where the mirroring stands
+         * One person, with the state of its mirroring
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.get"];
         /**
-         * Sets what a client is to be
+         * Creates or changes a client
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.put"];
         post?: never;
         /**
-         * Deletes one here and on the platform
+         * Deletes a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Clients.remove"];
@@ -396,7 +396,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All that are not deleted, by state if asked
+         * All people of this kind, optionally by state; deleted ones only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.list"];
@@ -418,7 +418,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves manually what the service could not settle
+         * Resolves a person that the service could not settle
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Clients.resolve"];
@@ -436,7 +436,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People who have been in one state for too long, the oldest first
+         * People who have been in one state for too long, oldest first
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.stuck"];
@@ -456,7 +456,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Users of the platform whom the EHR does not know
+         * Platform users that the EHR does not know
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.unknownToEhr"];
@@ -498,7 +498,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What is wanted, known and next of a person, and why; sends nothing
+         * The desired state, the known state and the next step of a person, with reasons; sends nothing
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.trace"];
@@ -1161,9 +1161,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that is held about a client
-         * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, sent as it is read. One that is
-         *     whole ends with `complete`.
+         * Exports everything stored about a client
+         * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
+         *     with `complete`.
          *
          *     Needs a key with the scope `people:read` and `sessions:read` and `notes:read`.
          */
@@ -1184,9 +1184,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * To whom something of a client was disclosed, the newest first
-         * @description For an accounting of disclosures (45 CFR 164.528): what went to the platform, and what keys did with the
-         *     client or were shown of it. A request that showed more than fifty clients at once left their number alone.
+         * Lists the disclosures of a client, newest first
+         * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
+         *     that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -1567,7 +1567,7 @@ export interface components {
         SyncErrorResponse: {
             /** @example email-taken */
             code: string;
-            /** @description With what the platform said, unless the key lacks `notes:read` */
+            /** @description Includes the message of the platform, unless the key lacks `notes:read` */
             message: string;
         };
         SyncResponse: {
@@ -1576,7 +1576,7 @@ export interface components {
             /** @description The next call to the platform */
             step: string | null;
             error: components["schemas"]["SyncErrorResponse"] | null;
-            /** @description Changed fields that the platform has no operation for: email, firstName, lastName */
+            /** @description Changed fields (email, firstName, lastName) that no operation of the platform can update */
             notPushable: string[];
             /** Format: date-time */
             updatedAt: string;
@@ -1585,23 +1585,23 @@ export interface components {
             externalId: string;
             /** @enum {string} */
             kind: "client" | "provider";
-            /** @description Null where there is none, and once the deletion is asked for */
+            /** @description Null if there is none, and once the deletion is requested */
             email: string | null;
-            /** @description Empty once the deletion is asked for; null where it is unreadable */
+            /** @description Empty once the deletion is requested; null if unreadable */
             firstName: string | null;
-            /** @description Empty once the deletion is asked for; null where it is unreadable */
+            /** @description Empty once the deletion is requested; null if unreadable */
             lastName: string | null;
             /** @description Clients only; the first is the primary */
             providers?: string[];
             platformUserId: string | null;
             /**
-             * @description How the person came by this user: made here, found by its email, named by an event, or linked by hand
+             * @description How the person got this user: created here, found by its email, named by an event, or linked manually
              * @enum {string|null}
              */
             origin: "created" | "event" | "linked" | "resolved" | null;
             inviteUrl: string | null;
             sync: components["schemas"]["SyncResponse"];
-            /** @description Fields that are null because what is stored of them does not open, or its key is missing; absent: none */
+            /** @description Fields that are null because their stored values cannot be decrypted; absent if none */
             unreadable?: string[];
         };
         PersonPageResponse: {
@@ -1610,11 +1610,11 @@ export interface components {
         };
         ResolveRequest: {
             /**
-             * @description `delete`: for code delete-linked only
+             * @description `delete` is only for code delete-linked
              * @enum {string}
              */
             action: "create" | "delete" | "ignore" | "link" | "retry";
-            /** @description The user of the platform to link to; with `link` only */
+            /** @description The platform user to link to; only with `link` */
             platformUserId?: string;
         };
         ClientRequest: {
@@ -1678,41 +1678,41 @@ export interface components {
         };
         TracedProviderResponse: {
             externalId: string;
-            /** @description Whether clients' lists can name it on the platform */
+            /** @description Whether clients' lists on the platform can name it */
             mirrored: boolean;
         };
         WantedResponse: {
-            /** @description False: to be deleted */
+            /** @description False if it must be deleted */
             present: boolean;
             hasEmail: boolean;
-            /** @description Of a client; the first is the primary */
+            /** @description Clients only; the first is the primary */
             providers: components["schemas"]["TracedProviderResponse"][];
         };
         UnsettledCreateResponse: {
             hasEmail: boolean;
             /**
              * Format: date-time
-             * @description Before this moment looking proves nothing
+             * @description No lookup before this time, because the create may still take effect
              */
             lookUpAt: string;
         };
         KnownResponse: {
             platformUserId: string | null;
-            /** @description A create that may have reached the platform and got no answer */
+            /** @description A create that may have reached the platform, without an answer */
             unsettledCreate: components["schemas"]["UnsettledCreateResponse"] | null;
             /**
              * Format: date-time
-             * @description When the platform last said that the email is unknown to it
+             * @description When the platform last reported the email as unknown
              */
             checkedAbsentAt: string | null;
-            /** @description A client's list there, as last applied; ids of the platform */
+            /** @description Platform ids of the providers in a client's list, as last applied */
             appliedProviders: string[] | null;
             /**
-             * @description Whether this person may speak to the platform about its email; null: it has none
+             * @description Whether this person may use its email on the platform; null if it has none
              * @enum {string|null}
              */
             emailClaim: "free" | "held" | "taken" | null;
-            /** @description Transient faults in a row */
+            /** @description Consecutive transient faults */
             failures: number;
         };
         NextStepResponse: {
@@ -1733,7 +1733,7 @@ export interface components {
             operation: string;
             lane: string;
             status: number | null;
-            /** @description Null while it is under way */
+            /** @description Null while the call is in flight */
             outcome: string | null;
             durationMs: number | null;
         };
@@ -1746,9 +1746,9 @@ export interface components {
             wanted: components["schemas"]["WantedResponse"];
             known: components["schemas"]["KnownResponse"];
             nextStep: components["schemas"]["NextStepResponse"];
-            /** @description How one that needs a review or has failed may be resolved */
+            /** @description The ways to resolve a person that needs a review or has failed */
             choices: components["schemas"]["ResolveChoiceResponse"][];
-            /** @description At most a hundred calls, the newest first */
+            /** @description At most 100 calls, newest first */
             history: components["schemas"]["TracedCallResponse"][];
         };
         RequestChoiceResponse: {
@@ -2304,33 +2304,33 @@ export interface components {
         DisclosureResponse: {
             /**
              * Format: date-time
-             * @description When it was, or was last
+             * @description The time, or the last time of repeats
              */
             at: string;
             /**
              * Format: date-time
-             * @description When it was first, within what the retention keeps
+             * @description The first time within the retention period
              */
             firstAt: string;
-            /** @description How often it was */
+            /** @description The number of repeats, at least 1 */
             count: number;
             /**
-             * @description `platform`, or `ehr`: whoever has the key
+             * @description `platform`, or `ehr` for the owner of an API key
              * @enum {string}
              */
             recipient: "ehr" | "platform";
             /**
-             * @description The platform's operation, or the request here
+             * @description The operation of the platform, or the request to this service
              * @example createClient
              */
             action: string;
-            /** @description The outcome; `sent` for an update of a session without a failure */
+            /** @description The outcome; `sent` for a session update without a failure */
             outcome: string;
-            /** @description Our ids of the sessions that it was about */
+            /** @description Internal ids of the sessions */
             sessions: string[];
             keyId: string | null;
             keyName: string | null;
-            /** @description The EHR's end user, as the EHR named him */
+            /** @description The end user that the EHR named */
             onBehalfOf: string | null;
             purpose: string | null;
         };
@@ -4203,7 +4203,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Kept; not mirrored yet */
+            /** @description Stored; not mirrored yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4251,7 +4251,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Kept; not deleted on the platform yet */
+            /** @description Stored; not deleted on the platform yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4420,7 +4420,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Kept; not mirrored yet */
+            /** @description Stored; not mirrored yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4469,7 +4469,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Kept; not deleted on the platform yet */
+            /** @description Stored; not deleted on the platform yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4522,7 +4522,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Kept; not mirrored yet */
+            /** @description Stored; not mirrored yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6340,8 +6340,8 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description For an accounting of disclosures (45 CFR 164.528): what went to the platform, and what keys did with the
-             *     client or were shown of it. A request that showed more than fifty clients at once left their number alone.
+             * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
+             *     that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
              */
             200: {
                 headers: {

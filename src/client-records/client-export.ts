@@ -7,29 +7,29 @@ import { PeopleService } from '../people/api/people.service.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';
 
-/** Rows that one query reads. */
+/** Rows per query. */
 const PAGE = 500;
 
-/** The id of the last row that was sent, $2. */
-const LAST = `coalesce(nullif($2, '')::bigint, 0)`;
+/** SQL of the id of the last sent row, $2. */
+const LAST_ID = `coalesce(nullif($2, '')::bigint, 0)`;
 
-/** The calls to the platform about the client $1. */
+/** SQL of the calls to the platform about client $1. */
 const CALLS = `
   SELECT id, operation, lane, granted_at AS at, answered_at AS "answeredAt", status, outcome FROM platform_calls
-  WHERE person_id = (SELECT id FROM people WHERE kind = 'client' AND external_id = $1) AND id > ${LAST} ORDER BY id`;
+  WHERE person_id = (SELECT id FROM people WHERE kind = 'client' AND external_id = $1) AND id > ${LAST_ID} ORDER BY id`;
 
-/** Webhooks about the client's users of the platform, $1; those about its sessions belong to the sessions. */
+/** SQL of the webhooks about the platform users $1. Webhooks about sessions are part of the sessions. */
 const DELIVERIES = `
   SELECT id, event_type AS "eventType", subject, received_at AS "receivedAt", state, reason, repeats
-  FROM webhook_deliveries WHERE subject = ANY ($1) AND id > ${LAST} ORDER BY id`;
+  FROM webhook_deliveries WHERE subject = ANY ($1) AND id > ${LAST_ID} ORDER BY id`;
 
-/** Users of the platform that an event called the client $1, and that the client is not linked to. */
+/** SQL of the platform users that an event named as client $1, but that are not linked to it. */
 const UNLINKED_USERS = `
   SELECT platform_user_id AS id, role, seen_at AS "seenAt" FROM platform_users
   WHERE external_user_id = $1 AND role = 'Client' AND platform_user_id COLLATE "C" > $2
   ORDER BY platform_user_id COLLATE "C"`;
 
-/** Everything that is stored about one client, part by part (45 CFR 164.524). */
+/** Exports everything stored about a client (45 CFR 164.524). */
 @Injectable()
 export class ClientExport {
   constructor(
@@ -41,13 +41,13 @@ export class ClientExport {
   ) {}
 
   /**
-   * The parts of an export, each read while it is sent. The client is known before, so that the audit entry names it.
+   * The sections of an export, each read while it is sent. Their subjects are read first, for the audit entry.
    *
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string): Promise<Section[]> {
     const key = { kind: 'client' as const, externalId };
-    const client = await this.people.everythingOf(key);
+    const client = await this.people.findRecord(key);
     const sessionIds = await this.sessions.idsOf(externalId);
     const users = [...client.formerPlatformUserIds, ...(client.platformUserId ? [client.platformUserId] : [])];
     return [
@@ -61,7 +61,7 @@ export class ClientExport {
     ];
   }
 
-  /** @param text a statement that gives rows by their id, behind $2 */
+  /** Reads rows in pages. @param text a statement that returns rows ordered by id, after $2 */
   private rows(text: string, about: string | string[]): AsyncGenerator<object> {
     const { pool } = this.database;
     return paged(async (after) => (await pool.query<{ id: string }>(`${text} LIMIT ${PAGE}`, [about, after])).rows);

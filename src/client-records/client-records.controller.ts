@@ -15,7 +15,7 @@ import { asJson, asLines } from './export-text.js';
 
 const LINES = 'application/x-ndjson';
 
-/** The records of one client, and the accounting of its disclosures. */
+/** The stored data of a client, and its disclosures. */
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
 @Problems({ 404: ['client-not-found'] })
@@ -28,10 +28,10 @@ export class ClientRecordsController {
   ) {}
 
   /**
-   * Everything that is held about a client
+   * Exports everything stored about a client
    *
-   * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, sent as it is read. One that is
-   * whole ends with `complete`.
+   * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
+   * with `complete`.
    */
   @Get('export')
   @Scopes('people:read', 'sessions:read', 'notes:read')
@@ -52,10 +52,10 @@ export class ClientRecordsController {
   }
 
   /**
-   * To whom something of a client was disclosed, the newest first
+   * Lists the disclosures of a client, newest first
    *
-   * @remarks For an accounting of disclosures (45 CFR 164.528): what went to the platform, and what keys did with the
-   * client or were shown of it. A request that showed more than fifty clients at once left their number alone.
+   * @remarks For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
+   * that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
    */
   @Get('disclosures')
   @Problems({ 400: ['bad-cursor'] })
@@ -65,8 +65,7 @@ export class ClientRecordsController {
     @Query() { limit, cursor }: PageQuery,
   ): Promise<DisclosurePageResponse> {
     const client = await this.disclosures.find(externalId);
-    if (!client)
-      throw new Problem(404, 'client-not-found', 'No client with this external id was ever known; check the id.');
+    if (!client) throw new Problem(404, 'client-not-found', 'No client ever had this external id. Check the id.');
     this.audit.about('client', externalId);
     const place = decodeCursor<DisclosurePlace>(cursor, 'time', 'time', 'string');
     return pageOf(

@@ -1,31 +1,31 @@
 import { PageResponse } from '../http/request/page.js';
 
 /**
- * Something of a client that went to the platform, or that a key did with it or was shown of it. What was repeated by the
- * same one, with the same outcome and for the same purpose, is one (45 CFR 164.528(b)(3)).
+ * Data of a client sent to the platform, or a request about the client. Repeats by the same recipient, with the same
+ * outcome and purpose, are one disclosure (45 CFR 164.528(b)(3)).
  */
 export class DisclosureResponse {
-  /** When it was, or was last */
+  /** The time, or the last time of repeats */
   at!: Date;
-  /** When it was first, within what the retention keeps */
+  /** The first time within the retention period */
   firstAt!: Date;
-  /** How often it was */
+  /** The number of repeats, at least 1 */
   count!: number;
-  /** `platform`, or `ehr`: whoever has the key */
+  /** `platform`, or `ehr` for the owner of an API key */
   recipient!: 'platform' | 'ehr';
   /**
-   * The platform's operation, or the request here
+   * The operation of the platform, or the request to this service
    *
    * @example createClient
    */
   action!: string;
-  /** The outcome; `sent` for an update of a session without a failure */
+  /** The outcome; `sent` for a session update without a failure */
   outcome!: string;
-  /** Our ids of the sessions that it was about */
+  /** Internal ids of the sessions */
   sessions!: string[];
   keyId!: string | null;
   keyName!: string | null;
-  /** The EHR's end user, as the EHR named him */
+  /** The end user that the EHR named */
   onBehalfOf!: string | null;
   purpose!: string | null;
 }

@@ -6,7 +6,7 @@ import { ClientExport } from './client-export.js';
 import { ClientRecordsController } from './client-records.controller.js';
 import { DisclosuresRepository } from './disclosures.repository.js';
 
-/** The records of one client, and the accounting of its disclosures. */
+/** The stored data of a client, and its disclosures. */
 @Module({
   imports: [PeopleModule, SessionsModule, ImportsModule],
   controllers: [ClientRecordsController],

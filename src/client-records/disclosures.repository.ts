@@ -3,17 +3,17 @@ import { Database } from '../database/database.js';
 import { usersOf } from '../people/store/person-users.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
-/** A client with the users of the platform that it is or was. */
+/** A client with its current and former platform users. */
 interface DisclosedClient {
   id: string;
   externalId: string;
   users: string[];
 }
 
-/** Where a page of an accounting ended: the moment at which it was begun, and the last group's last date and mark. */
+/** The end of a page: the time when the accounting was started, and the date and mark of the last group. */
 export type DisclosurePlace = [asOf: string, at: string, mark: string];
 
-/** A group of disclosures with its place in the list. */
+/** A group of disclosures with its position. */
 interface PlacedDisclosure extends DisclosureResponse {
   mark: string;
   asOf: Date;
@@ -23,12 +23,12 @@ const CLIENT = `SELECT id FROM people WHERE kind = 'client' AND external_id = $1
 
 const TO_PLATFORM = `'platform' AS recipient, NULL AS "keyId", NULL AS "keyName", NULL AS "onBehalfOf", NULL AS purpose`;
 
-/** What one accounting was begun with stays its end: what comes meanwhile would move groups that were not shown yet. */
+/** Ignores disclosures after the first page was read, because repeats would move groups between pages. */
 const AS_OF = `coalesce($4::timestamptz, date_trunc('milliseconds', now()) + interval '1 millisecond')`;
 
 /**
- * The updates that were sent for sessions of the users $2, from the entries that the audit log has of each request: one
- * before it is sent, and another if it fails. An entry from before a merge names the session by its former id.
+ * The updates sent for sessions of users $2, from the audit log. It has an entry before each update is sent, and another
+ * one if the update fails. Entries from before a merge contain the former id of a session.
  */
 const SENT_UPDATES = `
   SELECT min(e.at), CASE e.action WHEN 'PATCH /v1/sessions/:id' THEN 'updateSession' ELSE 'updateSessionTemplates' END,
@@ -44,8 +44,8 @@ const SENT_UPDATES = `
   HAVING bool_or(e.outcome = 'begun') AND NOT bool_or(e.outcome IN ('platform-unreachable', 'not-configured'))`;
 
 /**
- * The calls about the person $1, the requests for sessions of its users $2 and their updates, and the entries of the client
- * $3 in the audit log, with repeats in one group. OFFSET 0 keeps the planner from another join.
+ * The calls about person $1, the requests for sessions of its users $2 and their updates, and the audit entries of
+ * client $3, grouped by repeats. OFFSET 0 prevents the planner from choosing another join.
  */
 const DISCLOSURES = `
   WITH disclosed AS (
@@ -73,7 +73,7 @@ const DISCLOSURES = `
   WHERE $5::timestamptz IS NULL OR (at, mark) < ($5, $6)
   ORDER BY at DESC, mark DESC LIMIT $7`;
 
-/** To whom something of a client was disclosed. */
+/** Reads the disclosures of a client. */
 @Injectable()
 export class DisclosuresRepository {
   constructor(private readonly database: Database) {}
@@ -85,14 +85,14 @@ export class DisclosuresRepository {
     return { ...rows[0], externalId, users: await usersOf(pool, { kind: 'client', externalId }) };
   }
 
-  /** Groups of disclosures, the one that was repeated last first. @param place the end of the page before */
+  /** Groups of disclosures, most recently repeated first. @param place the end of the previous page */
   async list(
     { id, users, externalId }: DisclosedClient,
     place: DisclosurePlace | undefined,
     limit: number,
   ): Promise<PlacedDisclosure[]> {
     const values = [id, users, externalId, ...(place ?? [null, null, null]), limit];
-    // Of a client that a program polls each minute the trail has hundreds of thousands of entries.
+    // In the bulk pool, because a client that a program polls every minute has hundreds of thousands of entries.
     return (await this.database.bulkPool.query<PlacedDisclosure>(DISCLOSURES, values)).rows;
   }
 }

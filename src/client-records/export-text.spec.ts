@@ -16,7 +16,7 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-test('the parts are one JSON object, empty lists among them, which says that it is whole', async () => {
+test('an export is one JSON object of all sections that ends with complete', async () => {
   expect(JSON.parse(await textOf(asJson(sections())))).toEqual({
     client: { externalId: 'c-1' },
     calls: [{ id: '1' }, { id: '2' }],
@@ -25,7 +25,7 @@ test('the parts are one JSON object, empty lists among them, which says that it 
   });
 });
 
-test('or lines of JSON, each of a kind', async () => {
+test('an export can be lines of JSON, each with its kind', async () => {
   const lines = (await textOf(asLines(sections()))).trimEnd().split('\n');
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { kind: 'client', externalId: 'c-1' },
@@ -35,17 +35,17 @@ test('or lines of JSON, each of a kind', async () => {
   ]);
 });
 
-test('what fails in the middle leaves no whole document', async () => {
+test('an export is an invalid document if a section fails', async () => {
   const broken = { name: 'events', item: 'event', items: failing() };
   const read: string[] = [];
   const reading = (async () => {
     for await (const part of asJson([...sections(), broken])) read.push(part);
   })();
-  await expect(reading).rejects.toThrow('away');
+  await expect(reading).rejects.toThrow('unavailable');
   expect(() => JSON.parse(read.join(''))).toThrow(SyntaxError);
 });
 
 async function* failing(): AsyncGenerator<object> {
   yield { id: '1' };
-  throw new Error('away');
+  throw new Error('unavailable');
 }

@@ -1,12 +1,12 @@
-/** A part of an export: its name, and its one item or its list of them, which may be longer than memory is large. */
+/** A named section of an export: one item, or a list that may exceed memory. */
 export interface Section {
   name: string;
-  /** Of a list, the name of one item. */
+  /** The name of an item, if the section is a list. */
   item?: string;
   items: AsyncIterable<object>;
 }
 
-/** Parts as one JSON object; `complete` stands at its end, so that one that broke off is known by its lack. */
+/** Writes sections as one JSON object, which ends with `complete` so that a truncated export is recognisable. */
 export async function* asJson(sections: readonly Section[]): AsyncGenerator<string> {
   let text = '{';
   for (const { name, item, items } of sections) {
@@ -23,7 +23,7 @@ export async function* asJson(sections: readonly Section[]): AsyncGenerator<stri
   yield `${text},\n"complete": true}\n`;
 }
 
-/** Parts as lines of JSON, each with its kind; the last one is `{"kind":"complete"}`. */
+/** Writes sections as lines of JSON, each with its kind. The last line is `{"kind":"complete"}`. */
 export async function* asLines(sections: readonly Section[]): AsyncGenerator<string> {
   for (const { name, item = name, items } of sections) {
     for await (const value of items) yield `${JSON.stringify({ kind: item, ...value })}\n`;

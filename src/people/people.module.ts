@@ -31,7 +31,7 @@ const shared = [
   DuePeopleRepository,
 ];
 
-/** Providers and clients: what the EHR wants, what the platform has, and the decisions between the two. */
+/** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController],
@@ -40,6 +40,6 @@ const shared = [
 })
 export class PeopleModule {}
 
-/** What calls the platform: in worker processes only. */
+/** Calls the platform; only in worker processes. */
 @Module({ imports: [PeopleModule, PlatformModule], providers: [Reconciler, PeopleProcessor] })
 export class PeopleWorkerModule {}

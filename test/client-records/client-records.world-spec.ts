@@ -31,7 +31,7 @@ interface Export {
 
 const world = useWorld();
 const { put, newSession, upload } = useClientsWithRecords(world);
-/** Our ids of the two sessions. */
+/** Internal ids of the two sessions. */
 let ours: string;
 let anothers: string;
 
@@ -51,14 +51,14 @@ const makeKey = async (...scopes: string[]) =>
   (await world.call<{ id: string; key: string }>('POST', '/v1/api-keys', { body: { name: 'a key', scopes } })).body;
 const userOf = (client: string) => world.platform.usersOf(client)[0]?.userId ?? '';
 
-test('every table of the schema is part of an export, or is listed with the reason why not', () => {
+test('every table of the schema is part of an export, or listed with the reason why it is not', () => {
   const schema = readFileSync('prisma/schema.prisma', 'utf8');
   const models = [...schema.matchAll(/^model (\w+) \{/gm)].map(([, name = '']) => name);
   expect([...Object.keys(EXPORTED), ...Object.keys(NOT_EXPORTED)].sort()).toEqual(models.sort());
 });
 
 describe('an export', () => {
-  test('holds its client’s data and no other’s, and its audit entry names each session', async () => {
+  test('contains only its client’s data, and its audit entry names each session', async () => {
     await upload('', 'c/1,,Doppelta,Adler,nobody', 'c-3,,Cy,Ng,p-1');
     await world.settle();
     const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
@@ -92,7 +92,7 @@ describe('an export', () => {
     expect([kinds[0], kinds.at(-1)]).toEqual(['client', 'complete']);
   });
 
-  test('holds what each table has of its client, and the events of each id of a session', async () => {
+  test('contains its client’s data of each table, and the events of each session id', async () => {
     const former = 'f0f0f0f0-0000-4000-8000-000000000000';
     await upload('', 'c/1,,Doppelta,Adler,nobody');
     // A merge of two sessions leaves an alias.
@@ -129,7 +129,7 @@ describe('an export', () => {
     expect(await entriesOf(id)).toMatchObject([{ outcome: 'ok', subjects: { session: [expect.any(String)] } }]);
   });
 
-  test('shows a note that was changed in the database as unreadable, and the rest of its client', async () => {
+  test('shows a note that was changed in the database as unreadable, with all other data', async () => {
     for (const [table, column] of [
       ['document_revisions', 'notes'],
       ['session_insights', 'topics'],
@@ -245,7 +245,7 @@ describe('a session', () => {
   const list = async (query = '') =>
     (await world.call<Page<SessionResponse>>('GET', `/v1/sessions${query}`)).body.items;
 
-  test('whose facts were changed in the database shows its people and names what is unreadable', async () => {
+  test('with changed facts in the database shows its people and names its unreadable fields', async () => {
     await world.sql(`UPDATE sessions SET facts = set_byte(facts, 40, get_byte(facts, 40) # 1) WHERE id = $1`, [ours]);
     const shown = { id: ours, clients: ['c/1'], date: null, unreadable: expect.arrayContaining(['date', 'error']) };
     expect((await world.call('GET', `/v1/sessions/${ours}`)).body).toMatchObject(shown);

@@ -17,7 +17,7 @@ export function useClientsWithRecords(world: World) {
       const body = { firstName, lastName, email, providers: ['p-1'] };
       return world.call('PUT', `/v1/clients/${encodeURIComponent(id)}`, { body, wait: 60 });
     },
-    /** A session whose notes are there. @returns our id */
+    /** Creates a session with notes. @returns its internal id */
     async newSession(client: string, text: string, externalTreatmentPlan = text): Promise<string> {
       const input = { text: { text } };
       const made = await world.call<SessionResponse>('POST', '/v1/sessions', {

@@ -7,7 +7,7 @@ import { useWorld } from '../world/use-world.js';
 import { useClientsWithRecords } from './clients-with-records.js';
 import { openedDumpOf } from './opened-dump.js';
 
-/** Words that stand for one client, odd enough to be found only where something of it is kept. */
+/** Words of one client, unique enough to be found only where its data is stored. */
 const GONE = ['Verschwindia', 'Erasowitz', 'Altnamia', 'Plannamia', 'Doppelnamia', 'Fluesternotiz', 'Geheimplanung'];
 const MAILS = ['gone@weg.example.org', 'old@weg.example.org', 'plan@weg.example.org', 'twice@weg.example.org'];
 const STAYS = ['Bleibtinia', 'stays@hier.example.org', 'Bleibenotiz'];
@@ -16,7 +16,7 @@ const [FIRST = '', LAST = '', OLD = '', PLANNED = '', TWICE = '', TEXT = '', PLA
 const world = useWorld();
 const { put, newSession, documentsOf, upload } = useClientsWithRecords(world);
 
-/** Those of some words that the database holds, encrypted or not. */
+/** The given words that the database contains, encrypted or not. */
 async function held(...words: string[]): Promise<string[]> {
   const dump = await openedDumpOf(world.database.url);
   return words.filter((word) => dump.includes(word));
@@ -63,7 +63,7 @@ test('a deleted client is erased with every copy; its sessions keep only its ext
 
   await world.settle();
   expect((await world.call('GET', '/v1/clients/c-gone')).body.sync.state).toBe('deleted');
-  // New notes of the platform are not kept either.
+  // New notes from the platform are not stored either.
   const { state } = world.platform.simulator;
   const made = state.sessions.find((await show(session)).sessionId ?? '');
   if (!made) throw new Error('The platform lost the session.');
@@ -82,7 +82,7 @@ test('a deleted client is erased with every copy; its sessions keep only its ext
   expect(await held(...STAYS, 'Gemeinsamkeit')).toEqual([]);
 });
 
-test('a client whose creation got no answer keeps its email until the platform was asked for it', async () => {
+test('a deleted client whose create got no answer keeps its email until it was looked up', async () => {
   const [email, name] = ['lost@weg.example.org', 'Verlorenia'];
   world.platform.injectFault({ operation: 'createClient', kind: 'commit-then-cut' });
   const body = { firstName: name, lastName: name, email, providers: ['p-1'] };

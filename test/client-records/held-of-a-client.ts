@@ -1,4 +1,4 @@
-/** Every table of the schema, and where an export of a client has what it holds of that client. */
+/** The exported tables, each with the place of its data in the export of a client. */
 export const EXPORTED: Record<string, string> = {
   Person: 'client',
   ClientProvider: 'client.providers',
@@ -21,7 +21,7 @@ export const EXPORTED: Record<string, string> = {
 
 const because = (reason: string, ...tables: string[]) => Object.fromEntries(tables.map((table) => [table, reason]));
 
-/** Every other table, and why an export of a client does not need it. */
+/** Every other table, with the reason why an export does not need it. */
 export const NOT_EXPORTED: Record<string, string> = {
   ...because('It holds no data of people.', 'VaultKey', 'CallBudget', 'Circuit', 'PlatformAddress', 'ApiKey'),
   ...because('It holds no data of people.', 'BrowserSession', 'AuditUnsealed', 'AuditSeal', 'WebhookClaim', 'Worker'),

@@ -45,7 +45,7 @@ export function peopleOf(world: World) {
       await work();
       return operations().slice(before);
     },
-    /** What a part says of its health. */
+    /** The health of a part. */
     health: async (part: string): Promise<Health | undefined> =>
       (await world.call<HealthReport>('GET', '/health/ready')).body.checks[part],
   };

@@ -65,7 +65,7 @@ test('no statement but an UPDATE follows the grant of a call in its transaction'
   expect(statements.slice(grant + 1).filter((text) => !text.startsWith('UPDATE'))).toEqual([]);
 });
 
-test('the wait for the next call follows from the clock of the database only', async () => {
+test('the wait for the next call depends only on the database clock', async () => {
   await begin('providers/new');
   await world.setDatabaseBack('1 h');
   const inMs = await claims().nextInMs();
@@ -73,7 +73,7 @@ test('the wait for the next call follows from the clock of the database only', a
   expect(inMs).toBeLessThanOrEqual(3_600_000);
 });
 
-test('the age of the oldest due work is told for imports and for other people apart', async () => {
+test('the metrics report the oldest due work of imports and of other people separately', async () => {
   await begin('providers/imported');
   await world.sql(`UPDATE people SET lane = 'bulk'`);
   await world.advance('1 h');
@@ -84,7 +84,7 @@ test('the age of the oldest due work is told for imports and for other people ap
   expect([seconds('people'), seconds('bulk-people')]).toEqual([0, 3_600]);
 });
 
-test('a provider that a client’s list on the platform still holds is deleted after the list has changed', async () => {
+test('a provider in a client’s list on the platform is deleted after the list has changed', async () => {
   for (const path of ['providers/home', 'providers/next', 'clients/moves']) await put(path);
   await begin('clients/moves', { providers: ['next'] });
   const held = await world.untilHeld({ operation: 'setClientProviders' });
@@ -95,7 +95,7 @@ test('a provider that a client’s list on the platform still holds is deleted a
 
 describe('clients that wait for a provider', () => {
   let ready: string;
-  /** Waiting clients of a mirrored provider, except that the condition says which wait for another one. */
+  /** Creates waiting clients of a mirrored provider. @param waitsForOther condition of those with an unmirrored one, too */
   async function waiting(count: number, waitsForOther: string): Promise<void> {
     const rows = await world.sql<{ id: string }>(
       `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state) VALUES
@@ -123,7 +123,7 @@ describe('clients that wait for a provider', () => {
   test('are requeued at their places in batches of at most 500', async () => {
     await waiting(1_200, "external_id = 'c-1'");
     const dependents = world.get(DependentsRepository);
-    await transaction((tx) => dependents.noteClientsOf(tx, ready));
+    await transaction((tx) => dependents.scheduleClientsOf(tx, ready));
     expect(await dueOnes()).toEqual([]);
     const batches: (number | undefined)[] = [];
     do batches.push(await dependents.requeueClients());
@@ -134,7 +134,7 @@ describe('clients that wait for a provider', () => {
     expect([due.length, due.every(({ placed }) => placed)]).toEqual([1_199, true]);
   });
 
-  test('are found slice by slice when their wake-up was lost', async () => {
+  test('are requeued slice by slice if a requeue was lost', async () => {
     await waiting(2_500, "external_id <> 'c-999'");
     const dependents = world.get(DependentsRepository);
     await dependents.requeueOverlooked();

@@ -22,7 +22,7 @@ beforeEach(async () => {
   others = [];
   clients = 0;
   await put('providers/home');
-  // Frees the permits of that.
+  // Frees the permits of these calls.
   await world.advance('2 min');
 });
 
@@ -44,7 +44,7 @@ async function startCalls(): Promise<void> {
     const [next] = reconcilers.splice(0, 1) as [Reconciler];
     reconcilers.push(next);
     let isDenied = false;
-    // An answer of the moment of the last change counts as outdated.
+    // An answer at the same time as the last change counts as outdated.
     await world.advance('1 ms');
     const call: Promise<void> = next.reconcileNext().then((isClaimed) => {
       isDenied = !isClaimed;
@@ -113,7 +113,7 @@ describe('three processes', () => {
 });
 
 describe('the database clock, set back', () => {
-  test('by 5 minutes, stops bulk work for that long, and not the calls of the API', async () => {
+  test('by 5 minutes, stops bulk work for that long, but not interactive calls', async () => {
     await begin('providers/before');
     await world.sql(`UPDATE people SET lane = 'bulk'`);
     await startCalls();
@@ -151,7 +151,7 @@ describe('the database clock, set back', () => {
   });
 });
 
-test('a person of the API overtakes bulk work that was due before', async () => {
+test('a change by the API overtakes bulk work that was due before', async () => {
   for (const path of ['providers/i-1', 'providers/i-2']) await begin(path);
   await world.sql(`UPDATE people SET lane = 'bulk' WHERE external_id <> 'home'`);
   await begin('providers/now');

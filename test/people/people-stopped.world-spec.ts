@@ -99,7 +99,7 @@ describe('a 403', () => {
     expect((await health('people'))?.status).toBe('ok');
   });
 
-  test('of two people only is their own: probes go to others, and the two fail as forbidden', async () => {
+  test('fails only the two people it affects, because probes go to other people', async () => {
     const refused = ['providers/own-1', 'providers/own-2'];
     for (const partnerUserId of ['own-1', 'own-2']) {
       world.platform.injectFault({
@@ -115,7 +115,7 @@ describe('a 403', () => {
     const others = ['providers/other-1', 'providers/other-2', 'providers/other-3'];
     for (const path of others) await put(path);
     expect(creates()).toBe(2);
-    // One probe is enough: it is the turn of a person who was never refused.
+    // One probe is enough, because it goes to a person that was never refused.
     await world.advance('2 min');
     await world.settle();
     expect(creates()).toBe(2 + others.length + refused.length);
@@ -135,7 +135,7 @@ describe('without answers', () => {
     world.platform.injectFault({ kind: 'status', status: 503, count: null, ...rule });
   const waiting = ['clients/waits-1', 'clients/waits-2', 'clients/waits-3', 'clients/waits-4'];
 
-  /** Three clients without an email whose creates are lost, then more of them who wait. */
+  /** Loses the creates of three clients without an email, then adds more of them, which wait. */
   async function loseThree(): Promise<void> {
     for (const path of ['clients/lost-1', 'clients/lost-2', 'clients/lost-3']) {
       expect((await put(path)).sync).toMatchObject({ state: 'needs-review', error: { code: 'create-unknown' } });
@@ -154,7 +154,7 @@ describe('without answers', () => {
 
   beforeEach(() => put('providers/home'));
 
-  test('to any call, creates without an email wait until a check is answered', async () => {
+  test('to any call, creates without an email wait for an answered check', async () => {
     lose({ operation: '*' });
     const checks = creates('checkUser');
     await loseThree();
@@ -162,7 +162,7 @@ describe('without answers', () => {
     await mirrorAll();
   });
 
-  test('to creates alone, creates without an email wait for a probe that is answered', async () => {
+  test('only to creates, creates without an email wait for an answered probe', async () => {
     lose({ operation: 'createClient' });
     await loseThree();
     expect(await health('people')).toMatchObject({
@@ -172,7 +172,7 @@ describe('without answers', () => {
     await mirrorAll();
   });
 
-  test('to the creates of one person, no other person waits', async () => {
+  test('only to the creates of one person, no other person waits', async () => {
     lose({ operation: 'createClient', match: { partnerUserId: 'poison' } });
     await begin('clients/poison', { email: 'poison@example.org' });
     for (const _lost of [1, 2, 3]) for (const _check of ['before', 'after']) await passing('2 min');

@@ -7,7 +7,7 @@ import { peopleOf } from './mirroring.js';
 const world = useWorld();
 const { begin } = peopleOf(world);
 
-/** People in the order in which they come into their state: then so much time passes. */
+/** People in the order of their creation, each with the time that passes afterwards. */
 const CASES: [externalId: string, state: string, code: string | null, then: Span][] = [
   ['synced', 'synced', null, '90 d'],
   ['ignored', 'failed', 'ignored', '1 h'],

@@ -8,7 +8,7 @@ const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdic
 
 const SYNCED = ['synced', null];
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
-/** Lets the grace of a lost answer pass, and the wait after a failure. */
+/** Lets the grace period of a lost answer pass, and the wait after a failure. */
 const later = async () => {
   await world.advance('2 min');
   await world.settle();
@@ -27,9 +27,9 @@ afterEach(() => {
   expect(world.platform.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
 });
 
-describe('a lost answer', () => {
+describe('after a lost answer', () => {
   test.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json'])(
-    'to a create with an email (%s) is looked up once after the grace',
+    'a create with an email (%s) is looked up once after the grace period',
     async (kind) => {
       world.platform.injectFault({ operation: 'createProvider', kind });
       const calls = await callsDuring(async () => {
@@ -45,7 +45,7 @@ describe('a lost answer', () => {
   test.each([
     ['createProvider', ['checkUser', 'createProvider', 'checkUser', 'createProvider']],
     ['checkUser', ['checkUser', 'checkUser', 'createProvider']],
-  ])('to a %s that had no effect is followed by another', async (operation, expected) => {
+  ])('a %s that had no effect is sent again', async (operation, expected) => {
     world.platform.injectFault({ operation, kind: 'status', status: 503 });
     const calls = await callsDuring(async () => {
       await put('providers/lost');
@@ -56,7 +56,7 @@ describe('a lost answer', () => {
     expect(await verdict('providers/lost')).toEqual(SYNCED);
   });
 
-  test.each<FaultKind>(['commit-then-cut', 'commit-then-500'])('to a list (%s) sends it again', async (kind) => {
+  test.each<FaultKind>(['commit-then-cut', 'commit-then-500'])('a list (%s) is sent again', async (kind) => {
     const { platformUserId } = await put('providers/second');
     await put('clients/list');
     world.platform.injectFault({ operation: 'setClientProviders', kind });
@@ -67,7 +67,7 @@ describe('a lost answer', () => {
     expect(usersOf('list')).toMatchObject([{ providerUserIds: [platformUserId] }]);
   });
 
-  test('to a delete is followed by another, whose 404 counts as success', async () => {
+  test('a delete is sent again, and its 404 counts as success', async () => {
     await put('clients/gone');
     world.platform.injectFault({ operation: 'deleteUser', kind: 'commit-then-cut' });
     await remove('clients/gone');
@@ -198,8 +198,8 @@ describe('a change that meets a call in flight', () => {
   });
 });
 
-describe('the answer of the platform', () => {
-  test('that it rejects a person is shown, and the next PUT tries again', async () => {
+describe('an answer of the platform', () => {
+  test('rejecting a person is shown, and the next PUT tries again', async () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400 });
     const refused = await put('providers/refused');
     expect(verdictOf(refused)).toEqual(['failed', 'rejected']);
@@ -207,7 +207,7 @@ describe('the answer of the platform', () => {
     expect(verdictOf(await put('providers/refused'))).toEqual(SYNCED);
   });
 
-  test('that a client of a list is gone needs review; resolving with create makes it again', async () => {
+  test('reporting a missing client needs review; resolving with create creates it again', async () => {
     await put('clients/missing');
     removeUser('missing');
     await put('providers/other');
@@ -219,7 +219,7 @@ describe('the answer of the platform', () => {
     expect(usersOf('missing')).toHaveLength(1);
   });
 
-  test('that the user of an email is linked to another person needs review', async () => {
+  test('with a user that is linked to another person needs review', async () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400 });
     await put('providers/m-1');
     const { userId } = world.platform.simulator.state.users.add({

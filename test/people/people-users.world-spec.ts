@@ -9,7 +9,7 @@ const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdic
 
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
 const hasUser = (userId: string) => world.platform.simulator.state.users.find(userId) !== undefined;
-/** Adds a user that was made in the platform's own application. */
+/** Adds a user as the platform's own application does. */
 const addUser = (role: UserRole, more: { email?: string; partnerUserId?: string }): string =>
   world.platform.simulator.state.users.add({ role, firstName: 'M', lastName: 'M', providerUserIds: [], ...more })
     .userId;
@@ -49,7 +49,7 @@ describe('a client whose email belongs to a clinician’s user', () => {
     userId = addUser('HealthcareProvider', { email });
   });
 
-  test('is not linked when the platform told the role before', async () => {
+  test('is not linked if the platform reported the role before', async () => {
     await tell({ userId, role: 'HealthcareProvider' });
     const refused = await put('clients/patient', { email });
     expect([...verdictOf(refused), refused.platformUserId]).toEqual(MISMATCH);
@@ -57,7 +57,7 @@ describe('a client whose email belongs to a clinician’s user', () => {
     expect(hasUser(userId)).toBe(true);
   });
 
-  test('is unlinked when the platform tells the role later', async () => {
+  test('is unlinked when the platform reports the role later', async () => {
     expect((await put('clients/patient', { email })).platformUserId).toBe(userId);
     await tell({ userId, role: 'HealthcareProvider' });
     const unlinked = await get('clients/patient');
@@ -73,7 +73,7 @@ describe('a client whose email belongs to a clinician’s user', () => {
   });
 });
 
-test('a linked client is deleted by an operator, or once the platform told its role', async () => {
+test('a linked client is deleted by an operator, or once the platform reports its role', async () => {
   const email = 'noor@example.org';
   const first = addUser('Client', { email });
   expect((await put('clients/noor', { email })).origin).toBe('linked');
@@ -89,7 +89,7 @@ test('a linked client is deleted by an operator, or once the platform told its r
   expect([hasUser(first), hasUser(second)]).toEqual([false, false]);
 });
 
-test('a create that made another user than an event named needs review', async () => {
+test('a create that made a user other than the one of an event needs review', async () => {
   await begin('clients/noor');
   const held = await world.untilHeld({ operation: 'createClient' });
   const [made] = usersOf('noor');
@@ -129,7 +129,7 @@ describe('USER_CREATED', () => {
     expect([await verdict('clients/lost'), usersOf('lost')]).toEqual([['deleted', null], []]);
   });
 
-  test('of another role, or of an external id that no person has, links no person', async () => {
+  test('with another role or an unknown external id links no person', async () => {
     await lostClient();
     const [role, nameless, stranger] = [randomUUID(), randomUUID(), randomUUID()];
     await tell({ userId: role, externalUserId: 'lost', role: 'HealthcareProvider' });
@@ -145,7 +145,7 @@ describe('USER_CREATED', () => {
     expect((await get('clients/mapped')).platformUserId).toBe(platformUserId);
   });
 
-  test('of a deleted user does not link it to the person who comes back', async () => {
+  test('for a deleted user does not link it to the returning person', async () => {
     const { platformUserId } = await put('clients/lost');
     await remove('clients/lost');
     await lostClient();

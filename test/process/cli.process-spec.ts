@@ -372,7 +372,7 @@ describe('an error is one sentence and exit code 1:', () => {
   const oneSentence = (sentence: string) => [1, expect.stringMatching(new RegExp(`^[^\n]*${sentence}[^\n]*\n$`))];
 
   it.each([
-    ['an unknown id', ['trace', 'client', 'missing'], 'No client with this external id is known'],
+    ['an unknown id', ['trace', 'client', 'missing'], 'No client has this external id'],
     ['a missing file', ['import', '/nowhere/providers.csv'], 'there is no such file'],
     ['a folder instead of a file', ['import', '.'], 'is a folder'],
     ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'no such file'],

@@ -5,7 +5,7 @@ import type { PlatformPeople } from '../reconcile/platform-people.js';
 import type { CircuitsRepository } from '../store/circuits.repository.js';
 import { PeopleMonitoring } from './people-monitoring.js';
 
-/** The text of the metrics over a database that counts like this. */
+/** Reads the metrics over a database whose counts `count` gives. */
 function metricsOver(count: () => object[], monotonicMs: () => number): () => Promise<string> {
   const metrics = new Metrics();
   const database = { pool: { query: async () => ({ rows: count() }) } } as unknown as Database;
@@ -14,12 +14,12 @@ function metricsOver(count: () => object[], monotonicMs: () => number): () => Pr
   return () => metrics.registry.metrics();
 }
 
-test('everybody is counted for a hundredth of the time at most, however often the metrics are read', async () => {
+test('counting people takes at most 1% of the time, regardless of how often the metrics are read', async () => {
   let nowMs = 0;
   let counted = 0;
   const metrics = metricsOver(
     () => {
-      nowMs += 560; // what a million people took
+      nowMs += 560; // as measured for a million people
       counted += 1;
       return [{ kind: 'client', state: 'synced', people: counted, stuck: 0 }];
     },
@@ -33,11 +33,11 @@ test('everybody is counted for a hundredth of the time at most, however often th
   expect(counted).toBe(2);
 });
 
-test('a count that fails is made again at the next reading', async () => {
+test('a failed count of people is retried at the next reading', async () => {
   let fails = true;
   const metrics = metricsOver(
     () => {
-      if (fails) throw new Error('the database is away');
+      if (fails) throw new Error('the database is unavailable');
       return [{ kind: 'client', state: 'synced', people: 7, stuck: 0 }];
     },
     () => 0,
@@ -47,7 +47,7 @@ test('a count that fails is made again at the next reading', async () => {
   expect(await metrics()).toMatch(/notebridge_people\{.*\} 7/);
 });
 
-test('a state that nobody is in has its 0, so that it can be compared with', async () => {
+test('the metrics report 0 for a state without people', async () => {
   let people = 3;
   const metrics = metricsOver(
     () => (people > 0 ? [{ kind: 'client', state: 'needs-review', people, stuck: 1 }] : []),

@@ -10,20 +10,20 @@ import { CircuitsRepository } from '../store/circuits.repository.js';
 
 const REASONS: Record<StopCode, (operations: string) => string> = {
   'platform-address': (operations) =>
-    `What answers ${operations} is not the platform's user management: check PLATFORM_BASE_URL and PLATFORM_CONTRACT; work is kept.`,
+    `Another server answers ${operations}; check PLATFORM_BASE_URL and PLATFORM_CONTRACT. Work is kept.`,
   'platform-unauthorized': (operations) =>
-    `The platform answers 403 to ${operations}: check PLATFORM_API_KEY; work is kept.`,
+    `The platform answers 403 to ${operations}; check PLATFORM_API_KEY. Work is kept.`,
   'platform-fault': (operations) =>
-    `The platform gives no readable answer to ${operations}: single calls find out when it does; work is kept.`,
+    `The platform gives no readable answer to ${operations}; single calls test whether it recovers. Work is kept.`,
 };
 
-/** A person who has been in one state for longer than it should take. */
+/** A person who has been in one state for too long. */
 export interface StuckPerson {
   kind: PersonKind;
   externalId: string;
   state: PersonState;
   code: string | null;
-  /** Since when, as ISO 8601. */
+  /** The start of that state, in ISO 8601. */
   since: string;
   ageSeconds: number;
 }
@@ -37,18 +37,18 @@ interface PeopleCount {
 }
 
 /**
- * Stuck is who has been in progress for a quarter of an hour, or in need of somebody for a day, and is not paused. Who is
- * ignored needs nobody.
+ * A person is stuck after 15 minutes in progress, or after a day in `failed` or `needs-review`. People paused by an
+ * import, or ignored by an operator, never count.
  */
 const IS_STUCK = `paused_by_import IS NULL AND (
   state IN ('pending', 'waiting', 'deleting') AND updated_at < clock_timestamp() - interval '15 minutes'
   OR state IN ('failed', 'needs-review') AND updated_at < clock_timestamp() - interval '1 day'
     AND error_code IS DISTINCT FROM 'ignored')`;
 
-/** A count is used for so many times what it took: reading the metrics never costs more than a hundredth of that. */
-const TIMES_WHAT_IT_TOOK = 100;
+/** Reuse a count for 100 times as long as its query took, so that metrics cost at most 1% of the time. */
+const COUNT_TTL_FACTOR = 100;
 
-/** What health, metrics and operators are told of people. */
+/** The health, the metrics and the list of stuck people. */
 @Injectable()
 export class PeopleMonitoring {
   private counts: Promise<PeopleCount[]> | undefined;
@@ -65,25 +65,25 @@ export class PeopleMonitoring {
       metrics.gauge(name, help, ['kind', 'state'], async (gauge) => {
         const counts = await this.count();
         gauge.reset();
-        // A state that nobody is in has its 0 as well: what is compared with yesterday's nothing would be nothing.
+        // States without people report 0, so that later values can be compared with it.
         for (const kind of PERSON_KINDS) for (const state of PERSON_STATES) gauge.set({ kind, state }, 0);
         for (const { kind, state, [field]: value } of counts) gauge.set({ kind, state }, value);
       });
     declare('people', 'People by kind and state', 'people');
-    declare('people_stuck', 'People in a state for longer than they should be', 'stuck');
+    declare('people_stuck', 'People in one state for too long', 'stuck');
   }
 
-  /** What stopped an operation, or a contract that lacks the API key's header, degrades the mirror. */
+  /** Degraded while an operation is stopped, or while the contract lacks the API key's header. */
   @HealthIndicator('people')
   async check(): Promise<Health> {
     if (!this.platform.isConfigured) {
-      const reason = 'PLATFORM_CONTRACT has no apiKey.header: people are kept and nothing is sent.';
+      const reason = 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Work is kept.';
       return { status: 'degraded', reason };
     }
     const stopped = await this.circuits.stopped();
     const [first] = stopped;
     if (!first) return { status: 'ok' };
-    // Refusals are to be mended here; what gives no readable answer besides is left out.
+    // Refusals come first, because an operator can fix them.
     const refused = stopped.filter(({ code }) => code !== 'platform-fault');
     const shown = refused.length > 0 ? refused : stopped;
     const operations = shown.map(({ operation }) => operation).join(', ');
@@ -92,9 +92,9 @@ export class PeopleMonitoring {
   }
 
   /**
-   * The stuck people, the oldest first. The kinds and states are named so that the index of both finds the few.
+   * The stuck people, oldest first. Naming the kinds and states lets the query use the index on both.
    *
-   * @param after the moment and id of the last one seen
+   * @param after the time and id of the last person of the previous page
    */
   async stuck(limit: number, after?: { since: string; id: string }): Promise<(StuckPerson & { id: string })[]> {
     const { rows } = await this.database.pool.query<StuckPerson & { id: string }>(
@@ -110,10 +110,10 @@ export class PeopleMonitoring {
     return rows;
   }
 
-  /** Everybody is counted, which takes long when there are many: once for both gauges, and for readings that follow. */
+  /** Counts all people, once for both gauges and for later readings, because a full count is slow. */
   private count(): Promise<PeopleCount[]> {
-    const begunMs = this.clock.monotonicMs();
-    if (this.counts && begunMs < this.freshUntilMs) return this.counts;
+    const startedMs = this.clock.monotonicMs();
+    if (this.counts && startedMs < this.freshUntilMs) return this.counts;
     this.freshUntilMs = Number.POSITIVE_INFINITY;
     const counted = this.database.pool.query<PeopleCount>(
       `SELECT kind, state, count(*)::int AS people, count(*) FILTER (WHERE ${IS_STUCK})::int AS stuck
@@ -123,7 +123,7 @@ export class PeopleMonitoring {
       .then(({ rows }) => rows)
       .finally(() => {
         const endedMs = this.clock.monotonicMs();
-        this.freshUntilMs = endedMs + TIMES_WHAT_IT_TOOK * (endedMs - begunMs);
+        this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
       });
     return this.counts;
   }

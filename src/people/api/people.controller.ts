@@ -51,25 +51,25 @@ import {
 } from './person-view.js';
 import { TraceResponse } from './trace.dto.js';
 
-/** Bytes of a client's body: as many providers as it may have, with the longest of ids, each character escaped. */
+/** Maximum bytes of a client's body: the most providers, with the longest ids, every character escaped. */
 const CLIENT_BODY_LIMIT = 128 * 1024;
 
 const externalIdPipe: PipeTransform<unknown, string> = {
   transform(value) {
     if (isExternalId(value)) return value;
-    const detail = `The external id in the path must have 1 to ${EXTERNAL_ID_MAX} characters, without control characters or blanks at its ends.`;
+    const detail = `The external id in the path must have 1 to ${EXTERNAL_ID_MAX} characters, no control characters, and no spaces at its ends.`;
     throw new Problem(400, 'bad-external-id', detail);
   },
 };
 
-/** The `{externalId}` of the path, checked. */
+/** The validated `{externalId}` of the path. */
 export const ExternalIdParam = (): ParameterDecorator =>
   documenting(Param('externalId', externalIdPipe), Problems({ 400: ['bad-external-id'] }));
 
-/** The state that a change asks for, by its method: 200 when the person has reached it, else 202. */
-const ASKED: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };
+/** The state that each method asks for. The answer is 200 once the person has reached it, otherwise 202. */
+const TARGET_STATES: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };
 
-/** Waits for a person that was changed as long as the caller prefers. */
+/** Waits until a changed person is settled, for as long as the caller prefers. */
 @Injectable()
 export class SettledInterceptor implements NestInterceptor<PersonResponse> {
   constructor(private readonly people: PeopleService) {}
@@ -77,19 +77,19 @@ export class SettledInterceptor implements NestInterceptor<PersonResponse> {
   intercept(context: ExecutionContext, next: CallHandler<PersonResponse>) {
     const http = context.switchToHttp();
     const reply = http.getResponse<FastifyReply>();
-    const asked = ASKED[http.getRequest<FastifyRequest>().method];
+    const target = TARGET_STATES[http.getRequest<FastifyRequest>().method];
     const signal = disconnectOf(context);
     return next.handle().pipe(
       mergeMap(async (changed) => {
         const view = await this.people.awaitSettled(changed, waitOf(context), signal);
-        if (asked) reply.code(view.sync.state === asked ? 200 : 202);
+        if (target) reply.code(view.sync.state === target ? 200 : 202);
         return view;
       }),
     );
   }
 }
 
-/** A route that changes a person and answers with it. */
+/** Decorates a route that changes a person and answers with it. */
 const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
@@ -101,8 +101,8 @@ const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   );
 
 /**
- * What the EHR asks of people in the same way, whichever their kind. Decorators describe its methods: what doc comments
- * say is not applied to inherited ones.
+ * The routes that providers and clients share. Decorators describe its methods, because doc comments do not apply to
+ * inherited methods.
  */
 export abstract class PersonController {
   protected constructor(
@@ -111,7 +111,7 @@ export abstract class PersonController {
   ) {}
 
   @Get(':externalId')
-  @ApiOperation({ summary: 'One of them, and where the mirroring stands' })
+  @ApiOperation({ summary: 'One person, with the state of its mirroring' })
   @Scopes('people:read')
   @ApiOkResponse({ type: PersonResponse })
   @WithoutText(personWithoutText)
@@ -124,7 +124,7 @@ export abstract class PersonController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'All that are not deleted, by state if asked' })
+  @ApiOperation({ summary: 'All people of this kind, optionally by state; deleted ones only on request' })
   @Scopes('people:read')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: PersonPageResponse })
@@ -141,15 +141,15 @@ export abstract class PersonController {
   }
 
   @Delete(':externalId')
-  @ApiOperation({ summary: 'Deletes one here and on the platform' })
-  @ChangesPerson('Deleted', 'Kept; not deleted on the platform yet')
+  @ApiOperation({ summary: 'Deletes a person here and on the platform' })
+  @ChangesPerson('Deleted', 'Stored; not deleted on the platform yet')
   @Problems({ 409: ['provider-in-use'] })
   async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
     return this.people.remove({ kind: this.kind, externalId });
   }
 
   @Post(':externalId/resolve')
-  @ApiOperation({ summary: 'Resolves manually what the service could not settle' })
+  @ApiOperation({ summary: 'Resolves a person that the service could not settle' })
   @HttpCode(200)
   @ChangesPerson('')
   @Problems({
@@ -173,9 +173,9 @@ export class ProvidersController extends PersonController {
     super(people, 'provider');
   }
 
-  /** Sets what a provider is to be */
+  /** Creates or changes a provider */
   @Put(':externalId')
-  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
   async put(
     @ExternalIdParam() externalId: string,
     @Body() { email, firstName, lastName }: ProviderRequest,
@@ -193,10 +193,10 @@ export class ClientsController extends PersonController {
     super(people, 'client');
   }
 
-  /** Sets what a client is to be */
+  /** Creates or changes a client */
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
   @Problems({ 422: ['unknown-provider'] })
   async put(
     @ExternalIdParam() externalId: string,
@@ -208,7 +208,7 @@ export class ClientsController extends PersonController {
   /** Replaces the providers of a client; the first is the primary */
   @Put(':externalId/providers')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Kept; not mirrored yet')
+  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
   @Problems({ 422: ['unknown-provider'] })
   async putProviders(
     @ExternalIdParam() externalId: string,
@@ -218,7 +218,7 @@ export class ClientsController extends PersonController {
   }
 }
 
-/** Questions about people of either kind; nothing is sent to the platform. */
+/** Queries about people of both kinds. They call nothing on the platform. */
 @ApiTags('people')
 @Controller('v1/people')
 @Scopes('people:read')
@@ -230,7 +230,7 @@ export class PeopleController {
     private readonly audit: Audit,
   ) {}
 
-  /** People who have been in one state for too long, the oldest first */
+  /** People who have been in one state for too long, oldest first */
   @Get('stuck')
   @Problems({ 400: ['bad-cursor'] })
   async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
@@ -247,7 +247,7 @@ export class PeopleController {
     );
   }
 
-  /** Users of the platform whom the EHR does not know */
+  /** Platform users that the EHR does not know */
   @Get('unknown-to-ehr')
   @Problems({ 400: ['bad-cursor'] })
   async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
@@ -266,7 +266,7 @@ export class PeopleController {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
-  /** What is wanted, known and next of a person, and why; sends nothing */
+  /** The desired state, the known state and the next step of a person, with reasons; sends nothing */
   @Post('trace')
   @HttpCode(200)
   @ApiOkResponse({ type: TraceResponse })

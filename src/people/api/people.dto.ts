@@ -34,11 +34,11 @@ const IsPersonName = fieldRule('isPersonName', isPersonName, `must be a name of 
 
 const IsEmailAddress = fieldRule('isEmailAddress', isEmailAddress, 'must be an email address such as name@example.org');
 
-/** An id of the EHR's own. */
+/** Validates an id of the EHR. */
 export const IsExternalId = fieldRule(
   'isExternalId',
   isExternalId,
-  `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without blanks at its ends`,
+  `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without spaces at its ends`,
 );
 
 /** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
@@ -74,7 +74,7 @@ export class ClientProvidersRequest {
   providers!: string[];
 }
 
-/** `PUT /v1/clients/{externalId}` (spec, User management: an email may be given). */
+/** `PUT /v1/clients/{externalId}` (spec, User management: email is optional). */
 export class ClientRequest extends ClientProvidersRequest {
   /** @example Noor */
   @trimmed
@@ -100,7 +100,7 @@ export class PeopleQuery extends PageQuery {
   state?: PersonState;
 }
 
-/** `POST /v1/people/search`: at least one of the two; an email never stands in a URL. */
+/** `POST /v1/people/search`: at least one of the two. In the body, because an email must not appear in a URL. */
 export class SearchRequest {
   @ValidateIf((dto: SearchRequest) => dto.email !== undefined || dto.externalId === undefined)
   @trimmed
@@ -123,11 +123,11 @@ export class TraceRequest {
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */
 export class ResolveRequest {
-  /** `delete`: for code delete-linked only */
+  /** `delete` is only for code delete-linked */
   @IsIn(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
-  /** The user of the platform to link to; with `link` only */
+  /** The platform user to link to; only with `link` */
   @ValidateIf((dto: ResolveRequest) => dto.action === 'link' || dto.platformUserId !== undefined)
   @IsPlatformId()
   platformUserId?: string;

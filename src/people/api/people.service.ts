@@ -21,32 +21,32 @@ import { type PersonResponse, showPerson } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
 import { traceOf } from './trace.js';
 
-/** States in which nothing more happens by itself. */
+/** States that the service does not leave automatically. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 
-/** Ahead of all imports, also of one that is paused. */
+/** Moves a person ahead of all imports, even out of a paused one. */
 const EXPEDITED = { lane: 'interactive', pausedByImport: null } as const;
 
-/** A person that is locked and whose change is to be stored with the step that follows from it. */
+/** A locked person with a change that is stored together with the resulting step. */
 interface Change {
   row: PersonRow;
-  /** What is known now; without it what `row` says. */
+  /** The known state after the change. Defaults to that of `row`. */
   person?: Person;
   columns?: MoreColumns;
 }
 
-/** A person with what the platform was given of it. */
+/** A person with the data that the platform received. */
 export interface PersonRecord extends PersonResponse {
   createdAt: Date;
   wantedAt: Date;
   givenToPlatform: Profile | null;
-  /** By a creation whose outcome is not known. */
+  /** The profile of a create whose outcome is unknown. */
   sentWithoutAnswer: Profile | null;
   formerPlatformUserIds: string[];
   trace: Omit<TraceResponse, 'history' | 'choices'>;
 }
 
-/** The desired state of people, and what the EHR is shown of them. */
+/** Changes the desired state of people, and shows people to the EHR. */
 @Injectable()
 export class PeopleService {
   constructor(
@@ -62,9 +62,9 @@ export class PeopleService {
   ) {}
 
   /**
-   * Wants a person with this profile; a client with these providers.
+   * Creates or changes a person, and the providers of a client.
    *
-   * @throws {Problem} 422 `unknown-provider` when the EHR never named one of them
+   * @throws {Problem} 422 `unknown-provider` if a provider is unknown or deleted
    */
   async put(key: PersonKey, profile: Profile, providers: string[] = []): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
@@ -75,21 +75,21 @@ export class PeopleService {
     });
   }
 
-  /** Wants this complete list of providers for a client. @throws {Problem} 404, or 422 `unknown-provider` */
+  /** Replaces a client's list of providers. @throws {Problem} 404, or 422 `unknown-provider` */
   async putClientProviders(externalId: string, providers: string[]): Promise<PersonResponse> {
     const key: PersonKey = { kind: 'client', externalId };
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const { id, person } = await this.mustLock(tx, key);
       if (!person.wanted)
-        throw new Problem(404, 'client-not-found', 'This client was deleted; PUT it anew, with its providers.');
+        throw new Problem(404, 'client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
       return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wantedAt: row.context.now } };
     });
   }
 
-  /** Wants a person to be gone. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
+  /** Deletes a person. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const row = await this.mustLock(tx, key);
@@ -97,7 +97,7 @@ export class PeopleService {
       const { clientProvider } = await this.prisma.in(tx);
       const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
-        const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider; give them another list first, then delete it.`;
+        const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider. Change their lists first, then delete it.`;
         throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
       }
       await this.people.wantAbsence(tx, row);
@@ -105,17 +105,17 @@ export class PeopleService {
     });
   }
 
-  /** Shows a person, waiting until it is settled or needs a review. @param seconds to wait at most */
+  /** Shows a person, waiting until it is settled. @param seconds the maximum wait */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => this.view(await this.read(key));
     return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
   }
 
   /**
-   * Waits for a person that was just changed.
+   * Waits until a person that was just changed is settled.
    *
-   * @param seconds to wait at most; 0 answers at once
-   * @returns the person as it was changed where it can't be read again
+   * @param seconds the maximum wait; 0 returns immediately
+   * @returns `view` if the person cannot be read again
    */
   async awaitSettled(view: PersonResponse, seconds: number, signal?: AbortSignal): Promise<PersonResponse> {
     if (seconds === 0 || SETTLED.includes(view.sync.state)) return view;
@@ -126,7 +126,7 @@ export class PeopleService {
   }
 
   /**
-   * Resolves manually what the service could not settle.
+   * Resolves a person that the service could not settle.
    *
    * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
    */
@@ -136,18 +136,18 @@ export class PeopleService {
       checkResolve(action, row.state, row.person);
       if (action !== 'link') return { row, person: applyResolve(row.person, action), columns: EXPEDITED };
       if (!platformUserId) {
-        const detail = 'To link, name the user of the platform in platformUserId.';
+        const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem(422, 'platform-user-id-needed', detail, { pointer: '/platformUserId' });
       }
       if ((await this.users.fit(tx, platformUserId, row)).heldByAnother) {
-        const detail = 'This user of the platform is linked to another person; find out which of the two it is.';
+        const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
         throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
       }
       return { row, person: applyLink(row.person, platformUserId), columns: linkedColumns(row, 'resolved') };
     });
   }
 
-  /** One page of people in the order of their external ids. Deleted ones are left out unless asked for. */
+  /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
   async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonRow[]> {
     const ofState = state ? storedState(state) : { not: 'deleted' as const };
     const where = { kind, externalId: { gt: after }, state: ofState };
@@ -158,7 +158,7 @@ export class PeopleService {
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const emailFingerprint = this.seal.emailFingerprint(email ?? null);
     const where = {
-      kind: { in: ['provider' as const, 'client' as const] }, // named, so that the index of ids is used
+      kind: { in: ['provider' as const, 'client' as const] }, // so that the index on external ids is used
       state: { not: 'deleted' as const },
       ...(emailFingerprint && { emailFingerprint: new Uint8Array(emailFingerprint) }),
       ...(externalId !== undefined && { externalId }),
@@ -167,7 +167,7 @@ export class PeopleService {
     return people.map((row) => this.view(row));
   }
 
-  /** Why a person stands where it stands; sends nothing. @throws {Problem} 404 */
+  /** Explains the state of a person; sends nothing. @throws {Problem} 404 */
   async trace(key: PersonKey): Promise<TraceResponse> {
     const row = await this.read(key);
     const history = await this.prisma.platformCall.findMany({
@@ -178,31 +178,31 @@ export class PeopleService {
     return traceOf(row, history);
   }
 
-  /** All that is kept of a person itself. @throws {Problem} 404; 503 `data-unreadable` */
-  async everythingOf(key: PersonKey): Promise<PersonRecord> {
+  /** Everything stored about a person itself. @throws {Problem} 404; 503 `data-unreadable` */
+  async findRecord(key: PersonKey): Promise<PersonRecord> {
     const row = await this.read(key);
     const users = await usersOf(this.database.pool, key);
-    const opened = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
+    const openProfile = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
     const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
       ...this.view(row),
       createdAt: row.createdAt,
       wantedAt: row.wantedAt,
-      givenToPlatform: opened(row.appliedProfile),
-      sentWithoutAnswer: opened(row.attemptProfile),
+      givenToPlatform: openProfile(row.appliedProfile),
+      sentWithoutAnswer: openProfile(row.attemptProfile),
       formerPlatformUserIds: users.filter((user) => user !== row.platformUserId),
       trace,
     };
   }
 
-  /** Changes what is wanted or known of one person, decides anew, and notifies. */
+  /** Changes the desired or known state of a person, decides its next step again, and notifies. */
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
     const changed = await this.database.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, columns } = await work(tx);
       await this.people.update(tx, row, person, { ...columns, traceparent: traceparentOf() });
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
-      else if (becameListable(before?.person, person)) await this.dependents.noteClientsOf(tx, row.id);
+      else if (becameListable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));
       await this.audit.store(tx);
       return view;
@@ -217,7 +217,7 @@ export class PeopleService {
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
       if (id) return id;
-      const detail = `The provider at position ${position} is not known, or was deleted; PUT /v1/providers/{externalId} first, or correct the id.`;
+      const detail = `The provider at position ${position} is unknown or deleted. PUT /v1/providers/{externalId} first, or correct the id.`;
       throw new Problem(422, 'unknown-provider', detail, { pointer: `/providers/${position}` });
     });
   }
@@ -237,12 +237,12 @@ export class PeopleService {
   }
 
   private found(kind: PersonKind, row: PersonRow | undefined): PersonRow {
-    if (!row) throw new Problem(404, `${kind}-not-found`, `No ${kind} with this external id is known; check the id.`);
+    if (!row) throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
     this.audit.about(kind, row.externalId);
     return row;
   }
 
-  /** Opens what the EHR is shown of a person. */
+  /** Decrypts a person for the EHR. */
   view(row: PersonRow): PersonResponse {
     this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, this.platform.isConfigured);

@@ -8,16 +8,16 @@ const wanted = { email: null, firstName: 'Zoë', lastName: 'Berg' };
 const row = (origin: Origin, platformUserId: string | null = 'u9') =>
   ({ origin, person: { ...newcomer('provider'), platformUserId } }) as unknown as PersonRow;
 
-test('fields that changed after the platform was given them are not pushable', () => {
+test('fields that changed since the platform received them are not pushable', () => {
   expect(notPushable(row('created'), given, given)).toEqual([]);
   expect(notPushable(row('created'), wanted, given)).toEqual(['email', 'lastName']);
 });
 
-test('of a user found by its email, only a changed email is not pushable', () => {
+test('only a changed email is not pushable for a user found by its email', () => {
   expect(notPushable(row('linked'), wanted, given)).toEqual(['email']);
 });
 
-test('nothing is compared without a user or without a given profile', () => {
+test('compares nothing without a user or without a given profile', () => {
   expect(notPushable(row('event'), wanted, null)).toEqual([]);
   expect(notPushable(row('created', null), wanted, given)).toEqual([]);
 });

@@ -9,7 +9,7 @@ import type { Origin, PersonRow } from '../store/person-row.js';
 export class SyncErrorResponse {
   /** @example email-taken */
   code!: string;
-  /** With what the platform said, unless the key lacks `notes:read` */
+  /** Includes the message of the platform, unless the key lacks `notes:read` */
   message!: string;
 }
 
@@ -18,7 +18,7 @@ export class SyncResponse {
   /** The next call to the platform */
   step!: string | null;
   error!: SyncErrorResponse | null;
-  /** Changed fields that the platform has no operation for: email, firstName, lastName */
+  /** Changed fields (email, firstName, lastName) that no operation of the platform can update */
   notPushable!: string[];
   updatedAt!: Date;
 }
@@ -27,20 +27,20 @@ export class SyncResponse {
 export class PersonResponse {
   externalId!: string;
   kind!: PersonKind;
-  /** Null where there is none, and once the deletion is asked for */
+  /** Null if there is none, and once the deletion is requested */
   email!: string | null;
-  /** Empty once the deletion is asked for; null where it is unreadable */
+  /** Empty once the deletion is requested; null if unreadable */
   firstName!: string | null;
-  /** Empty once the deletion is asked for; null where it is unreadable */
+  /** Empty once the deletion is requested; null if unreadable */
   lastName!: string | null;
   /** Clients only; the first is the primary */
   providers?: string[];
   platformUserId!: string | null;
-  /** How the person came by this user: made here, found by its email, named by an event, or linked by hand */
+  /** How the person got this user: created here, found by its email, named by an event, or linked manually */
   origin!: Origin | null;
   inviteUrl!: string | null;
   sync!: SyncResponse;
-  /** Fields that are null because what is stored of them does not open, or its key is missing; absent: none */
+  /** Fields that are null because their stored values cannot be decrypted; absent if none */
   unreadable?: string[];
 }
 
@@ -48,7 +48,7 @@ export class PersonPageResponse extends PageResponse {
   items!: PersonResponse[];
 }
 
-/** A person who has been in one state for longer than it should take. */
+/** A person who has been in one state for too long. */
 export class StuckPersonResponse {
   kind!: PersonKind;
   externalId!: string;
@@ -65,7 +65,7 @@ export class StuckPersonPageResponse extends PageResponse {
   items!: StuckPersonResponse[];
 }
 
-/** A user of the platform that the EHR does not know. */
+/** A platform user that the EHR does not know. */
 export class UnknownPlatformUserResponse {
   platformUserId!: string;
   role!: string;
@@ -77,14 +77,10 @@ export class UnknownPlatformUserPageResponse extends PageResponse {
   items!: UnknownPlatformUserResponse[];
 }
 
-/** What is stored of a profile does not open. */
+/** The fields of a profile that cannot be decrypted. */
 const NO_PROFILE = { email: null, firstName: null, lastName: null };
 
-/**
- * Shows a person.
- *
- * @param isConfigured whether the platform can be called at all
- */
+/** Decrypts a person for the API. @param isConfigured whether the platform can be called at all */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
   const { externalId, kind, platformUserId, origin, inviteUrl, state, step, updatedAt } = row;
   const profile = ifReadable(() => seal.open(row, row.profile));
@@ -114,7 +110,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
   };
 }
 
-/** A person without the platform's words. */
+/** A person without the message of the platform. */
 export function personWithoutText(person: PersonResponse): PersonResponse {
   const { error } = person.sync;
   return { ...person, sync: { ...person.sync, error: error && { ...error, message: messageFor(error.code) } } };
@@ -123,11 +119,11 @@ export function personWithoutText(person: PersonResponse): PersonResponse {
 const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
 
 /**
- * The fields that changed since the platform was given them: it has no operation that changes them. The email is the
- * only known field of a user that was found by its email.
+ * The fields that changed since the platform received them, because no operation of the platform can update them. For a
+ * user that was found by its email, only the email is known.
  *
- * @param wanted undefined: unreadable
- * @param given the profile with which the user was created or found; null: neither, or unreadable
+ * @param wanted undefined if unreadable
+ * @param given the profile with which the user was created or found; null if neither, or unreadable
  */
 export function notPushable(
   { person, origin }: PersonRow,
@@ -135,7 +131,7 @@ export function notPushable(
   given: Profile | null,
 ): (keyof Profile)[] {
   if (person.platformUserId === null || !wanted || !given) return [];
-  // A profile that was sent before a deletion may have lost all but its email.
+  // A deletion may have emptied all fields but the email of a profile that was sent before.
   const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (origin !== 'linked' || field === 'email'));
   return known.filter((field) => wanted[field] !== given[field]);
 }

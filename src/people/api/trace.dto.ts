@@ -3,35 +3,35 @@ import type { ResolveAction } from '../model/resolve-rule.js';
 
 export class TracedProviderResponse {
   externalId!: string;
-  /** Whether clients' lists can name it on the platform */
+  /** Whether clients' lists on the platform can name it */
   mirrored!: boolean;
 }
 
 export class WantedResponse {
-  /** False: to be deleted */
+  /** False if it must be deleted */
   present!: boolean;
   hasEmail!: boolean;
-  /** Of a client; the first is the primary */
+  /** Clients only; the first is the primary */
   providers!: TracedProviderResponse[];
 }
 
 export class UnsettledCreateResponse {
   hasEmail!: boolean;
-  /** Before this moment looking proves nothing */
+  /** No lookup before this time, because the create may still take effect */
   lookUpAt!: Date;
 }
 
 export class KnownResponse {
   platformUserId!: string | null;
-  /** A create that may have reached the platform and got no answer */
+  /** A create that may have reached the platform, without an answer */
   unsettledCreate!: UnsettledCreateResponse | null;
-  /** When the platform last said that the email is unknown to it */
+  /** When the platform last reported the email as unknown */
   checkedAbsentAt!: Date | null;
-  /** A client's list there, as last applied; ids of the platform */
+  /** Platform ids of the providers in a client's list, as last applied */
   appliedProviders!: string[] | null;
-  /** Whether this person may speak to the platform about its email; null: it has none */
+  /** Whether this person may use its email on the platform; null if it has none */
   emailClaim!: 'held' | 'free' | 'taken' | null;
-  /** Transient faults in a row */
+  /** Consecutive transient faults */
   failures!: number;
 }
 
@@ -52,12 +52,12 @@ export class TracedCallResponse {
   operation!: string;
   lane!: string;
   status!: number | null;
-  /** Null while it is under way */
+  /** Null while the call is in flight */
   outcome!: string | null;
   durationMs!: number | null;
 }
 
-/** Why a person stands where it stands. */
+/** Explains the state of a person. */
 export class TraceResponse {
   externalId!: string;
   kind!: PersonKind;
@@ -65,8 +65,8 @@ export class TraceResponse {
   wanted!: WantedResponse;
   known!: KnownResponse;
   nextStep!: NextStepResponse;
-  /** How one that needs a review or has failed may be resolved */
+  /** The ways to resolve a person that needs a review or has failed */
   choices!: ResolveChoiceResponse[];
-  /** At most a hundred calls, the newest first */
+  /** At most 100 calls, newest first */
   history!: TracedCallResponse[];
 }

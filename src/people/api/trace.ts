@@ -5,7 +5,7 @@ import { resolveChoices } from '../model/resolve-rule.js';
 import type { PersonRow } from '../store/person-row.js';
 import type { NextStepResponse, TracedCallResponse, TraceResponse } from './trace.dto.js';
 
-/** Shows of a person what is wanted, what is known, what comes next and why. @param calls the newest first */
+/** Explains the desired state, the known state and the next step of a person. @param calls newest first */
 export function traceOf(
   row: PersonRow,
   calls: (Omit<TracedCallResponse, 'at'> & { grantedAt: Date })[],
@@ -13,11 +13,11 @@ export function traceOf(
   const { externalId, kind, state, person, context } = row;
   const { attempt, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
   const hasEmail = person.email !== null;
-  const providers = context.providers.map((named) => ({
-    externalId: named.externalId,
-    mirrored: named.platformUserId !== null,
+  const providers = context.providers.map((provider) => ({
+    externalId: provider.externalId,
+    mirrored: provider.platformUserId !== null,
   }));
-  // A list or a deletion may be open, too; those are sent again without a check.
+  // Lists and deletions without an answer are sent again without a check.
   const unsettledCreate =
     attempt && isCreate(attempt) ? { hasEmail: attempt.email !== null, lookUpAt: attempt.lookUpAt } : null;
   const emailClaim = hasEmail ? context.claim : null;
@@ -36,26 +36,26 @@ export function traceOf(
 }
 
 const CHECKS = {
-  wanted: 'Nobody is created before a check.',
-  attempted: 'A create got no answer; the email shows whether it was done.',
+  wanted: 'The platform may already have a user with this email.',
+  attempted: 'A create got no answer. A lookup by email shows whether it took effect.',
   primary:
-    'The platform gave no answer lately; the provider’s email is asked for first, since a create without an email must not be lost.',
+    'The platform gave no readable answers recently. Its provider’s email is looked up first, because a lost create without an email needs a review.',
 };
 
 function explain(step: Step, person: Person): NextStepResponse {
   if (step.do === 'claim-email')
-    return { what: 'claim', why: 'The email must be this person’s alone before it is looked up.', notBefore: null };
+    return { what: 'claim', why: 'No other person may use the email before it is looked up.', notBefore: null };
   if (step.do === 'rest') {
-    const why = step.code ? messageFor(step.code) : 'What is known is what is wanted.';
+    const why = step.code ? messageFor(step.code) : 'The platform is up to date.';
     return { what: 'none', why, notBefore: step.until };
   }
   const why = {
     checkUser: CHECKS[step.subject ?? 'wanted'],
     createProvider: 'The platform does not know this email.',
     createClient:
-      person.email === null ? 'Without an email there is nothing to check.' : 'The platform does not know this email.',
-    setClientProviders: 'The list on the platform differs from the wanted one, or is not known.',
-    deleteUser: 'The person is no longer wanted.',
+      person.email === null ? 'No lookup is possible without an email.' : 'The platform does not know this email.',
+    setClientProviders: 'The list on the platform is outdated or unknown.',
+    deleteUser: 'The EHR deleted this person.',
   }[step.operation];
   return { what: step.operation, why, notBefore: step.notBefore };
 }

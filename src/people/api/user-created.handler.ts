@@ -17,9 +17,9 @@ import type { PersonRow } from '../store/person-row.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
 /**
- * USER_CREATED: links the person that it names by the EHR's id, when the role fits and no other mapping holds either
- * side. This settles a client whose create got no answer. A user that names no person is listed as unknown to the EHR. Of a
- * user that is linked already the role counts: one that was found by an email alone and has another role is another's.
+ * Handles USER_CREATED. Links the user to the person with its external id if the role fits and neither side is mapped;
+ * this settles a client whose create got no answer. A user without such a person is listed as unknown to the EHR. A
+ * user that was linked only by its email is unlinked if its role does not fit.
  */
 @Injectable()
 @HandlesEvents('USER_CREATED')
@@ -71,7 +71,7 @@ export class UserCreatedHandler implements EventHandler {
     }
     await this.users.save(tx, user);
     await this.people.update(tx, row, applyUnlink(person), { origin: null, appliedProfile: null });
-    if (kind === 'provider') await this.dependents.noteClientsOf(tx, id);
+    if (kind === 'provider') await this.dependents.scheduleClientsOf(tx, id);
   }
 
   afterCommit(): void {

@@ -1,37 +1,37 @@
 import type { CallStep } from './next-step.js';
 import type { Attempt, Person, Refusal } from './person.js';
 
-/** What a user-management call came to. */
+/** The outcome of a user-management call. */
 export type Answer =
   | { kind: PlainAnswer }
   | { kind: 'exists'; userId: string; heldByAnother: boolean; role: 'fits' | 'differs' | null }
   | { kind: 'created'; userId: string; heldByAnother: boolean };
 
 /**
- * `not-found`: the user is gone; a 404 of what may be a wrong address is refused for all instead. `conflict`: 409 to a
- * create with an email, which is in use whatever the check said.
+ * `not-found`: the user does not exist; a 404 that may come from a wrong address is `refused-for-all` instead.
+ * `conflict`: 409 to a create, whose email is in use although the check did not find it.
  */
 export type PlainAnswer =
   | ('absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict')
   | ('forbidden' | 'refused-for-all' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
 
-/** A call that is granted: its row in the log, and the moment from which on it can take no more effect. */
+/** A granted call: its row in the log, and the time from which it can no longer take effect. */
 type GrantedCall = Record<'now' | 'lookUpAt', Date> & { callId: string };
 
-/** A call that is over. */
+/** A completed call. */
 interface AnsweredCall extends GrantedCall {
-  /** Not before this moment, should the answer be a transient fault. */
+  /** Earliest retry after a transient fault. */
   retryAt: Date;
-  /** Whether the EHR wanted something since the call left: what it found or was refused may not be meant any more. */
+  /** True if the EHR changed the desired state after the call was sent, so its result may describe outdated data. */
   outdated: boolean;
-  /** Not before this moment is a person created again whose creates got no answer so often. */
+  /** Earliest next create of a person whose creates got no answer. */
   createAgainAt: Date;
 }
 
-/** Creates without an answer in a row after which a human being must look: the last waits of an hour are over then. */
+/** Maximum consecutive creates without an answer; then the person needs review. The last waits take an hour each. */
 const LOST_CREATES_MAX = 13;
 
-/** What must be on record before a call leaves: a create, a delete or a list may be done and its answer be lost. */
+/** Records a call before it is sent, because a create, a list or a delete may take effect without an answer. */
 export function applyGrant(person: Person, step: CallStep, { callId, now, lookUpAt }: GrantedCall): Person {
   const attempt: Attempt = { callId, operation: step.operation, email: person.email, lookUpAt };
   const earlier = person.attempt?.operation === step.operation ? person.attempt : null;
@@ -42,7 +42,7 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
     case 'createClient':
       return { ...person, attempt, checkedAbsentAt: null };
     case 'setClientProviders':
-      // An earlier list may still take effect after this one, whose answer does not settle that.
+      // The answer to this list does not settle an earlier one, which may still take effect after it.
       return {
         ...person,
         attempt: earlier && now < earlier.lookUpAt ? { ...earlier, lookUpAt } : attempt,
@@ -54,57 +54,57 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
 }
 
 /**
- * Merges the answer of a call into what is known. Pure; the wanted side may have changed since the call left and is
- * never touched.
+ * Merges the answer to a call into the known state. Pure. Never changes the desired state, which may be newer than the
+ * call.
  */
 export function applyAnswer(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
-  const after = merged(person, step, answer, call);
+  const after = merge(person, step, answer, call);
   const refusal = refusalAfter(person, step, answer, call.now);
   return refusal === after.refusal ? after : { ...after, refusal };
 }
 
-function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
-  const known = answer.kind === 'unknown' ? person : settled(person, call.callId);
-  const calm: Person = { ...known, failures: 0, retryAt: null };
-  // That the platform answers is all that was asked; what it says is not about this client.
-  if (step.subject === 'primary' && READABLE.includes(answer.kind)) return calm;
+function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
+  const known = answer.kind === 'unknown' ? person : settle(person, call.callId);
+  const cleared: Person = { ...known, failures: 0, retryAt: null };
+  // This check only tests whether the platform answers; its result is not about this client.
+  if (step.subject === 'primary' && READABLE.includes(answer.kind)) return cleared;
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
-      // The faults of a create before it count on: else it would be made again without a pause.
+      // Keeps the failures of an earlier create, which would otherwise be retried without a pause.
       const { failures } = person;
-      const absent: Person = { ...calm, failures, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
-      return step.subject === 'attempted' && person.wanted ? backedOff(absent, call) : absent;
+      const absent: Person = { ...cleared, failures, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
+      return step.subject === 'attempted' && person.wanted ? backOff(absent, call) : absent;
     }
     case 'exists':
-      // The email may be another's by now, or the person linked: another's user is neither linked nor deleted.
-      if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return calm;
+      // The person may have another email or user by now; never link or delete a user of someone else.
+      if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return cleared;
       if (person.platformUserId !== null)
-        return isSecondUser(person, answer) ? { ...calm, review: 'second-user' } : calm;
-      if (answer.role === 'differs') return { ...calm, attempt: null, review: 'role-mismatch' };
-      // The user found by the email of a lost create is the one it made.
-      if (step.subject === 'attempted') return mapped({ ...calm, roleKnown: true }, answer, null);
-      return mapped({ ...calm, roleKnown: answer.role === 'fits' }, answer, null);
+        return isSecondUser(person, answer) ? { ...cleared, review: 'second-user' } : cleared;
+      if (answer.role === 'differs') return { ...cleared, attempt: null, review: 'role-mismatch' };
+      // The user found by the email of a lost create is the one that it created.
+      if (step.subject === 'attempted') return mapUser({ ...cleared, roleKnown: true }, answer, null);
+      return mapUser({ ...cleared, roleKnown: answer.role === 'fits' }, answer, null);
     case 'created':
-      // An event has linked another user with this person's id: which of the two is right is not known here.
+      // An event has linked another user with this person's id, so an operator must decide which one is right.
       if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
-        return { ...calm, review: 'second-user' };
+        return { ...cleared, review: 'second-user' };
       }
-      // After a create the platform's list is the primary alone.
-      return mapped({ ...calm, roleKnown: true }, answer, step.providerUserIds ?? []);
+      // After a create, the list on the platform contains only the primary.
+      return mapUser({ ...cleared, roleKnown: true }, answer, step.providerUserIds ?? []);
     case 'applied':
-      return { ...calm, appliedProviders: step.providerUserIds ?? [] };
+      return { ...cleared, appliedProviders: step.providerUserIds ?? [] };
     case 'deleted':
-      return unmapped(calm);
+      return unmapUser(cleared);
     case 'not-found':
-      if (step.operation === 'deleteUser') return unmapped(calm);
-      return { ...calm, attempt: null, review: 'platform-user-missing' };
+      if (step.operation === 'deleteUser') return unmapUser(cleared);
+      return { ...cleared, attempt: null, review: 'platform-user-missing' };
     case 'conflict':
-      if (!person.conflicted) return { ...calm, lostCreates: 0, conflicted: true };
-      return call.outdated ? calm : { ...calm, lostCreates: 0, conflicted: false, fault: 'rejected' };
+      if (!person.conflicted) return { ...cleared, lostCreates: 0, conflicted: true };
+      return call.outdated ? cleared : { ...cleared, lostCreates: 0, conflicted: false, fault: 'rejected' };
     case 'rejected':
     case 'forbidden':
-      return call.outdated ? calm : { ...calm, fault: answer.kind };
+      return call.outdated ? cleared : { ...cleared, fault: answer.kind };
     case 'refused-for-all':
     case 'rate-limited':
     case 'not-sent':
@@ -112,23 +112,23 @@ function merged(person: Person, step: CallStep, answer: Answer, call: AnsweredCa
     case 'unreachable':
       return { ...known, failures: person.failures + 1, retryAt: call.retryAt };
     case 'unknown':
-      return unknown(person, step, call);
+      return applyUnknown(person, step, call);
   }
 }
 
-/** Whether a look-up found another user of this person than the one that an event linked. */
+/** Whether a lookup found a user of this person other than the one that an event linked. */
 function isSecondUser({ platformUserId }: Person, found: Answer & { kind: 'exists' }): boolean {
   return found.userId !== platformUserId && !found.heldByAnother && found.role !== 'differs';
 }
 
-/** A create that is lost again and again is tried ever more rarely, and in the end needs a review. */
-function backedOff(person: Person, { createAgainAt }: AnsweredCall): Person {
+/** Delays the next create with increasing backoff; after the last one the person needs review. */
+function backOff(person: Person, { createAgainAt }: AnsweredCall): Person {
   if (person.lostCreates === 0) return person;
   if (person.lostCreates < LOST_CREATES_MAX) return { ...person, retryAt: createAgainAt };
   return { ...person, review: 'create-unanswered' };
 }
 
-/** A transient fault says nothing of who may call; any other answer of the operation ends an earlier refusal. */
+/** The last refusal. Any answer of the operation except a transient fault or another refusal ends it. */
 function refusalAfter({ refusal }: Person, { operation }: CallStep, { kind }: Answer, now: Date): Refusal | null {
   if (kind === 'forbidden' || kind === 'refused-for-all') return { operation, at: now };
   if (TRANSIENT.includes(kind) || refusal?.operation !== operation) return refusal;
@@ -139,23 +139,23 @@ const TRANSIENT: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 
 
 const READABLE: Answer['kind'][] = ['absent', 'exists', 'rejected', 'forbidden'];
 
-/** The call is known to be done or not done; an earlier one may still be open. */
-function settled(person: Person, callId: string): Person {
+/** Closes the attempt of a call whose outcome is known; the attempt of an earlier call stays open. */
+function settle(person: Person, callId: string): Person {
   const { attempt } = person;
   if (attempt?.callId !== callId) return person;
-  // A delete replaced the list that was open before it; should the client stay, its list is sent once more.
+  // The delete replaced the attempt of an open list, so the list is sent again if the client stays.
   const reopened = attempt.operation === 'deleteUser' && person.kind === 'client';
   return { ...person, attempt: reopened ? { ...attempt, operation: 'setClientProviders' } : null };
 }
 
-function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpAt }: AnsweredCall): Person {
+function applyUnknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpAt }: AnsweredCall): Person {
   const failed: Person = { ...person, failures: person.failures + 1, retryAt };
   if (!person.attempt || step.operation === 'checkUser') return failed;
   if (step.operation === 'setClientProviders' || step.operation === 'deleteUser') {
     return { ...failed, attempt: { ...person.attempt, lookUpAt } };
   }
   if (person.attempt.callId !== callId) return person;
-  // Without an email no check can find the user: a human being decides, and has nothing to wait for.
+  // Without an email no lookup can find the user, so the person needs review immediately.
   const lostCreates = person.lostCreates + 1;
   return {
     ...person,
@@ -164,7 +164,7 @@ function unknown(person: Person, step: CallStep, { callId, now, retryAt, lookUpA
   };
 }
 
-function mapped(
+function mapUser(
   person: Person,
   { userId, heldByAnother }: { userId: string; heldByAnother: boolean },
   appliedProviders: string[] | null,
@@ -174,7 +174,7 @@ function mapped(
   return { ...person, ...known, platformUserId: userId, attempt: null, checkedAbsentAt: null, appliedProviders };
 }
 
-function unmapped(person: Person): Person {
+function unmapUser(person: Person): Person {
   const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null };
   return { ...person, ...nothing, roleKnown: true, appliedProviders: [] };
 }

@@ -33,74 +33,74 @@ const rest = (state: string, code: string | null = null, until: Date | null = nu
   until,
 });
 
-describe('on the way to the platform', () => {
-  test('an email is claimed before it is spoken about', () => {
+describe('a person to create', () => {
+  test('claims its email before any call with it', () => {
     expect(nextStep(provider(), context({ claim: 'free' }))).toEqual({ do: 'claim-email' });
   });
 
-  test('whoever can not claim its email is left for review without a call', () => {
+  test('needs review without a call if it cannot claim its email', () => {
     expect(nextStep(provider(), context({ claim: 'taken' }))).toEqual(rest('needs-review', 'email-taken'));
   });
 
-  test('a person with an email is checked before it is created', () => {
+  test('with an email is looked up before it is created', () => {
     expect(nextStep(provider(), context())).toMatchObject({ operation: 'checkUser', subject: 'wanted' });
     expect(nextStep(provider({ checkedAbsentAt: now }), context())).toMatchObject({ operation: 'createProvider' });
   });
 
-  test('a check that is too old is made again', () => {
+  test('is looked up again if the last check is too old', () => {
     const checkedAbsentAt = new Date(now.getTime() - CHECK_FRESH_MS);
     expect(nextStep(provider({ checkedAbsentAt }), context())).toMatchObject({ operation: 'checkUser' });
   });
 
-  test('a client without an email is created at once, by its primary alone', () => {
+  test('without an email is created immediately, with only its primary', () => {
     const step = nextStep(client(), context(named('u1', 'u2')));
     expect(step).toMatchObject({ operation: 'createClient', providerUserIds: ['u1'] });
   });
 
-  test('while the platform gives no answers, a create without an email waits for a check that is answered', () => {
+  test('without an email waits for an answered check while the platform gives no answers', () => {
     const silent = context({ ...named('u1'), answersMissing: true });
     expect(nextStep(client(), silent)).toMatchObject({ operation: 'checkUser', subject: 'primary' });
     const findable = client({ email: 'a1', checkedAbsentAt: now });
     expect(nextStep(findable, silent)).toMatchObject({ operation: 'createClient' });
   });
 
-  test('a client waits until each of its providers is mirrored', () => {
+  test('waits until all its providers are mirrored', () => {
     const waiting = rest('waiting', 'provider-not-mirrored');
     expect(nextStep(client(), context(named(null, 'u2')))).toEqual(waiting);
     expect(nextStep(client(), context(named('u1', null)))).toEqual(waiting);
     expect(nextStep(client({ platformUserId: 'u9' }), context(named('u1', null)))).toEqual(waiting);
   });
 
-  test('after a transient fault the same call may leave, but not before its time', () => {
+  test('repeats a call after a transient fault, but not before its retry time', () => {
     expect(nextStep(provider({ retryAt: later, failures: 1 }), context())).toMatchObject({ notBefore: later });
   });
 
-  test('a fault stops everything until somebody changes something', () => {
+  test('makes no call while it has a fault', () => {
     expect(nextStep(provider({ fault: 'rejected' }), context())).toEqual(rest('failed', 'rejected'));
     const unwanted = provider({ fault: 'forbidden', wanted: false, platformUserId: 'u1' });
     expect(nextStep(unwanted, context())).toEqual(rest('failed', 'forbidden'));
   });
 });
 
-describe('when a create got no answer', () => {
+describe('a create without an answer', () => {
   const unknown = provider({ attempt: attempt('createProvider') });
 
-  test('nothing is asked before the platform can no longer commit late', () => {
+  test('is not looked up while the platform may still commit late', () => {
     expect(nextStep(unknown, context())).toEqual(rest('pending', 'outcome-unknown', later));
   });
 
-  test('then a check by the email that was sent tells, whatever email is wanted now and whoever holds it', () => {
+  test('is looked up by the email that was sent, regardless of the current email and its claim', () => {
     const step = nextStep({ ...unknown, email: 'b2' }, context({ now: later, claim: 'taken' }));
     expect(step).toMatchObject({ operation: 'checkUser', subject: 'attempted' });
   });
 
-  test('without an email a person must decide, but not while the call is under way', () => {
+  test('needs review without an email, but not while the call is in flight', () => {
     const blind = client({ attempt: attempt('createClient', { email: null }) });
     expect(nextStep(blind, context(named('u1')))).toEqual(rest('pending', 'outcome-unknown', later));
     expect(nextStep(blind, context({ ...named('u1'), now: later }))).toEqual(rest('needs-review', 'create-unknown'));
   });
 
-  test('deleted meanwhile: with an email it is looked up, without one a person must decide', () => {
+  test('of a person deleted since then is looked up, or needs review without an email', () => {
     const gone = { ...unknown, wanted: false };
     expect(nextStep(gone, context())).toEqual(rest('deleting', 'outcome-unknown', later));
     expect(nextStep(gone, context({ now: later }))).toMatchObject({ operation: 'checkUser', subject: 'attempted' });
@@ -108,7 +108,7 @@ describe('when a create got no answer', () => {
     expect(nextStep(blind, context({ now: later }))).toEqual(rest('needs-review', 'delete-unknown'));
   });
 
-  test('nobody is checked and deleted for whom no create was ever attempted', () => {
+  test('is required to look up a deleted person', () => {
     expect(nextStep(provider({ wanted: false }), context())).toEqual(rest('deleted'));
     expect(nextStep(provider({ wanted: false, checkedAbsentAt: now }), context())).toEqual(rest('deleted'));
   });
@@ -117,7 +117,7 @@ describe('when a create got no answer', () => {
 describe('a client’s list', () => {
   const mapped = client({ platformUserId: 'u9', appliedProviders: ['u1', 'u2'] });
 
-  test('is replaced as a whole when it differs from what was applied, also in order', () => {
+  test('is replaced as a whole if it differs from the applied list, even only in order', () => {
     expect(nextStep(mapped, context(named('u1', 'u2')))).toEqual(rest('synced'));
     expect(nextStep(mapped, context(named('u2', 'u1')))).toMatchObject({
       operation: 'setClientProviders',
@@ -125,31 +125,31 @@ describe('a client’s list', () => {
     });
   });
 
-  test('is sent when it is not known', () => {
+  test('is sent if the list on the platform is unknown', () => {
     const linked = { ...mapped, appliedProviders: null };
     expect(nextStep(linked, context(named('u1', 'u2')))).toMatchObject({ operation: 'setClientProviders' });
   });
 
-  test('is sent once more when an earlier one without an answer can no longer come over it', () => {
-    const doubtful = { ...mapped, attempt: attempt('setClientProviders') };
-    expect(nextStep(doubtful, context(named('u1', 'u2')))).toEqual(rest('synced', null, later));
-    const step = nextStep(doubtful, context({ ...named('u1', 'u2'), now: later }));
+  test('is sent again once an earlier list without an answer can no longer replace it', () => {
+    const unsettled = { ...mapped, attempt: attempt('setClientProviders') };
+    expect(nextStep(unsettled, context(named('u1', 'u2')))).toEqual(rest('synced', null, later));
+    const step = nextStep(unsettled, context({ ...named('u1', 'u2'), now: later }));
     expect(step).toMatchObject({ operation: 'setClientProviders' });
   });
 });
 
-describe('on the way out', () => {
+describe('a person to delete', () => {
   const mapped = provider({ wanted: false, platformUserId: 'u1' });
 
-  test('a user of the platform is deleted', () => {
+  test('has its platform user deleted', () => {
     expect(nextStep(mapped, context())).toMatchObject({ operation: 'deleteUser', state: 'deleting' });
   });
 
-  test('a provider stays while a client’s list still holds it and is about to change', () => {
+  test('waits while a client’s list that is about to change still contains it', () => {
     expect(nextStep(mapped, context({ stillListed: true }))).toEqual(rest('deleting', 'clients-still-listed'));
   });
 
-  test('a client that was linked by its email alone, of unknown role, is not deleted by itself', () => {
+  test('needs review if it is a client linked only by its email, with an unknown role', () => {
     const linked = client({ wanted: false, platformUserId: 'u9', roleKnown: false });
     expect(nextStep(linked, context())).toEqual(rest('needs-review', 'delete-linked'));
     expect(nextStep({ ...linked, roleKnown: true }, context())).toMatchObject({ operation: 'deleteUser' });
@@ -157,18 +157,18 @@ describe('on the way out', () => {
     expect(nextStep(clinician, context())).toMatchObject({ operation: 'deleteUser' });
   });
 
-  test('a review does not keep a person', () => {
+  test('is deleted although it needed review', () => {
     const step = nextStep({ ...mapped, review: 'platform-user-missing' }, context());
     expect(step).toMatchObject({ operation: 'deleteUser' });
   });
 
-  test('wanted again after a delete without an answer: the delete is seen through first', () => {
+  test('that the EHR wants again after a delete without an answer is deleted first', () => {
     const revived = { ...mapped, wanted: true, attempt: attempt('deleteUser', { lookUpAt: earlier }) };
     expect(nextStep(revived, context())).toMatchObject({ operation: 'deleteUser', state: 'pending' });
   });
 });
 
-test('a changed name or email of somebody mirrored asks for no call: the platform has none for it', () => {
+test('a changed name or email of a mirrored person needs no call, because the platform has none', () => {
   expect(nextStep(provider({ platformUserId: 'u1', email: 'b2' }), context({ claim: 'taken' }))).toEqual(
     rest('synced'),
   );

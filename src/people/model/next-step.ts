@@ -1,29 +1,29 @@
 import type { DecisionContext, Operation, Person, PersonState } from './person.js';
 import type { Review } from './person-codes.js';
 
-/** The one platform call that comes next, and when it may leave. */
+/** The next call to the platform, and when it may be sent. */
 export interface CallStep {
   do: 'call';
   operation: Operation;
   state: PersonState;
   notBefore: Date | null;
-  /** For a check: the email that is wanted now, the one that an unsettled create sent, or the primary provider's. */
+  /** For a check: the desired email, the email that an unsettled create sent, or the email of the primary provider. */
   subject?: 'wanted' | 'attempted' | 'primary';
-  /** For a client's create, the primary alone; for its list, all. Platform user ids. */
+  /** Platform user ids: only the primary for a client's create, all of them for its list. */
   providerUserIds?: string[];
 }
 
-/** Whether a call creates a user: the one kind that must not be made twice. */
+/** Whether a call creates a user. Only creates must never be repeated. */
 export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
   return operation === 'createProvider' || operation === 'createClient';
 }
 
-/** Take the email's claim, then ask again. */
+/** Claim the email, then decide again. */
 interface ClaimEmailStep {
   do: 'claim-email';
 }
 
-/** Nothing to call now; with `until`, look again then. */
+/** No call now; with `until`, decide again at that time. */
 interface RestStep {
   do: 'rest';
   state: PersonState;
@@ -33,54 +33,54 @@ interface RestStep {
 
 export type Step = CallStep | ClaimEmailStep | RestStep;
 
-/** Milliseconds for which "unknown to the platform" may be relied on before a create. */
+/** How long a check that did not find the email allows a create. */
 export const CHECK_FRESH_MS = 10 * 60_000;
 
 /**
- * The single step that brings a person from what is known to what is wanted (spec, Sync rules 1 to 4). Pure: the same
- * person and context give the same step. `applyGrant` and `applyAnswer` merge its outcome, and the next one is decided.
+ * The next step from the known to the desired state of a person (spec, Sync rules 1 to 4). Pure: the same person and
+ * context give the same step. `applyGrant` and `applyAnswer` then merge the outcome of its call.
  */
 export function nextStep(person: Person, context: DecisionContext): Step {
   if (person.fault) return rest('failed', person.fault);
-  return person.wanted ? towardsPresence(person, context) : towardsAbsence(person, context);
+  return person.wanted ? presenceStep(person, context) : absenceStep(person, context);
 }
 
-function towardsPresence(person: Person, context: DecisionContext): Step {
+function presenceStep(person: Person, context: DecisionContext): Step {
   if (person.review) return review(person.review);
-  if (person.platformUserId !== null) return mirrored(person, context);
+  if (person.platformUserId !== null) return mirroredStep(person, context);
   if (person.attempt) return settleAttempt(person, context, 'pending', 'create-unknown');
   if (person.email !== null && context.claim === 'taken') return review('email-taken');
   if (person.email !== null && context.claim === 'free') return { do: 'claim-email' };
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
-  if (person.email !== null && !checkedLately(person, context.now)) {
+  if (person.email !== null && !isCheckFresh(person, context.now)) {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
-  // Only a human being can clear up a lost create without an email: first a check shows whether the platform answers.
+  // A lost create without an email needs review, so a check first tests whether the platform answers.
   if (person.email === null && context.answersMissing) {
     return call(person, 'checkUser', 'pending', { subject: 'primary' });
   }
   return call(person, 'createClient', 'pending', { providerUserIds: wantedList(context).slice(0, 1) });
 }
 
-function mirrored(person: Person, context: DecisionContext): Step {
-  // A delete that may have been done is completed: only then is it known that the person must be created anew.
+function mirroredStep(person: Person, context: DecisionContext): Step {
+  // A delete without an answer is completed first, so that the person can safely be created again.
   if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
   if (person.kind === 'provider') return rest('synced', null);
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   const wanted = wantedList(context);
   if (person.appliedProviders !== null && sameList(person.appliedProviders, wanted)) {
     if (!person.attempt) return rest('synced', null);
-    // An earlier list without an answer may still replace this one, which is sent again when it no longer can.
+    // An earlier list without an answer may still replace this one, so this one is sent again once it cannot.
     if (context.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
   }
   return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
 }
 
-function towardsAbsence(person: Person, context: DecisionContext): Step {
+function absenceStep(person: Person, context: DecisionContext): Step {
   if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
-    if (isFoundByEmailAlone(person)) return review('delete-linked');
+    if (isFoundOnlyByEmail(person)) return review('delete-linked');
     if (context.stillListed) return rest('deleting', 'clients-still-listed');
     return call(person, 'deleteUser', 'deleting');
   }
@@ -88,8 +88,8 @@ function towardsAbsence(person: Person, context: DecisionContext): Step {
   return rest('deleted', null);
 }
 
-/** Whether a client's user may be another's: it was found by an email, and its role is not known. */
-export function isFoundByEmailAlone(person: Person): boolean {
+/** Whether a client's user may belong to someone else, because it was found by its email and its role is unknown. */
+export function isFoundOnlyByEmail(person: Person): boolean {
   return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
 }
 
@@ -108,7 +108,7 @@ function wantedList(context: DecisionContext): string[] {
   return context.providers.flatMap((provider) => provider.platformUserId ?? []);
 }
 
-function checkedLately(person: Person, now: Date): boolean {
+function isCheckFresh(person: Person, now: Date): boolean {
   return person.checkedAbsentAt !== null && now.getTime() - person.checkedAbsentAt.getTime() < CHECK_FRESH_MS;
 }
 

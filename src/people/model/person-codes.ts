@@ -1,68 +1,67 @@
-/** Why a human being must decide. */
+/** Reasons why an operator must decide. */
 const REVIEWS = {
-  'email-taken': 'Another person of the EHR has this email; correct one of the two, or resolve this one with "ignore".',
+  'email-taken': 'Another person of the EHR has this email. Correct one of the two, or resolve this one with "ignore".',
   'create-unknown':
-    'A create without an email got no answer, so it is not known whether the person exists; look on the platform after a minute, then resolve with "link" or "create".',
+    'A create without an email got no answer, so the person may exist on the platform. Look there after a minute, then resolve with "link" or "create".',
   'delete-unknown':
-    'A create without an email got no answer before the deletion; look on the platform, then resolve with "link" (it is deleted) or "ignore".',
+    'A create without an email got no answer before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
   'platform-user-taken':
-    'The platform user with this email is linked to another person; resolve with "link" to the right user.',
+    'The platform user with this email is linked to another person. Resolve with "link" to the right user.',
   'platform-user-missing':
-    'The platform no longer knows this user; resolve with "create" to make it again, or "link" to another.',
+    'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user.',
   'role-mismatch':
-    'The platform user with this email has another role, so that it is somebody else; correct the email, or resolve with "link" to the right user.',
+    'The platform user with this email has another role, so it is a different person. Correct the email, or resolve with "link" to the right user.',
   'create-unanswered':
-    'The platform gave no readable answer to any create of this person for hours, and did not make it; ask its support, then resolve with "retry".',
+    'For hours, every create of this person got no readable answer and had no effect. Ask the support of the platform, then resolve with "retry".',
   'delete-linked':
-    'This client was linked by its email alone, and the platform never said that the user is a client; look on the platform, then resolve with "delete", or with "ignore" to leave the user there.',
+    'This client was linked only by its email, and the role of the user is unknown. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
   'second-user':
-    'The platform made a second user for this person, which /v1/people/unknown-to-ehr lists; delete one of the two there, then resolve with "retry", or with "link" to the other.',
+    'The platform created a second user for this person, listed in /v1/people/unknown-to-ehr. Delete one of the two there, then resolve with "retry", or with "link" to the other.',
 };
 export type Review = keyof typeof REVIEWS;
 
-/** Why nothing more is tried until something is changed. */
+/** Reasons why no call is made until the person is changed or resolved. */
 const FAULTS = {
-  rejected: 'The platform refused this person; correct the data and PUT it again.',
-  forbidden: 'The platform answers 403 for this person alone; ask its support, then resolve with "retry".',
-  ignored: 'An administrator left this person out; a new PUT or resolve with "retry" takes it up again.',
+  rejected: 'The platform rejected this person. Correct the data and PUT it again.',
+  forbidden: 'The platform answers 403 only for this person. Ask its support, then resolve with "retry".',
+  ignored: 'An operator chose to ignore this person. PUT it again, or resolve with "retry", to continue.',
 };
 export type Fault = keyof typeof FAULTS;
 
-/** Why an operation is stopped for everybody: 403s, answers of a wrong address, or no readable answers. */
+/** Reasons why an operation is stopped for all people. */
 const STOPS = {
   'platform-unauthorized':
-    'The platform answers 403; check PLATFORM_API_KEY. Work is kept and goes on when the key is good.',
+    'The platform answers 403. Check PLATFORM_API_KEY; queued work resumes automatically once the key is valid.',
   'platform-address':
-    'What answers is not the user management of the platform (404, 405, a redirect or a web page); check PLATFORM_BASE_URL and the paths in PLATFORM_CONTRACT. Work is kept and goes on when the address is right.',
-  'platform-fault': 'The platform did not give a readable answer; it is tried again by itself.',
+    'This URL is not the platform’s user-management API (404, 405, a redirect or HTML). Fix PLATFORM_BASE_URL or the paths in PLATFORM_CONTRACT; queued work then resumes automatically.',
+  'platform-fault': 'The platform gave no readable answer. The call is retried automatically.',
 };
 export type StopCode = keyof typeof STOPS;
 
-/** What each code means and what to do about it: one sentence, no personal data. */
+/** The meaning and the remedy of each code, without personal data. */
 export const PERSON_CODES: Record<string, string> = {
   ...REVIEWS,
   ...FAULTS,
   ...STOPS,
   'not-configured':
-    'The contract file has no apiKey, so nothing is sent; set apiKey.header in PLATFORM_CONTRACT and restart.',
-  'provider-not-mirrored':
-    'A provider of this client is not on the platform yet; the client follows by itself once it is.',
+    'The contract file has no apiKey, so nothing is sent. Set apiKey.header in PLATFORM_CONTRACT and restart.',
+  'provider-not-mirrored': 'A provider of this client is not on the platform yet. The client follows automatically.',
   'clients-still-listed':
-    'The platform still lists this provider for clients whose lists are being changed; the deletion follows.',
+    'The platform still lists this provider for clients whose lists are being changed. The deletion follows automatically.',
   'outcome-unknown':
-    'The platform did not answer a create; it is looked up by email after a while, so that nobody is made twice.',
-  'platform-unreachable': 'The platform can not be reached; it is tried again by itself.',
+    'The platform did not answer a create. A later lookup by email shows whether it took effect, so that no duplicate is created.',
+  'platform-unreachable': 'The platform cannot be reached. The call is retried automatically.',
   unreadable:
-    'The data of this person does not open, so nothing is sent; see vault in /health/ready: add the missing key to DATA_KEYS, or PUT the person again.',
-  'rate-limited': 'The platform asked to slow down; it is tried again by itself.',
+    'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
+  'rate-limited': 'The platform asked for fewer calls. The call is retried automatically.',
 };
 
 /**
  * The message for a code.
  *
- * @param platformText the platform's own words, for the caller that may see the person anyway; never for a log
+ * @param platformText the message of the platform, for callers that may see the person; never for a log
  */
 export function messageFor(code: string, platformText?: string): string {
-  const message = PERSON_CODES[code] ?? 'Something unforeseen holds this person up; see the trace.';
+  const message = PERSON_CODES[code] ?? 'An unexpected state stops this person. See the trace.';
   return platformText ? `${message} The platform said: ${platformText}` : message;
 }

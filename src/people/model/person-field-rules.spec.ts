@@ -31,18 +31,18 @@ test.each([
   `${'a'.repeat(245)}@b.example`,
   null,
   7,
-])('%j is no email address', (text) => {
+])('%j is not an email address', (text) => {
   expect(isEmailAddress(text)).toBe(false);
 });
 
-test('an external id is anything printable without blanks at its ends', () => {
+test('an external id is printable text without spaces at its ends', () => {
   for (const id of ['1', 'Patient/4711', 'ä b', '0'.repeat(EXTERNAL_ID_MAX)]) expect(isExternalId(id)).toBe(true);
   for (const id of ['', ' 1', '1 ', 'a\u0000b', 'a\tb', 'a\ud800', '0'.repeat(EXTERNAL_ID_MAX + 1), 1, undefined]) {
     expect(isExternalId(id)).toBe(false);
   }
 });
 
-test('a name is more than blanks and holds no control characters and no halves of characters', () => {
+test('a name has more than spaces, no control characters and no lone surrogates', () => {
   for (const name of ['Åsa', 'van der Berg', 'O’Neil', '陳', '𠮷']) expect(isPersonName(name)).toBe(true);
   for (const name of ['', '  ', 'a\nb', 'a\ud800', 'a'.repeat(201), null]) expect(isPersonName(name)).toBe(false);
 });

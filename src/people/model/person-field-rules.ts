@@ -1,43 +1,43 @@
-/** An external id has at most this many characters. */
+/** Maximum characters of an external id. */
 export const EXTERNAL_ID_MAX = 200;
 
-/** A first or last name has at most this many characters. */
+/** Maximum characters of a first or last name. */
 export const NAME_MAX = 200;
 
-/** RFC 5321 §4.5.3.1.3: a path holds 256 octets with its brackets. */
+/** Maximum characters of an email. RFC 5321 §4.5.3.1.3: a path has at most 256 octets, including its brackets. */
 export const EMAIL_MAX = 254;
 
-/** A client's list holds at most this many providers. */
+/** Maximum providers of a client. */
 export const PROVIDERS_MAX = 100;
 
-/** Control characters, and halves of characters, which no database keeps. */
-const UNFIT = /[\p{Cc}\p{Cs}]/u;
+/** Control characters, and lone surrogates, which PostgreSQL cannot store. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
-/** An external id: some characters, none of them a control character or half of one, no blank at either end. */
+/** An external id: not empty, no forbidden characters, no spaces at its ends. */
 export function isExternalId(value: unknown): value is string {
   return (
     typeof value === 'string' &&
     value.length > 0 &&
     value.length <= EXTERNAL_ID_MAX &&
     value.trim() === value &&
-    !UNFIT.test(value)
+    !FORBIDDEN.test(value)
   );
 }
 
-/** A name: something other than blanks, no control characters, no half of a character. */
+/** A name: not only spaces, no forbidden characters. */
 export function isPersonName(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= NAME_MAX && !UNFIT.test(value);
+  return typeof value === 'string' && value.trim() !== '' && value.length <= NAME_MAX && !FORBIDDEN.test(value);
 }
 
 /**
- * An email address that a mail server could know: one @, something before it, a domain behind it, no blanks. Accents
- * (RFC 6531), apostrophes and plus signs are allowed; the platform may refuse more.
+ * An email address that a mail server could accept: a local part, one @ and a domain, without spaces. Accents
+ * (RFC 6531), apostrophes and plus signs are allowed. The platform may be stricter.
  */
 export function isEmailAddress(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > EMAIL_MAX) return false;
   return (
     /^[^\s@"(),:;<>[\]\\]+@[^\s@"(),:;<>[\]\\.]+(\.[^\s@"(),:;<>[\]\\.]+)*$/u.test(value) &&
-    !UNFIT.test(value) &&
+    !FORBIDDEN.test(value) &&
     !/^\.|\.\.|\.@/.test(value)
   );
 }

@@ -4,7 +4,7 @@ import type { Fault, Review } from './person-codes.js';
 export type PersonKind = 'provider' | 'client';
 export const PERSON_KINDS: PersonKind[] = ['provider', 'client'];
 
-/** What the EHR is shown of a person's way into the platform. */
+/** The progress of mirroring a person, as shown to the EHR. */
 export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-review' | 'deleting' | 'deleted';
 export const PERSON_STATES: PersonState[] = [
   'pending',
@@ -23,71 +23,71 @@ export type Operation = (typeof OPERATIONS)[number];
 /** The keyed fingerprint of an email address, in hex. */
 type Fingerprint = string;
 
-/** A create, a delete or a list that may have reached the platform and whose outcome is not settled. */
+/** A create, a list or a delete that may have reached the platform and whose outcome is not settled. */
 export interface Attempt {
   /** Its row in the log of calls. */
   callId: string;
   operation: Operation;
-  /** The email that a create sent; null: none, so that no check can find the person. */
+  /** The email that a create sent; null if none, so that no lookup can find the person. */
   email: Fingerprint | null;
-  /** Before this moment nothing is proved by looking: the call may be under way, and the platform may commit late. */
+  /** Earliest lookup: until then the call may be in flight, or the platform may commit it late. */
   lookUpAt: Date;
 }
 
-/** A refusal that may be the key's or the address's, or this person's own. */
+/** A refusal caused by the key, by the address, or by this person. */
 export interface Refusal {
   operation: Operation;
   at: Date;
 }
 
-/** One person: what is wanted and what is known. Nothing here is personal data. */
+/** The desired and the known state of a person. Contains no personal data. */
 export interface Person {
   kind: PersonKind;
-  /** False: to be deleted. */
+  /** False if it must be deleted. */
   wanted: boolean;
   email: Fingerprint | null;
   platformUserId: string | null;
-  /** Whether the user is known to be of this kind: made here, named by an event, or confirmed by a human being. */
+  /** Whether the role of the user is known: created here, named by an event, or confirmed by an operator. */
   roleKnown: boolean;
   attempt: Attempt | null;
-  /** Creates in a row that got no answer; a check that finds nobody does not end the row. */
+  /** Consecutive creates without an answer; a check that finds no user does not reset it. */
   lostCreates: number;
-  /** Whether the last create got a 409, and the email was not found since. */
+  /** Whether the last create got a 409, and no check has found the email since. */
   conflicted: boolean;
-  /** When the platform last said that the wanted email is unknown to it. */
+  /** When the platform last reported the desired email as unknown. */
   checkedAbsentAt: Date | null;
-  /** A client's list on the platform as last applied; null: not known. */
+  /** A client's list on the platform, as last applied; null if unknown. */
   appliedProviders: string[] | null;
   fault: Fault | null;
   review: Review | null;
-  /** The last call that was refused as everybody's may be, and not answered otherwise since. */
+  /** The last refusal that may affect all people; null once the operation gets another answer. */
   refusal: Refusal | null;
-  /** Not before this moment, after a transient fault. */
+  /** Earliest retry after a transient fault. */
   retryAt: Date | null;
-  /** Transient faults in a row. */
+  /** Consecutive transient faults. */
   failures: number;
 }
 
-/** What a person's next step depends on beside the person. */
+/** Everything besides the person that its next step depends on. */
 export interface DecisionContext {
   now: Date;
-  /** Whether this person may speak to the platform about its email. */
+  /** Whether this person may use its email on the platform. */
   claim: 'held' | 'free' | 'taken';
-  /** A client's wanted providers, the primary first, and their users as `listableUser` says. */
+  /** The desired providers of a client, primary first, each with its `listableUser`. */
   providers: { externalId: string; platformUserId: string | null }[];
-  /** Whether the platform's last answers were all none: what is sent now may be done unseen. */
+  /** True if the latest calls got no readable answer, so that a call may take effect without an answer. */
   answersMissing: boolean;
-  /** For a provider: whether the list of some client on the platform still holds it and is about to change. */
+  /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
 }
 
-/** Whether clients' lists may name a provider that they could not name before, or under another user. */
+/** Whether a change made a provider listable, or listable as another user. */
 export function becameListable(before: Person | undefined, after: Person): boolean {
   const listable = listableUser(after);
   return listable !== null && listable !== (before ? listableUser(before) : null);
 }
 
-/** A provider's user as clients' lists may name it; null: not mirrored, or about to be deleted, or perhaps deleted. */
+/** The user of a provider that clients' lists may name; null if not mirrored, or if being deleted. */
 export function listableUser(provider: Person): string | null {
   return provider.wanted && !provider.attempt ? provider.platformUserId : null;
 }

@@ -2,36 +2,36 @@ import { Injectable } from '@nestjs/common';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { PersonKind } from './person.js';
 
-/** What the EHR says of a person: personal data, sealed wherever it is stored. */
+/** The EHR's data of a person: personal data, always sealed when stored. */
 export interface Profile {
   email: string | null;
   firstName: string;
   lastName: string;
 }
 
-/** A person's identity in the EHR: unique, and the place of encrypted values. */
+/** A person's unique identity in the EHR, which also binds its sealed values. */
 export interface PersonKey {
   kind: PersonKind;
   externalId: string;
-  /** Ours, where it is known: what a log may name. */
+  /** The internal id, if known, which logs may contain. */
   id?: string;
 }
 
 type TextColumn = 'invite_url' | 'error_text';
 
-/** The one spelling of an email by which two are the same: composed (NFC), without outer blanks, in lower case. */
+/** Normalises an email for comparison: NFC, without outer spaces, in lower case. */
 function normaliseEmail(email: string): string {
   return email.trim().normalize('NFC').toLowerCase();
 }
 
-/** Seals profiles for their columns and makes the fingerprints by which they are compared. */
+/** Seals profiles, and computes the fingerprints for comparing them. */
 @Injectable()
 export class ProfileSeal {
   constructor(private readonly vault: Vault) {}
 
   /**
-   * Seals a profile. The three profile columns share one place, so that "what was sent" can be copied from "what is
-   * wanted" in SQL.
+   * Seals a profile. The three profile columns share one place, so that SQL can copy the desired profile into that of an
+   * attempt.
    */
   seal(key: PersonKey, profile: Profile): Buffer {
     return this.vault.seal(place(key, 'profile'), JSON.stringify([profile.email, profile.firstName, profile.lastName]));
@@ -43,17 +43,17 @@ export class ProfileSeal {
     return { email, firstName, lastName };
   }
 
-  /** Equal profiles have equal hashes. */
+  /** Computes a keyed hash, equal for equal profiles. */
   hash(profile: Profile): Buffer {
     return this.vault.fingerprint('profile', JSON.stringify([profile.email, profile.firstName, profile.lastName]));
   }
 
-  /** The fingerprint of an email address, or null when there is none. */
+  /** The fingerprint of an email address; null without one. */
   emailFingerprint(email: string | null): Buffer | null {
     return email === null ? null : this.vault.fingerprint('email', normaliseEmail(email));
   }
 
-  /** Seals what the platform gave or said of a person. */
+  /** Seals a text from the platform about a person. */
   sealText(key: PersonKey, column: TextColumn, text: string): Buffer {
     return this.vault.seal(place(key, column), text);
   }

@@ -1,24 +1,24 @@
 import { Problem } from '../../http/problem/problem.js';
-import { isFoundByEmailAlone } from './next-step.js';
+import { isFoundOnlyByEmail } from './next-step.js';
 import type { Person, PersonState } from './person.js';
 
 export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] as const;
 
-/** How a human being may resolve a person that the service could not settle. */
+/** The actions with which an operator may resolve a person. */
 export type ResolveAction = (typeof RESOLVE_ACTIONS)[number];
 
-/** Why an action can't be taken now. */
+/** Reasons why an action is rejected. */
 const REFUSALS = {
-  'call-under-way': 'A call for this person is under way or not settled; wait until it needs a review or has failed.',
+  'call-under-way': 'A call for this person is not settled. Wait until the person needs a review or has failed.',
   'has-platform-user':
-    'This person has a user on the platform, and create would make a second one; resolve with retry, or link to another user.',
-  'nothing-to-resolve': 'Nothing is to be settled for this person; only one that needs a review or has failed can be.',
+    'This person has a platform user, and create would make a second one. Resolve with retry, or with link to another user.',
+  'nothing-to-resolve': 'This action is only for a person that needs a review or has failed. See its state.',
 };
 
 /**
- * Checks that a person may be resolved by this action: only one that needs it, so that a good mapping is never dropped
- * and nobody is created twice. A person with a user is created anew only when the platform has lost that user; one that
- * the service has not begun with may be linked, too.
+ * Checks that an action may resolve a person: only if the person needs it, so that no valid mapping is dropped and no
+ * user is created twice. A person with a user is created again only if the platform lost that user. A link is accepted
+ * before the first call, too.
  *
  * @throws {Problem} 409
  */
@@ -28,7 +28,7 @@ export function checkResolve(action: ResolveAction, state: PersonState, person: 
 }
 
 function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
-  if (action === 'delete') return !person.wanted && isFoundByEmailAlone(person) ? null : 'nothing-to-resolve';
+  if (action === 'delete') return !person.wanted && isFoundOnlyByEmail(person) ? null : 'nothing-to-resolve';
   const isLost = person.review === 'platform-user-missing';
   if (action === 'create' && person.platformUserId !== null && !isLost) {
     return state === 'needs-review' || state === 'failed' ? 'has-platform-user' : 'nothing-to-resolve';
@@ -38,77 +38,77 @@ function refusalOf(action: ResolveAction, state: PersonState, person: Person): k
   return action === 'link' && person.wanted && person.platformUserId === null ? null : 'nothing-to-resolve';
 }
 
-/** An action that would be taken, and what it does. */
+/** An accepted action and its effect. */
 interface ResolveChoice {
   action: ResolveAction;
   does: string;
 }
 
-/** How a person that needs a review or has failed may be resolved; none for anybody else. Pure. */
+/** The accepted actions for a person that needs a review or has failed, otherwise none. Pure. */
 export function resolveChoices(state: PersonState, person: Person): ResolveChoice[] {
   if (state !== 'needs-review' && state !== 'failed') return [];
   const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person) === null);
-  return possible.map((action) => ({ action, does: person.wanted ? KEEPS[action] : removes(action, person) }));
+  return possible.map((action) => ({ action, does: person.wanted ? EFFECTS[action] : deletedEffect(action, person) }));
 }
 
-/** What each action does for a person who is wanted. */
-const KEEPS: Record<ResolveAction, string> = {
-  link: 'Takes the user of the platform that is named for this person; nobody is created, and a client’s providers are sent.',
+/** The effect of each action on a person that is not deleted. */
+const EFFECTS: Record<ResolveAction, string> = {
+  link: 'Links this person to the named platform user. No user is created; a client’s providers are sent.',
   create:
-    'Begins anew as if nothing were known: an email is looked up first; without one a user is created at once, a second one if an earlier call made one.',
-  retry: 'Goes on from what is known, and takes the same way again.',
-  ignore: 'Sends nothing for this person, who counts as failed until it is resolved otherwise.',
+    'Starts over: an email is looked up first; without one, a user is created immediately, which may be a second one.',
+  retry: 'Continues from the known state, with the same steps.',
+  ignore: 'Sends nothing for this person, which stays failed until it is resolved in another way.',
   delete: '',
 };
 
-/** What an action does for a person who is to be gone. */
-function removes(action: ResolveAction, person: Person): string {
+/** The effect of an action on a deleted person. */
+function deletedEffect(action: ResolveAction, person: Person): string {
   const isMapped = person.platformUserId !== null;
   switch (action) {
     case 'link':
-      return 'Takes the user of the platform that is named for this person, and deletes that user.';
+      return 'Links this person to the named platform user, and deletes that user.';
     case 'create':
-      return 'Takes it that the platform has no such user: the person counts as deleted, and nothing is sent.';
+      return 'Assumes that the platform has no such user. The person counts as deleted, and nothing is sent.';
     case 'retry':
-      return 'Goes on from what is known, and takes the same way again.';
+      return EFFECTS.retry;
     case 'delete':
-      return 'Deletes the user of the platform that the email led to, whoever else may use it.';
+      return 'Deletes the platform user that was found by the email, even if someone else uses it.';
     case 'ignore':
-      return isMapped && !isFoundByEmailAlone(person)
-        ? 'Deletes the user that is known; what else the platform may have of this person stays.'
-        : 'Sends nothing: the person counts as deleted, and what the platform may have of it stays.';
+      return isMapped && !isFoundOnlyByEmail(person)
+        ? 'Deletes the known platform user. Any other user of this person stays.'
+        : 'Sends nothing. The person counts as deleted, and any platform user of it stays.';
   }
 }
 
-/** No call of the person is open, and nothing that the platform holds of it is known. */
-const UNKNOWN = { attempt: null, appliedProviders: null, checkedAbsentAt: null, roleKnown: true };
+/** Forgets open calls and everything observed on the platform. */
+const UNOBSERVED = { attempt: null, appliedProviders: null, checkedAbsentAt: null, roleKnown: true };
 
-const CALM = { review: null, retryAt: null, failures: 0, lostCreates: 0 };
+const NO_FAILURES = { review: null, retryAt: null, failures: 0, lostCreates: 0 };
 
-/** A person that was resolved. Pure. */
+/** Applies an action to a person. Pure. */
 export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>): Person {
-  const calm: Person = { ...person, ...CALM };
+  const cleared: Person = { ...person, ...NO_FAILURES };
   switch (action) {
     case 'create':
-      return { ...calm, ...UNKNOWN, platformUserId: null, fault: null };
+      return { ...cleared, ...UNOBSERVED, platformUserId: null, fault: null };
     case 'retry':
-      return { ...calm, fault: null, checkedAbsentAt: null };
+      return { ...cleared, fault: null, checkedAbsentAt: null };
     case 'delete':
-      return { ...calm, roleKnown: true };
+      return { ...cleared, roleKnown: true };
     case 'ignore': {
-      if (person.wanted) return { ...calm, fault: 'ignored' };
-      const platformUserId = isFoundByEmailAlone(person) ? null : person.platformUserId;
-      return { ...calm, attempt: null, fault: null, platformUserId };
+      if (person.wanted) return { ...cleared, fault: 'ignored' };
+      const platformUserId = isFoundOnlyByEmail(person) ? null : person.platformUserId;
+      return { ...cleared, attempt: null, fault: null, platformUserId };
     }
   }
 }
 
-/** A person that was linked to a user of the platform, by an event or a human being. Pure. */
+/** Links a person to a platform user, for an event or an operator. Pure. */
 export function applyLink(person: Person, platformUserId: string): Person {
-  return { ...person, ...CALM, ...UNKNOWN, fault: null, platformUserId };
+  return { ...person, ...NO_FAILURES, ...UNOBSERVED, fault: null, platformUserId };
 }
 
-/** A person whose user, found by the email, is another one's. Pure. */
+/** Unlinks a person from a user that belongs to someone else. Pure. */
 export function applyUnlink(person: Person): Person {
-  return { ...person, ...UNKNOWN, fault: null, review: 'role-mismatch', platformUserId: null };
+  return { ...person, ...UNOBSERVED, fault: null, review: 'role-mismatch', platformUserId: null };
 }

@@ -17,26 +17,26 @@ import { DuePeopleRepository, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 
-/** A person to call the platform for: the call, its permit, and the lease under which it is made. */
+/** A claimed person with its next call, and the permit and the lease for this call. */
 export interface Claim {
   row: PersonRow;
   step: CallStep;
   grant: CallGrant;
   lease: Lease;
-  /** By this process's monotonic clock, in milliseconds: later than this the call must not leave. */
+  /** The latest time to send the call, on the monotonic clock of this process. */
   sendBeforeMs: number;
 }
 
-/** What came of asking for a claim. */
+/** The outcome of an attempt to claim a person. */
 export interface ClaimOutcome {
   claim: Claim | null;
-  /** No free person was due: one that is due all the same is locked by another transaction. */
+  /** True if no unlocked person was due. A due person locked by another transaction does not count. */
   noneDue: boolean;
 }
 
-/** The commit of a claim was not confirmed: whether it stands is not known, so its call must not be sent. */
+/** Thrown when the commit of a claim got no confirmation. The claim may be stored, but its call must not be sent. */
 export class UnconfirmedCommit extends Error {
-  /** @param fault what the commit, or a statement before it, threw */
+  /** @param fault the error of the commit, or of an earlier statement */
   constructor(
     readonly claim: Claim,
     readonly fault: unknown,
@@ -45,18 +45,18 @@ export class UnconfirmedCommit extends Error {
   }
 }
 
-/** People without a call to make that one transaction decides on before it releases the budget's lock. */
+/** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
 
 /**
- * Claims people: one transaction locks the call budget, picks the most urgent due person, decides its next step, and
- * commits permit, intent and lease together. When it can't commit, nothing is sent.
+ * Claims people. One transaction locks the call budget, picks the most urgent due person, decides its next step, and
+ * commits permit, intent and lease together. If the commit fails, nothing is sent.
  */
 @Injectable()
 export class ClaimRepository {
-  /** Milliseconds within which a call leaves and is answered or given up. */
+  /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
-  private readonly unknownAfterMs: number;
+  private readonly lookUpAfterMs: number;
 
   constructor(
     env: Env,
@@ -68,10 +68,10 @@ export class ClaimRepository {
     private readonly due: DuePeopleRepository,
   ) {
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
-    this.unknownAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
+    this.lookUpAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
-  /** Claims the next person. @throws {UnconfirmedCommit}, or the database's error; then nothing was granted */
+  /** Claims the next person. @throws {UnconfirmedCommit} or a database error, after which nothing is granted */
   async claimNext(): Promise<ClaimOutcome> {
     if (!this.due.mayLease()) return { claim: null, noneDue: true };
     let attempted: Claim | null = null;
@@ -122,9 +122,9 @@ export class ClaimRepository {
     const { operation } = step;
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const grant = await this.calls.grant(tx, window, { personId: row.id, operation, lane: row.lane });
-    const lookUpAt = new Date(grant.grantedAt.getTime() + this.unknownAfterMs);
+    const lookUpAt = new Date(grant.grantedAt.getTime() + this.lookUpAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
-    // All but a create may be done again: after a crash another process need not wait until the call took effect.
+    // After a crash, only the lease of a create lasts until the call can no longer take effect: no create is repeated.
     const { owner } = this.due;
     const leased = leaseColumns(owner, isCreate(step) ? this.callMs : 0, grant.grantedAt);
     const no = await this.people.save(tx, row, person, { step, code }, leased);
@@ -133,10 +133,9 @@ export class ClaimRepository {
   }
 
   /**
-   * When the next person can be claimed: one must be due, and a permit free for its lane. Read without locks, apart from
-   * any grant, whose call has a second to leave.
+   * The wait until a person is due and a permit for its lane is free. Reads without locks, so that it delays no grant.
    *
-   * @returns milliseconds from now, by the database's clock alone; null: when something changes
+   * @returns milliseconds, computed only from the database clock; null if nothing is due until something changes
    */
   async nextInMs(): Promise<number | null> {
     const sql = this.database.pool;

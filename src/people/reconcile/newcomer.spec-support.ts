@@ -1,6 +1,6 @@
 import type { Person, PersonKind } from '../model/person.js';
 
-/** Somebody who is wanted, has no email, and of whom the platform has not been asked yet. */
+/** A desired person without an email, before the first call to the platform. */
 export function newcomer(kind: PersonKind): Person {
   return {
     kind,

@@ -1,11 +1,11 @@
 import type { Operation, PersonKind } from '../model/person.js';
 
-/** What happens to a call on its way. `lost` and `late` leave the caller without an answer. */
+/** The fate of a call. `lost` and `late` leave the caller without an answer. */
 export type Weather =
   | { kind: 'fair' }
   | { kind: 'rejected' | 'refused' | 'rate-limited' | 'unreachable' | 'not-sent' }
   | { kind: 'lost'; committed: boolean }
-  /** The platform goes on without the caller and commits this part of the grace later. */
+  /** The platform commits after the caller gave up, by this fraction of the grace period. */
   | { kind: 'late'; part: number };
 
 /** A call as it reaches the platform. */
@@ -18,7 +18,7 @@ export interface Arrival {
   providerUserIds: string[];
 }
 
-/** What the platform answers, or that it does not. */
+/** An answer of the platform, or the lack of one. */
 export type Reply =
   | { kind: 'exists' | 'created'; userId: string }
   | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict' }
@@ -28,28 +28,28 @@ export interface ModelUser {
   id: string;
   role: PersonKind;
   email: string | null;
-  /** Null for a user whom somebody made in the platform's own application. */
+  /** Null for a user created in the platform's own application. */
   partnerUserId: string | null;
   providers: string[];
 }
 
-/** A law that was broken; the message says which. */
-export class Broken extends Error {}
+/** Thrown when a law is broken; the message names it. */
+export class BrokenLaw extends Error {}
 
 /** Throws unless a law holds. */
 export function law(holds: boolean, text: string): asserts holds {
-  if (!holds) throw new Broken(text);
+  if (!holds) throw new BrokenLaw(text);
 }
 
-/** The platform in memory: users by id, emails unique, commits that may come late. It watches what it is asked for. */
+/** The platform in memory, with unique emails and late commits. It checks the calls that it gets. */
 export class PlatformModel {
   readonly users = new Map<string, ModelUser>();
-  /** Users whom somebody removed in the platform's own application. */
+  /** Users removed in the platform's own application. */
   readonly removedByOthers = new Set<string>();
-  /** Users who signed up by themselves meanwhile: no check could tell of them beforehand. */
+  /** Users who signed up on their own, perhaps after a check of their email. */
   readonly newcomers = new Set<string>();
   private commits: { at: number; commit: () => void }[] = [];
-  private made = 0;
+  private createdUsers = 0;
 
   constructor(
     private readonly graceMs: number,
@@ -60,7 +60,7 @@ export class PlatformModel {
     }
   }
 
-  /** One call arrives. */
+  /** Processes a call. */
   arrive(arrival: Arrival, weather: Weather, now: number): Reply {
     switch (weather.kind) {
       case 'refused':
@@ -81,12 +81,12 @@ export class PlatformModel {
     }
   }
 
-  /** The next late commit, if one is to come. */
+  /** The time of the next late commit, if any. */
   get nextCommitAt(): number | null {
     return this.commits.length === 0 ? null : Math.min(...this.commits.map(({ at }) => at));
   }
 
-  /** Does the late commits that are due. */
+  /** Performs the late commits that are due. */
   commitUntil(now: number): void {
     const due = this.commits.filter(({ at }) => at <= now).sort((one, other) => one.at - other.at);
     this.commits = this.commits.filter(({ at }) => at > now);
@@ -97,13 +97,13 @@ export class PlatformModel {
     return [...this.users.values()].find((user) => user.partnerUserId === partnerUserId);
   }
 
-  /** Somebody signs up in the platform's own application. */
+  /** Adds a user who signs up in the platform's own application. */
   signUp(email: string): void {
     if ([...this.users.values()].some((user) => user.email === email)) return;
     this.newcomers.add(this.make({ role: 'client', email, partnerUserId: null, providers: [] }));
   }
 
-  /** Somebody removes a user in the platform's own application. */
+  /** Removes a user as the platform's own application does. */
   removeByOthers(id: string): void {
     if (this.users.delete(id)) this.removedByOthers.add(id);
   }
@@ -134,7 +134,7 @@ export class PlatformModel {
 
   private create({ role, email, partnerUserId, providerUserIds }: Arrival): Reply {
     if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
-    law(!this.userOf(partnerUserId), `a second user was made for ${partnerUserId}`);
+    law(!this.userOf(partnerUserId), `a second user was created for ${partnerUserId}`);
     const holder = email === null ? undefined : [...this.users.values()].find((user) => user.email === email);
     if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict' };
     law(!holder, `${partnerUserId} was created although the platform knew the email`);
@@ -142,13 +142,13 @@ export class PlatformModel {
   }
 
   private make(user: Omit<ModelUser, 'id'>): string {
-    const id = `user-${++this.made}`;
+    const id = `user-${++this.createdUsers}`;
     this.users.set(id, { id, ...user });
     return id;
   }
 }
 
-/** What another server answers: a web page, or a 404 that looks like the platform's. */
-export function nothingThere(operation: Operation): Reply {
+/** The reply of another server: a web page, or a 404 that looks like the platform's. */
+export function wrongServerReply(operation: Operation): Reply {
   return { kind: operation === 'deleteUser' || operation === 'setClientProviders' ? 'not-found' : 'wrong-address' };
 }

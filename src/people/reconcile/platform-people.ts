@@ -11,34 +11,34 @@ import { type CallStep, isCreate } from '../model/next-step.js';
 import { type Profile, ProfileSeal } from '../model/profile.js';
 import type { PersonRow } from '../store/person-row.js';
 
-/** What a call came to: for the person, for the log, and what is to be stored. */
+/** The outcome of a call: for the person, for the log, and the texts to store. */
 export interface CallResult {
-  /** As the platform gives it: whose user it names, and whose a refusal is, only the database knows. */
+  /** The answer of the platform, before the database adds the holder of the user and the scope of a refusal. */
   answer: { kind: PlainKind } | { kind: 'exists' | 'created'; userId: string };
   outcome: CallOutcome;
   /** Shown as `sync.error.code` while the person is not settled. */
   errorCode?: string;
-  /** The platform's words; may hold personal data. */
+  /** The message of the platform, which may contain personal data. */
   errorText?: string;
   inviteUrl?: string | undefined;
 }
 
 type PlainKind = Exclude<PlainAnswer, 'forbidden' | 'refused-for-all'> | 'unauthorized' | 'wrong-address';
 
-/** The result when the permit was too old to be used. */
+/** The result if the permit was too old to use. */
 export const NOT_SENT: CallResult = {
   answer: { kind: 'not-sent' },
   outcome: { outcome: 'not-sent', status: null, durationMs: 0, reached: false },
 };
 
-/** The result when the person's own data does not open: tried again later, as if the platform could not be reached. */
+/** The result if the person's data cannot be decrypted. It is retried as if the platform were unreachable. */
 const UNREADABLE: CallResult = {
   answer: { kind: 'unreachable' },
   outcome: { ...NOT_SENT.outcome, outcome: 'unreadable' },
   errorCode: 'unreadable',
 };
 
-/** Makes a step's call and says what it came to; nothing is stored here, and no error leaves. */
+/** Makes the call of a step and returns its result. Stores nothing and never throws. */
 @Injectable()
 export class PlatformPeople {
   private readonly log = new Logger(PlatformPeople.name);
@@ -50,14 +50,14 @@ export class PlatformPeople {
     private readonly clock: Clock,
   ) {}
 
-  /** Whether the contract says how the API key is sent; without it every person stays pending. */
+  /** Whether the contract defines how to send the API key. Without it, every person stays pending. */
   get isConfigured(): boolean {
     return this.contract.apiKey !== undefined;
   }
 
-  /** One HTTP attempt. @param connectWithinMs milliseconds left until it must be on its way, or not leave at all */
+  /** Makes one HTTP attempt. @param connectWithinMs maximum time to connect; after it nothing is sent */
   async perform(row: PersonRow, step: CallStep, connectWithinMs: number): Promise<CallResult> {
-    const profile = this.opened(row, step);
+    const profile = this.openProfile(row, step);
     if (!profile) return UNREADABLE;
     const started = this.clock.monotonicMs();
     try {
@@ -65,12 +65,12 @@ export class PlatformPeople {
       const durationMs = this.clock.monotonicMs() - started;
       return { ...answered, outcome: { outcome: answered.answer.kind, status: 200, durationMs, reached: true } };
     } catch (error) {
-      return failed(step, error, this.clock.monotonicMs() - started);
+      return failureResult(step, error, this.clock.monotonicMs() - started);
     }
   }
 
-  /** Whom the call is about; undefined when it does not open: then nothing was sent, and a key may come back. */
-  private opened(row: PersonRow, { subject }: CallStep): Profile | undefined {
+  /** Decrypts the profile that the call is about; undefined if it cannot be decrypted. */
+  private openProfile(row: PersonRow, { subject }: CallStep): Profile | undefined {
     try {
       const [primary] = row.context.providers;
       if (subject === 'primary' && primary && row.primaryProfile) {
@@ -78,7 +78,7 @@ export class PlatformPeople {
       }
       return this.seal.open(row, (subject === 'attempted' && row.attemptProfile) || row.profile);
     } catch (error) {
-      this.log.warn({ msg: 'a person could not be read; nothing was sent', person: row.id, ...errorTrace(error) });
+      this.log.warn({ msg: 'a person could not be decrypted; nothing was sent', person: row.id, ...errorTrace(error) });
       return undefined;
     }
   }
@@ -115,7 +115,7 @@ export class PlatformPeople {
   }
 }
 
-/** What each error means: the answer, the code that is shown, and whether anything may have reached the platform. */
+/** For each error: the answer, the code shown, and whether the call may have reached the platform. */
 const FAILURES: Record<PlatformError['kind'] | 'wrong-address', [PlainKind, code: string, reached?: false]> = {
   'wrong-address': ['wrong-address', 'platform-address'],
   'rate-limited': ['rate-limited', 'rate-limited'],
@@ -127,8 +127,8 @@ const FAILURES: Record<PlatformError['kind'] | 'wrong-address', [PlainKind, code
   'unknown-outcome': ['unknown', 'platform-fault'],
 };
 
-/** What an error means for a person. One that is not the platform's is a fault of ours after sending: unknown. */
-function failed(step: CallStep, error: unknown, durationMs: number): CallResult {
+/** Converts an error to a result. Except for a PlatformError, it may occur after sending, so the outcome is unknown. */
+function failureResult(step: CallStep, error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
   const [answer, errorCode, reached = true] = FAILURES[fault?.isWrongAddress ? 'wrong-address' : kind];

@@ -3,13 +3,13 @@ import type { ModelUser, PlatformModel } from './platform-model.spec-support.js'
 import { ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
 import { ReconcilerWitness } from './reconciler-witness.spec-support.js';
 
-const OWN_EMAIL_HELPS = ['email-taken', 'platform-user-taken', 'role-mismatch'];
+const EMAIL_CONFLICTS = ['email-taken', 'platform-user-taken', 'role-mismatch'];
 
-/** What others say to the mirror: the EHR, a human being, and the platform by its events. */
+/** Changes from outside: by the EHR, by an operator, and by events of the platform. */
 export abstract class ReconcilerChanges {
   readonly tables = new ReconcilerTables();
-  /** Whether a human being linked somebody: then two people may mean one user. */
-  linkedByHand = false;
+  /** Whether an operator linked a person, so that two people may claim one user. */
+  linkedManually = false;
   protected readonly witness: ReconcilerWitness;
 
   protected constructor(readonly platform: PlatformModel) {
@@ -20,7 +20,7 @@ export abstract class ReconcilerChanges {
     this.tables.afterChange(this.tables.wantPerson(id, 'provider', email));
   }
 
-  /** Names only providers that the EHR named before, as the API demands. */
+  /** Names only providers that the EHR sent before, as the API requires. */
   putClient(id: string, email: string | null, providers: string[]): void {
     const named = providers.filter((provider) => this.tables.people.has(provider));
     if (named.length === 0) return;
@@ -39,7 +39,7 @@ export abstract class ReconcilerChanges {
     this.tables.afterChange(row);
   }
 
-  /** A provider that clients still name stays (409). */
+  /** Deletes a person, except a provider that clients still name (409). */
   remove(id: string): void {
     const row = this.tables.people.get(id);
     if (!row || this.tables.clientsNaming(id).length > 0) return;
@@ -47,11 +47,11 @@ export abstract class ReconcilerChanges {
     this.tables.afterChange(row);
   }
 
-  /** A human being who looks at the platform settles what the service could not. Nobody does within the grace. */
+  /** An operator looks at the platform and resolves a person, but never within the grace period. */
   resolve(id: string): void {
     const row = this.tables.people.get(id);
     if (!row || this.platform.nextCommitAt !== null) return;
-    // The API answers 409 while the service may still find out itself.
+    // The API answers 409 while the service may still settle the call itself.
     if (row.person.attempt && row.state !== 'needs-review' && row.state !== 'failed') return;
     const user = this.platform.userOf(id);
     const { platformUserId } = row.person;
@@ -72,15 +72,15 @@ export abstract class ReconcilerChanges {
     else if (row.code === 'create-unknown') linkOr('create');
     else if (row.code === 'delete-unknown') linkOr('ignore');
     else return;
-    this.linkedByHand ||= user !== undefined;
+    this.linkedManually ||= user !== undefined;
     if (row.person.attempt === null) this.witness.cleared(row);
     this.tables.afterChange(row);
   }
 
-  /** `UserCreatedHandler`: the platform tells, at any time and any number of times, that a user was created. */
+  /** `UserCreatedHandler`: the platform reports a created user, at any time and any number of times. */
   userCreated(choice: number): void {
-    const told = [...this.platform.users.values()];
-    const user = told[choice % Math.max(1, told.length)];
+    const users = [...this.platform.users.values()];
+    const user = users[choice % Math.max(1, users.length)];
     if (!user) return;
     const holder = this.tables.all().find(({ person }) => person.platformUserId === user.id);
     if (holder) {
@@ -88,7 +88,7 @@ export abstract class ReconcilerChanges {
       return;
     }
     const row = this.tables.people.get(user.partnerUserId ?? '');
-    if (!row) this.tables.toldRoles.set(user.id, user.role);
+    if (!row) this.tables.reportedRoles.set(user.id, user.role);
     if (!row || this.tables.heldByAnother(row, user.id) || row.person.platformUserId !== null) return;
     if (!row.person.wanted && row.person.attempt === null) return;
     row.person = applyLink(row.person, user.id);
@@ -101,23 +101,23 @@ export abstract class ReconcilerChanges {
     if (row.person.roleKnown) return;
     if (user.role === row.kind) row.person = { ...row.person, roleKnown: true };
     else {
-      this.tables.toldRoles.set(user.id, user.role);
+      this.tables.reportedRoles.set(user.id, user.role);
       row.person = applyUnlink(row.person);
     }
     this.tables.afterChange(row);
   }
 
-  /** A human being settles everything that is left, and gives whoever shares an email one of its own. */
-  settleByHand(): void {
+  /** An operator resolves every person, and gives people with a shared email their own. */
+  settleManually(): void {
     for (const row of this.tables.all()) {
-      if (OWN_EMAIL_HELPS.includes(row.code ?? '')) {
+      if (EMAIL_CONFLICTS.includes(row.code ?? '')) {
         this.tables.wantPerson(row.id, row.kind, ownEmail(row.id));
         this.tables.afterChange(row);
       } else this.resolve(row.id);
     }
   }
 
-  /** Somebody removes a user in the platform's own application. */
+  /** Removes a user as the platform's own application does. */
   removeByOthers(choice: number): void {
     const users = [...this.platform.users.keys()];
     const user = users[choice % Math.max(1, users.length)];
@@ -125,7 +125,7 @@ export abstract class ReconcilerChanges {
   }
 }
 
-/** An email that is nobody else's; in hex, as fingerprints are. */
+/** A unique email, in hex like a fingerprint. */
 function ownEmail(id: string): string {
   return Buffer.from(`own-${id}`).toString('hex');
 }

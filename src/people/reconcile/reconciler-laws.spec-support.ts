@@ -13,7 +13,7 @@ const REVIEWS = [
   'create-unanswered',
 ];
 
-/** What holds at any moment, whatever is under way. */
+/** Checks the laws that hold at any time. */
 export function judgeMoment(model: ReconcilerModel): void {
   const mapped = model.tables.all().flatMap((row) => row.person.platformUserId ?? []);
   law(new Set(mapped).size === mapped.length, 'two people are mapped to one user');
@@ -21,36 +21,36 @@ export function judgeMoment(model: ReconcilerModel): void {
     if (row.state !== 'needs-review') continue;
     law(row.code !== null && REVIEWS.includes(row.code), `needs-review for no documented reason: ${row.code}`);
     if (row.code !== 'create-unknown' && row.code !== 'delete-unknown') continue;
-    law(row.person.attempt?.email === null, `${row.code} although an email would tell`);
-    const underWay = model.flights.some((flight) => flight.id === row.lease && row.leaseUntil >= model.now);
-    law(!underWay, `${row.code} while the call is under way`);
+    law(row.person.attempt?.email === null, `${row.code} although a lookup by email is possible`);
+    const isInFlight = model.flights.some((flight) => flight.id === row.lease && row.leaseUntil >= model.now);
+    law(!isInFlight, `${row.code} while the call is in flight`);
   }
 }
 
-/** What holds when nothing more happens by itself. */
+/** Checks the laws that hold once no work is due. */
 export function judgeRest(model: ReconcilerModel): void {
   judgeMoment(model);
   for (const row of model.tables.all()) {
     const { state, code, id, person } = row;
-    law(state !== 'pending', `${id} is pending (${code}) and nobody comes for it`);
+    law(state !== 'pending', `${id} stays pending (${code})`);
     if (state === 'synced') judgePresence(model, row);
-    if (state === 'deleted') law(!model.platform.userOf(id), `${id} is deleted here and present on the platform`);
+    if (state === 'deleted') law(!model.platform.userOf(id), `${id} is deleted here but exists on the platform`);
     if (state === 'deleting') {
-      law(model.tables.context(row).stillListed, `${id} is deleting (${code}) and nobody comes for it`);
+      law(model.tables.context(row).stillListed, `${id} stays deleting (${code})`);
     }
     if (state === 'waiting') {
       const isReady = model.tables.context(row).providers.every((provider) => provider.platformUserId !== null);
-      law(!isReady, `${id} waits for providers that are all there`);
+      law(!isReady, `${id} waits although all its providers are mirrored`);
     }
     if (code === 'email-taken') judgeEmailTaken(model, row);
     if (code === 'platform-user-missing') {
       law(model.platform.removedByOthers.has(person.platformUserId ?? ''), `${id}: its user is not missing`);
     }
-    law(code !== 'platform-user-taken' || model.linkedByHand, `${id}: platform-user-taken out of nothing`);
+    law(code !== 'platform-user-taken' || model.linkedManually, `${id}: platform-user-taken without a cause`);
   }
 }
 
-/** What holds after a human being settled what only a human being can: the platform is what was wanted, no more. */
+/** Checks the laws that hold after an operator resolved every person: the platform has the desired state. */
 export function judgeEnd(model: ReconcilerModel): void {
   judgeRest(model);
   for (const { id, person, state, code } of model.tables.all()) {
@@ -59,7 +59,7 @@ export function judgeEnd(model: ReconcilerModel): void {
   }
   for (const user of model.platform.users.values()) {
     const owner = model.tables.people.get(user.partnerUserId ?? '');
-    law(!owner || owner.person.platformUserId === user.id, `${user.partnerUserId} has a user that nobody is mapped to`);
+    law(!owner || owner.person.platformUserId === user.id, `${user.partnerUserId} has an unmapped user`);
   }
 }
 
@@ -78,10 +78,10 @@ function judgePresence(model: ReconcilerModel, { id, kind, person, wantedProvide
 function judgeEmailTaken(model: ReconcilerModel, { id, person }: Row): void {
   const email = person.email ?? '';
   const holder = model.tables.people.get(model.tables.claims.get(email) ?? '');
-  law(holder !== undefined && holder.id !== id, `${id}: email-taken by nobody`);
+  law(holder !== undefined && holder.id !== id, `${id}: email-taken, but no one has the claim`);
   const onPlatform = model.platform.users.get(holder.person.platformUserId ?? '')?.email === email;
   const { attempt, platformUserId } = holder.person;
-  // Its user may be gone without an answer to the delete, or behind our back.
+  // Its user may have been deleted without an answer, or in the platform's own application.
   const isGone = attempt?.operation === 'deleteUser' || model.platform.removedByOthers.has(platformUserId ?? '');
   const needed = holder.person.email === email || attempt?.email === email || onPlatform || isGone;
   law(holder.state !== 'deleted' && needed, `${id}: email-taken by ${holder.id}, who does not need it`);

@@ -1,7 +1,7 @@
 import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
 import { type CallStep, isCreate } from '../model/next-step.js';
 import { listableUser, type Person } from '../model/person.js';
-import { law, nothingThere, PlatformModel, type Reply, type Weather } from './platform-model.spec-support.js';
+import { law, PlatformModel, type Reply, type Weather, wrongServerReply } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
 import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
 import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
@@ -13,11 +13,11 @@ const LEASE_MS = SEND_WITHIN_MS + TIMEOUT_MS + 5_000;
 const RETRY_MS = 1_000;
 const PAUSE_MS = 2_000;
 
-/** A call under way: granted, perhaps arrived, not settled. */
+/** A call in flight: granted, perhaps arrived, not settled. */
 interface Flight {
   id: string;
   row: Row;
-  /** The person as the call left. */
+  /** The person when the call was sent. */
   left: Person;
   step: CallStep;
   weather: Weather;
@@ -28,13 +28,13 @@ interface Flight {
   hangs: boolean;
 }
 
-/** The mirror between an EHR and a platform, in memory, one step of one worker at a time. */
+/** The service between an EHR and the platform, in memory, one worker step at a time. */
 export class ReconcilerModel extends ReconcilerChanges {
   readonly flights: Flight[] = [];
   calls = 0;
-  /** Where the service believes the platform to be, and where it saw user management work. */
+  /** The configured address, and the addresses where user management has worked. */
   private address = RIGHT_ADDRESS;
-  private readonly worked = new Set<string>();
+  private readonly goodAddresses = new Set<string>();
   private grants = 0;
   private pausedUntil = 0;
 
@@ -46,12 +46,12 @@ export class ReconcilerModel extends ReconcilerChanges {
     return this.tables.now;
   }
 
-  /** The service starts anew with a base URL under which nothing lives, or with the right one. */
+  /** Restarts the service with a wrong base URL, or with the right one. */
   moveTo(isRight: boolean): void {
     this.address = isRight ? RIGHT_ADDRESS : 'wrong';
   }
 
-  /** One worker claims the `choice`th of the people who are due. */
+  /** A worker claims the `choice`th due person. */
   claim(choice: number, weather: Weather, hangs: boolean): void {
     this.wait(1);
     const due = this.due();
@@ -60,9 +60,9 @@ export class ReconcilerModel extends ReconcilerChanges {
     const step = this.tables.decide(row);
     if (step.do !== 'call' || (step.notBefore && step.notBefore.getTime() > this.now)) return;
     if (this.tables.blocked(step.operation)) return;
-    const othersUnderWay = this.flights.some((flight) => flight.row === row && !flight.hangs);
+    const othersInFlight = this.flights.some((flight) => flight.row === row && !flight.hangs);
     const id = String(++this.grants);
-    this.witness.granted(row, step, id, othersUnderWay);
+    this.witness.granted(row, step, id, othersInFlight);
     const lookUpAt = this.moment(SEND_WITHIN_MS + TIMEOUT_MS + GRACE_MS);
     const left = applyGrant(row.person, step, { callId: id, now: this.moment(0), lookUpAt });
     row.person = left;
@@ -80,19 +80,19 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (flight) this.reach(flight);
   }
 
-  /** A worker stores what its call came to. */
+  /** A worker stores the result of its call. */
   record(choice: number): void {
     const flight = this.flights[choice % Math.max(1, this.flights.length)];
     if (flight) this.land(flight);
   }
 
-  /** A worker dies with its call on the way. @param arrives whether the call reaches the platform all the same */
+  /** A worker crashes with its call in flight. @param arrives whether the call still reaches the platform */
   crash(choice: number, arrives: boolean): void {
     const [flight] = this.flights.splice(choice % Math.max(1, this.flights.length), 1);
     if (flight && arrives && flight.reply === null) this.reach(flight);
   }
 
-  /** Time passes; late commits are done and calls time out on the way. */
+  /** Lets time pass, with its late commits and timeouts of calls. */
   wait(milliseconds: number): void {
     const end = this.now + milliseconds;
     for (let next = this.nextEventAt(); next <= end; next = this.nextEventAt()) {
@@ -106,11 +106,11 @@ export class ReconcilerModel extends ReconcilerChanges {
     this.tables.now = end;
   }
 
-  /** From now on the platform answers and nobody dies; everything is done that can be done. */
+  /** Completes all work, with a working platform and without crashes. */
   drain(): void {
     this.moveTo(true);
     for (let rounds = 0; ; rounds++) {
-      law(rounds < 3_000, 'the mirror never comes to rest');
+      law(rounds < 3_000, 'the work never ends');
       if (this.flights.length > 0) this.record(0);
       else if (this.due().length > 0) this.claim(0, { kind: 'fair' }, false);
       else {
@@ -159,7 +159,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     const providerUserIds = step.providerUserIds ?? [];
     const arrival = { operation: step.operation, role, partnerUserId, email, platformUserId, providerUserIds };
     const isThere = flight.address === RIGHT_ADDRESS;
-    flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : nothingThere(step.operation);
+    flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : wrongServerReply(step.operation);
   }
 
   /** `CallResultsRepository.record` */
@@ -168,11 +168,11 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (flight.reply === null) this.reach(flight);
     const { row, step, reply } = flight;
     if (reply === null) return;
-    const isAbout = reply.kind !== 'unreachable' && reply.kind !== 'not-sent';
-    if (isAbout) this.tables.lately = [reply.kind, ...this.tables.lately].slice(0, 3);
+    const hasReached = reply.kind !== 'unreachable' && reply.kind !== 'not-sent';
+    if (hasReached) this.tables.recentReplies = [reply.kind, ...this.tables.recentReplies].slice(0, 3);
     if (reply.kind === 'rate-limited') this.pausedUntil = Math.max(this.pausedUntil, this.now + PAUSE_MS);
-    const stillOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
-    if (!stillOurs) return;
+    const isOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
+    if (!isOurs) return;
     const wasListable = listableUser(row.person) !== null;
     const answer = this.judge(flight, reply);
     const outdated = row.wantedAt >= flight.grantedAt;
@@ -200,17 +200,17 @@ export class ReconcilerModel extends ReconcilerChanges {
   private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
     const { operation } = step;
     if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);
-    const isElsewhere = reply.kind === 'not-found' && !this.worked.has(address);
-    if (reply.kind === 'wrong-address' || isElsewhere) {
+    const isDoubtful = reply.kind === 'not-found' && !this.goodAddresses.has(address);
+    if (reply.kind === 'wrong-address' || isDoubtful) {
       const { kind } = this.tables.refused(operation, row.person.refusal, grantedAt);
       return { kind: kind === 'forbidden' ? 'unreachable' : 'refused-for-all' };
     }
     if (operation === 'createClient') this.tables.createAnswered(row, reply.kind, grantedAt);
     if (isAnswered(reply)) this.tables.succeeded(operation);
-    if (isAnswered(reply) && reply.kind !== 'rejected') this.worked.add(address);
+    if (isAnswered(reply) && reply.kind !== 'rejected') this.goodAddresses.add(address);
     if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;
-    const told = this.tables.toldRoles.get(reply.userId);
-    const role = told === undefined ? null : told === row.kind ? 'fits' : 'differs';
+    const reported = this.tables.reportedRoles.get(reply.userId);
+    const role = reported === undefined ? null : reported === row.kind ? 'fits' : 'differs';
     return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId), role };
   }
 
@@ -219,7 +219,7 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 }
 
-/** The email that a check asks for. */
+/** The email that a check looks up. */
 function emailOf({ row, left, step }: Flight, tables: ReconcilerTables): string | null {
   if (step.subject === 'primary') return tables.row(row.wantedProviders[0] ?? '').person.email;
   return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;

@@ -12,7 +12,7 @@ import {
 import { fromColumns, type KnownColumns, toColumns } from '../store/person-row.js';
 import { newcomer } from './newcomer.spec-support.js';
 
-/** One row of `people` with its `client_providers`. Moments are milliseconds. */
+/** A row of `people` with its `client_providers`. Times are in milliseconds. */
 export class Row {
   wantedAt: number;
   wantedProviders: string[] = [];
@@ -36,7 +36,7 @@ export class Row {
     this.columns = toColumns(known, []);
   }
 
-  /** The person as it is loaded: nothing outlives a step that is not in a column. */
+  /** The person as loaded from its columns, so that no other state survives a step. */
   get person(): Person {
     return { kind: this.kind, ...this.desired, ...fromColumns(this.columns) };
   }
@@ -46,7 +46,7 @@ export class Row {
     this.columns = toColumns(known, this.listed);
   }
 
-  /** The column `applied_providers`: kept while the list is not known. */
+  /** The column `applied_providers`, which keeps its value while the list is unknown. */
   get listed(): string[] {
     return this.columns.appliedProviders;
   }
@@ -61,16 +61,16 @@ interface Circuit {
 const PROBE_MS = 5_000;
 const PROBE_ANSWER_MS = 30_000;
 
-/** The tables in memory, with the rules by which the repositories write them: claims, requeues, circuits, the desired state. */
+/** The tables in memory, with the rules of the repositories: claims, requeues, circuits, the desired state. */
 export class ReconcilerTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
   /** The newest answers in `platform_calls`. */
-  lately: string[] = [];
+  recentReplies: string[] = [];
   /** `platform_users` */
-  readonly toldRoles = new Map<string, PersonKind>();
+  readonly reportedRoles = new Map<string, PersonKind>();
   private readonly circuits = new Map<Operation, Circuit>();
-  /** The newest creates of clients, as long as none was answered. */
+  /** The latest creates of clients, all without an answer. */
   private lostCreates: Row[] = [];
   now = Date.UTC(2026, 0, 1);
 
@@ -100,7 +100,7 @@ export class ReconcilerTables {
     row.wantedAt = this.now;
   }
 
-  /** What `PeopleService.change` does after a change of the desired state, or a manual one. */
+  /** The end of `PeopleService.change`. */
   afterChange(row: Row): void {
     this.decide(row);
     if (row.kind === 'provider') this.requeueClientsOf(row);
@@ -126,7 +126,7 @@ export class ReconcilerTables {
     return step;
   }
 
-  /** What the repository reads beside the row. */
+  /** The data that the repository reads besides the row. */
   context(row: Row): DecisionContext {
     const holder = row.person.email === null ? undefined : this.claims.get(row.person.email);
     const mapped = row.kind === 'provider' && !row.person.wanted ? row.person.platformUserId : null;
@@ -137,12 +137,12 @@ export class ReconcilerTables {
         externalId: id,
         platformUserId: listableUser(this.row(id).person),
       })),
-      answersMissing: this.lately.length === 3 && this.lately.every((kind) => kind === 'unknown'),
+      answersMissing: this.recentReplies.length === 3 && this.recentReplies.every((kind) => kind === 'unknown'),
       stillListed: mapped !== null && this.all('client').some((client) => isChangingList(client, mapped)),
     };
   }
 
-  /** The clients that name a provider and are wanted. */
+  /** The clients that name a provider and are not deleted. */
   clientsNaming(id: string): Row[] {
     return this.all('client').filter((client) => client.person.wanted && client.wantedProviders.includes(id));
   }
@@ -181,7 +181,7 @@ export class ReconcilerTables {
     return { kind: 'refused-for-all' };
   }
 
-  /** A create was answered, or it was not: when three in a row of different clients were not, the next ones wait. */
+  /** Records a create; after three in a row without an answer, of different clients, creates are stopped. */
   createAnswered(row: Row, kind: string, grantedAt: number): void {
     if (kind === 'not-sent' || kind === 'unreachable') return;
     this.lostCreates = kind === 'unknown' ? [row, ...this.lostCreates].slice(0, 3) : [];
@@ -199,7 +199,7 @@ export class ReconcilerTables {
     return circuit ? circuit.openedAt !== null && circuit.probeAt > this.now : false;
   }
 
-  /** The probe goes out: nobody else calls the operation meanwhile. */
+  /** Marks a probe as sent, so that no other call of the operation starts. */
   probe(operation: Operation): void {
     const circuit = this.circuits.get(operation);
     if (circuit?.openedAt) circuit.probeAt = this.now + PROBE_ANSWER_MS;

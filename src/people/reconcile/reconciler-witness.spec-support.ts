@@ -4,22 +4,22 @@ import type { Operation, Person } from '../model/person.js';
 import { law, type PlatformModel, type Reply } from './platform-model.spec-support.js';
 import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
 
-/** Where the platform lives. */
+/** The address of the platform. */
 export const RIGHT_ADDRESS = 'right';
 
-/** What was seen of one person. */
+/** The observations of one person. */
 interface Memory {
-  /** The email that the platform called unknown last, and when. */
+  /** The email that the platform last reported as unknown, and when. */
   absent: { email: string | null; at: number } | null;
-  /** Whether a create may have been done and was not cleared up since. */
-  maybeMade: boolean;
-  /** Deletions, by their calls, that may have been done. */
+  /** Whether an unsettled create may have taken effect. */
+  maybeCreated: boolean;
+  /** Calls of deletes that may have taken effect. */
   maybeDeleted: Set<string>;
-  /** 403s in a row, by operation. */
+  /** Consecutive 403s by operation. */
   refusals: Map<Operation, number>;
 }
 
-/** A call as it left. */
+/** A call as it was sent. */
 interface Sent {
   id: string;
   left: Person;
@@ -27,7 +27,7 @@ interface Sent {
   address: string;
 }
 
-/** Watches every call and every answer, remembers by itself, and throws when a law of the mirror is broken. */
+/** Observes every call and every answer with its own memory, and throws when a law is broken. */
 export class ReconcilerWitness {
   private readonly memories = new Map<string, Memory>();
 
@@ -36,34 +36,34 @@ export class ReconcilerWitness {
     private readonly platform: PlatformModel,
   ) {}
 
-  /** A call is about to be granted. @param othersUnderWay whether another call of this person is */
-  granted(row: Row, step: CallStep, call: string, othersUnderWay: boolean): void {
-    law(!othersUnderWay, 'two calls at once for one person');
+  /** Checks a call before it is granted. @param othersInFlight whether this person has another call in flight */
+  granted(row: Row, step: CallStep, call: string, othersInFlight: boolean): void {
+    law(!othersInFlight, 'two concurrent calls for one person');
     const memory = this.memory(row.id);
     const { person } = row;
     if (isCreate(step)) {
-      law(person.wanted, 'somebody was created who is not wanted');
+      law(person.wanted, 'a deleted person was created');
       const isChecked = memory.absent?.email === person.email && this.tables.now - memory.absent.at < CHECK_FRESH_MS;
-      law(person.email === null || isChecked, 'somebody was created without a check');
-      law(!memory.maybeMade, 'somebody was created whose earlier create is not settled');
+      law(person.email === null || isChecked, 'a person was created without a check');
+      law(!memory.maybeCreated, 'a person was created although an earlier create is not settled');
       const providers = this.tables.context(row).providers.map((provider) => provider.platformUserId);
       law(!providers.includes(null), 'a client was created before its providers');
       const isByPrimary = step.providerUserIds?.length === 1 && step.providerUserIds[0] === providers[0];
-      law(row.kind === 'provider' || isByPrimary, 'a client was not created by its primary');
-      memory.maybeMade = true;
+      law(row.kind === 'provider' || isByPrimary, 'a client was not created with its primary');
+      memory.maybeCreated = true;
       memory.absent = null;
     }
     if (step.operation === 'deleteUser') {
-      law(!person.wanted || memory.maybeDeleted.size > 0, 'somebody is deleted who is wanted, and was not deleted');
+      law(!person.wanted || memory.maybeDeleted.size > 0, 'a desired person is deleted without an earlier delete');
       memory.maybeDeleted.add(call);
     }
     const isBlind = isCreate(step) && person.email === null && this.tables.context(row).answersMissing;
-    law(!isBlind, 'somebody without an email was created while the platform gave no answers');
-    const isMeant = person.wanted || memory.maybeMade || step.operation !== 'checkUser';
-    law(isMeant, 'somebody is checked and deleted who was never attempted');
+    law(!isBlind, 'a person without an email was created while the platform gave no answers');
+    const isNeeded = person.wanted || memory.maybeCreated || step.operation !== 'checkUser';
+    law(isNeeded, 'a deleted person was looked up without a create');
   }
 
-  /** A call was answered. @param after the person as it is known now */
+  /** Checks an answered call. @param after the person after the answer */
   answered(row: Row, step: CallStep, answer: Answer, flight: Sent, after: Person): void {
     const memory = this.memory(row.id);
     if (answer.kind === 'deleted' || answer.kind === 'not-found') memory.maybeDeleted.clear();
@@ -73,31 +73,31 @@ export class ReconcilerWitness {
       const email = step.subject === 'attempted' ? (flight.left.attempt?.email ?? null) : flight.left.email;
       memory.absent = { email, at: this.tables.now };
     }
-    const isTold = answer.kind === 'absent' || answer.kind === 'exists' || isCreate(step);
-    if (isTold && answer.kind !== 'unknown') memory.maybeMade = false;
+    const isSettled = answer.kind === 'absent' || answer.kind === 'exists' || isCreate(step);
+    if (isSettled && answer.kind !== 'unknown') memory.maybeCreated = false;
     const isRefused = answer.kind === 'forbidden' || answer.kind === 'refused-for-all';
     const refusals = isRefused ? (memory.refusals.get(step.operation) ?? 0) + 1 : 0;
-    law(answer.kind !== 'not-found' || flight.address === RIGHT_ADDRESS, 'a 404 from another address was believed');
+    law(answer.kind !== 'not-found' || flight.address === RIGHT_ADDRESS, 'a 404 of another server was accepted');
     if (isAnswered(answer)) memory.refusals.set(step.operation, refusals);
-    law(answer.kind !== 'forbidden' || refusals > 1, 'a first 403 was held to be the person’s own');
-    law(after.fault === null || row.wantedAt < flight.grantedAt, 'somebody failed for what is not wanted any more');
+    law(answer.kind !== 'forbidden' || refusals > 1, 'a first 403 counted only for the person');
+    law(after.fault === null || row.wantedAt < flight.grantedAt, 'a person failed because of outdated data');
     if (answer.kind !== 'exists' || after.platformUserId === null) return;
     const user = this.platform.users.get(answer.userId);
-    // Who signs up with the email of a create that is under way can't be told from whom it made.
+    // A user who signs up with the email of a create in flight looks like the user that it creates.
     if (step.subject === 'attempted' && this.platform.newcomers.has(answer.userId)) return;
     const isOwn = user?.partnerUserId === row.id || this.platform.removedByOthers.has(answer.userId);
-    law(isOwn || (after.wanted && user?.email === after.email), 'somebody was linked to a user who is not meant');
+    law(isOwn || (after.wanted && user?.email === after.email), 'a person was linked to the wrong user');
   }
 
-  /** A human being cleared up what became of a create. */
+  /** Records that an operator or an event settled a create. */
   cleared(row: Row): void {
-    this.memory(row.id).maybeMade = false;
+    this.memory(row.id).maybeCreated = false;
   }
 
   private memory(id: string): Memory {
     const memory = this.memories.get(id) ?? {
       absent: null,
-      maybeMade: false,
+      maybeCreated: false,
       maybeDeleted: new Set(),
       refusals: new Map(),
     };
@@ -106,7 +106,7 @@ export class ReconcilerWitness {
   }
 }
 
-/** Whether the platform did as it was asked, or said why it can't for this person. */
+/** Whether the platform performed the operation, or rejected it for this person. */
 export function isAnswered({ kind }: Answer | Reply): boolean {
   return !['rate-limited', 'unreachable', 'not-sent', 'unknown'].includes(kind);
 }

@@ -8,21 +8,21 @@ const PROVIDERS = ['p1', 'p2', 'p3'];
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const EMAILS = ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7'];
 
-/** Where a story begins: with nobody, with everybody wanted, or with everybody on the platform. */
-const BEGINNINGS = ['nobody', 'wanted', 'mirrored'] as const;
+/** The initial states: no people, all people desired, or all people mirrored. */
+const BEGINNINGS = ['empty', 'wanted', 'mirrored'] as const;
 
 function begin(model: ReconcilerModel, beginning: (typeof BEGINNINGS)[number]): void {
-  if (beginning === 'nobody') return;
+  if (beginning === 'empty') return;
   for (const [n, id] of PROVIDERS.entries()) model.putProvider(id, `e${n + 1}`);
   for (const [n, id] of CLIENTS.entries()) model.putClient(id, n < 2 ? `e${n + 4}` : null, PROVIDERS.slice(n % 2));
   if (beginning === 'mirrored') model.drain();
 }
 
-/** One thing that happens, in words, so that a counterexample can be read. */
-type Happening = { what: string; to: (model: ReconcilerModel) => void };
+/** An action with a description, so that a counterexample is readable. */
+type Action = { name: string; apply: (model: ReconcilerModel) => void };
 
-const happening = <T>(values: fc.Arbitrary<T>, name: string, to: (model: ReconcilerModel, value: T) => void) =>
-  values.map((value): Happening => ({ what: `${name} ${JSON.stringify(value)}`, to: (model) => to(model, value) }));
+const action = <T>(values: fc.Arbitrary<T>, name: string, apply: (model: ReconcilerModel, value: T) => void) =>
+  values.map((value): Action => ({ name: `${name} ${JSON.stringify(value)}`, apply: (model) => apply(model, value) }));
 
 const provider = fc.constantFrom(...PROVIDERS);
 const client = fc.constantFrom(...CLIENTS);
@@ -43,20 +43,18 @@ const weather: fc.Arbitrary<Weather> = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(0.01, 0.3, 0.99).map((part): Weather => ({ kind: 'late', part })) },
 );
 
-const anything = fc.oneof(
-  { weight: 3, arbitrary: happening(fc.tuple(provider, email), 'put provider', (m, [p, e]) => m.putProvider(p, e)) },
+const anyAction = fc.oneof(
+  { weight: 3, arbitrary: action(fc.tuple(provider, email), 'put provider', (m, [p, e]) => m.putProvider(p, e)) },
   {
     weight: 4,
-    arbitrary: happening(fc.tuple(client, fc.option(email), list), 'put client', (m, [c, e, l]) =>
-      m.putClient(c, e, l),
-    ),
+    arbitrary: action(fc.tuple(client, fc.option(email), list), 'put client', (m, [c, e, l]) => m.putClient(c, e, l)),
   },
-  { weight: 2, arbitrary: happening(fc.tuple(client, list), 'put list', (m, [c, l]) => m.putList(c, l)) },
-  { weight: 3, arbitrary: happening(fc.oneof(provider, client), 'remove', (m, id) => m.remove(id)) },
-  { weight: 1, arbitrary: happening(fc.oneof(provider, client), 'resolve', (m, id) => m.resolve(id)) },
+  { weight: 2, arbitrary: action(fc.tuple(client, list), 'put list', (m, [c, l]) => m.putList(c, l)) },
+  { weight: 3, arbitrary: action(fc.oneof(provider, client), 'remove', (m, id) => m.remove(id)) },
+  { weight: 1, arbitrary: action(fc.oneof(provider, client), 'resolve', (m, id) => m.resolve(id)) },
   {
     weight: 12,
-    arbitrary: happening(
+    arbitrary: action(
       fc.tuple(choice, weather, fc.oneof({ weight: 8, arbitrary: fc.constant(false) }, fc.boolean())),
       'claim',
       (m, [n, w, hangs]) => m.claim(n, w, hangs),
@@ -64,43 +62,43 @@ const anything = fc.oneof(
   },
   {
     weight: 10,
-    arbitrary: happening(fc.tuple(choice, weather), 'claim and record', (m, [n, w]) => {
+    arbitrary: action(fc.tuple(choice, weather), 'claim and record', (m, [n, w]) => {
       m.claim(n, w, false);
       m.record(m.flights.length - 1);
     }),
   },
-  { weight: 6, arbitrary: happening(choice, 'arrive', (m, n) => m.arrive(n)) },
-  { weight: 10, arbitrary: happening(choice, 'record', (m, n) => m.record(n)) },
-  { weight: 2, arbitrary: happening(choice, 'user created', (m, n) => m.userCreated(n)) },
-  { weight: 2, arbitrary: happening(fc.tuple(choice, fc.boolean()), 'crash', (m, [n, a]) => m.crash(n, a)) },
-  { weight: 5, arbitrary: happening(fc.constantFrom(1, 1_000, 5_000, 20_000, 70_000), 'wait', (m, ms) => m.wait(ms)) },
+  { weight: 6, arbitrary: action(choice, 'arrive', (m, n) => m.arrive(n)) },
+  { weight: 10, arbitrary: action(choice, 'record', (m, n) => m.record(n)) },
+  { weight: 2, arbitrary: action(choice, 'user created', (m, n) => m.userCreated(n)) },
+  { weight: 2, arbitrary: action(fc.tuple(choice, fc.boolean()), 'crash', (m, [n, a]) => m.crash(n, a)) },
+  { weight: 5, arbitrary: action(fc.constantFrom(1, 1_000, 5_000, 20_000, 70_000), 'wait', (m, ms) => m.wait(ms)) },
   {
     weight: 1,
-    arbitrary: happening(fc.boolean(), 'move to the right address', (m, isRight) => m.moveTo(isRight)),
+    arbitrary: action(fc.boolean(), 'move to the right address', (m, isRight) => m.moveTo(isRight)),
   },
-  { weight: 1, arbitrary: happening(email, 'sign up', (m, address) => m.platform.signUp(address)) },
+  { weight: 1, arbitrary: action(email, 'sign up', (m, address) => m.platform.signUp(address)) },
   {
     weight: 1,
-    arbitrary: happening(fc.nat({ max: 9 }), 'remove by others', (m, n) => m.removeByOthers(n)),
+    arbitrary: action(fc.nat({ max: 9 }), 'remove by others', (m, n) => m.removeByOthers(n)),
   },
 );
 
-test('whatever happens in between, the platform ends as what was wanted, each person exactly once', () => {
+test('the platform always ends in the desired state, with each person exactly once', () => {
   const property = fc.property(
     fc.constantFrom(...BEGINNINGS),
     fc.subarray(EMAILS),
-    fc.array(anything, { maxLength: 60, size: 'max' }),
-    (beginning, existingEmails, happenings) => {
+    fc.array(anyAction, { maxLength: 60, size: 'max' }),
+    (beginning, existingEmails, actions) => {
       const model = new ReconcilerModel(existingEmails);
       begin(model, beginning);
-      for (const { to } of happenings) {
-        to(model);
+      for (const { apply } of actions) {
+        apply(model);
         judgeMoment(model);
       }
       model.drain();
       judgeRest(model);
       for (let round = 0; round < 4; round++) {
-        model.settleByHand();
+        model.settleManually();
         model.drain();
       }
       judgeEnd(model);
@@ -108,9 +106,9 @@ test('whatever happens in between, the platform ends as what was wanted, each pe
   );
   const details = fc.check(property, propertyRuns());
   if (!details.failed) return;
-  const [beginning, existing, happenings] = details.counterexample ?? ['nobody', [], []];
-  const story = happenings.map(({ what }) => `  ${what}`).join('\n');
+  const [beginning, existing, actions] = details.counterexample ?? ['empty', [], []];
+  const story = actions.map(({ name }) => `  ${name}`).join('\n');
   throw new Error(
-    `${details.errorInstance instanceof Error ? details.errorInstance.message : 'failed'}\nat first ${beginning}; users of others: ${existing}\n${story}\nSEED=${details.seed} path ${details.counterexamplePath}`,
+    `${details.errorInstance instanceof Error ? details.errorInstance.message : 'failed'}\ninitially ${beginning}; users of others: ${existing}\n${story}\nSEED=${details.seed} path ${details.counterexamplePath}`,
   );
 });

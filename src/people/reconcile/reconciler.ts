@@ -12,15 +12,15 @@ import { type Claim, type ClaimOutcome, ClaimRepository, UnconfirmedCommit } fro
 import { NOT_SENT, PlatformPeople } from './platform-people.js';
 import { CallResultsRepository } from './results.repository.js';
 
-/** Milliseconds between two polls for due people that the queue lost, and for people that an overlapping commit left waiting. */
+/** How often to poll for due people without a notification, and for people left waiting by concurrent commits. */
 const POLL_MS = 1_000;
 const OVERLOOKED_MS = 10_000;
 
-/** Milliseconds without a notification after which the poller claims itself, and how many people it claims at once. */
+/** Maximum time without a notification before the poller claims people itself, and maximum claims per poll. */
 const SILENCE_MS = 3_000;
 const CLAIMS_PER_POLL = 20;
 
-/** Milliseconds before the next look at people who are due and locked by another transaction. */
+/** How long to wait for due people that another transaction has locked. */
 const LOCKED_MS = 25;
 
 /** Brings the platform to the desired state: one activation makes at most one user-management call. */
@@ -50,7 +50,7 @@ export class Reconciler implements OnModuleInit {
     this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
   }
 
-  /** What a notification begins. */
+  /** Handles a notification. */
   async activate(): Promise<void> {
     this.notifiedAtMs = this.clock.monotonicMs();
     await this.reconcileNext();
@@ -72,7 +72,7 @@ export class Reconciler implements OnModuleInit {
     return claim !== null;
   }
 
-  /** Within the trace of the EHR's last change of the person. */
+  /** Makes a call within the trace of the EHR's last change of the person. */
   private callTraced(claim: Claim): Promise<void> {
     const { row, step, grant } = claim;
     const attributes = {
@@ -80,7 +80,7 @@ export class Reconciler implements OnModuleInit {
       'notebridge.operation': step.operation,
       'notebridge.lane': row.lane,
       'notebridge.attempt': row.failures + 1,
-      // For a permit of the limit, and for a worker.
+      // Includes the waits for a permit and for a worker.
       ...(row.dueAt && { 'notebridge.waited_ms': Math.max(0, grant.grantedAt.getTime() - row.dueAt.getTime()) }),
     };
     const causes = row.traceparent === null ? [] : [row.traceparent];
@@ -99,7 +99,7 @@ export class Reconciler implements OnModuleInit {
     this.log.debug({ person: claim.row.id, operation: claim.step.operation, outcome, state, code });
   }
 
-  /** Beside the call, whose second to leave has begun, and never its failure: the poller notifies for what is missed here. */
+  /** Runs in parallel with the call, which must be sent soon. Ignores errors, because the poller notifies as well. */
   private async notifyForNext(noneDue: boolean): Promise<void> {
     if (noneDue) await this.requeueClients();
     const inMs = await this.claims.nextInMs().catch(() => null);
@@ -107,7 +107,7 @@ export class Reconciler implements OnModuleInit {
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim', noneDue && inMs === 0 ? LOCKED_MS : inMs);
   }
 
-  /** Requeues the clients of providers that were mirrored just now, batch after batch, once at a time in a process. */
+  /** Requeues the clients of newly mirrored providers, in batches, one run at a time per process. */
   async requeueClients(): Promise<void> {
     if (this.isRequeueing) return;
     this.isRequeueing = true;
@@ -121,7 +121,7 @@ export class Reconciler implements OnModuleInit {
     }
   }
 
-  /** Frees a permit that stands although its commit was not confirmed: only this process knows that it is unused. */
+  /** Frees the permit of an unconfirmed commit, because only this process knows that it is unused. */
   private async rollBack(error: unknown): Promise<never> {
     if (!(error instanceof UnconfirmedCommit)) throw error;
     const { claim, fault } = error;
@@ -131,8 +131,8 @@ export class Reconciler implements OnModuleInit {
   }
 
   /**
-   * Claims, one at a time in a process: more would only queue for the budget's lock, and delay the answer that wants it
-   * for a pause. An activation that finds another queued already ends: that one claims later and sees it all.
+   * Claims one person at a time per process. More would only queue for the budget's lock, and delay an answer that needs
+   * it for a pause. Returns undefined if another activation is already queued, because that one sees the same people.
    */
   private async claim(): Promise<ClaimOutcome | undefined> {
     if (this.isClaimQueued) return undefined;
@@ -146,8 +146,8 @@ export class Reconciler implements OnModuleInit {
   }
 
   /**
-   * Notifies when a person is due: the queue may have lost every notification. When none came for long, the queue's
-   * store is away: then people are claimed here, one after the other, under the same limit.
+   * Notifies if a person is due, because the queue may lose notifications. If none arrived for `SILENCE_MS`, Redis is
+   * unavailable, so this claims people itself, one after the other, under the same limit.
    */
   private async poll(): Promise<void> {
     if (!this.platform.isConfigured || !(await this.due.isAnyDue())) return;

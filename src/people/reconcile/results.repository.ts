@@ -19,16 +19,16 @@ import { PlatformUsersRepository, ROLES } from '../store/platform-users.reposito
 import type { Claim } from './claim.repository.js';
 import type { CallResult } from './platform-people.js';
 
-/** Bounds of the wait after a transient fault of one person's call, in milliseconds. */
-const RETRY = { baseMs: 1_000, maxMs: 300_000 };
+/** Limits of the backoff after a transient fault of a person's call. */
+const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
-/** Bounds of the wait before a create that got no answer, and was not done, is made again, in milliseconds. */
-const CREATE_AGAIN = { baseMs: 2_000, maxMs: 3_600_000 };
+/** Limits of the backoff after a create that got no answer and had no effect. */
+const CREATE_BACKOFF = { baseMs: 2_000, maxMs: 3_600_000 };
 
-/** The platform did the operation, or had done it before: the key and the address are good for it. */
+/** Answers that prove the key and the address valid, because the operation is done or was done before. */
 const DONE: string[] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'] satisfies Answer['kind'][];
 
-/** Records what a call came to, in one transaction: the log's row, the person, and who depends on it. */
+/** Records the result of a call in one transaction: its log row, the person, and its dependents. */
 @Injectable()
 export class CallResultsRepository {
   constructor(
@@ -49,7 +49,7 @@ export class CallResultsRepository {
       await this.calls.settle(tx, grant, result.outcome);
       const row = await this.people.lock(tx, { id: claim.row.id });
       if (!row) return { state: 'gone', code: null };
-      // Another process has claimed the person since the lease ran out: only a create, never sent twice, still counts.
+      // After a lost lease, only the answer to a create still counts, because a create is never sent twice.
       const isOurs = row.leaseOwner === lease.owner && row.leaseNo === lease.no;
       if (!isOurs && !(isCreate(step) && row.person.attempt?.callId === grant.id))
         return { state: row.state, code: row.errorCode };
@@ -64,20 +64,20 @@ export class CallResultsRepository {
     });
   }
 
-  /** Rolls back a claim whose commit was not confirmed, should it stand: nothing was sent. @param result that says so */
+  /** Rolls back a claim with an unconfirmed commit, if it is stored. @param result the result of a call not sent */
   async rollBack(claim: Claim, result: CallResult): Promise<void> {
-    // The lock waits for a commit that is still under way on a lost connection.
+    // The lock waits for a commit that is still running on a lost connection.
     const { key, owner, no } = claim.lease;
     const { rows } = await this.database.pool.query<{ ours: boolean }>(
       `SELECT ${isHeld('$2', '$3')} AS ours FROM people WHERE id = $1 FOR UPDATE`,
       [key, owner, no],
     );
-    // The number of a call that was never committed may be another's by now. That of the lease is not: until this is
-    // done this process counts as at work on the person, and leases it to itself no second time.
+    // Compares the lease, because the id of an uncommitted call may be reused. The lease number is unique: until this
+    // ends, the process holds the person and cannot lease it again.
     if (rows[0]?.ours) await this.record(claim, result);
   }
 
-  /** Adds what the database knows: whose user an answer names, and whether a refusal is the person's own. */
+  /** Adds from the database who holds the user of an answer, and whether a refusal affects only this person. */
   private async interpret(
     tx: PoolClient,
     { step: { operation }, grant }: Claim,
@@ -86,12 +86,12 @@ export class CallResultsRepository {
   ): Promise<{ answer: Answer; errorCode: string | null }> {
     const code = await this.stopCode(tx, operation, answer.kind);
     if (code !== null) {
-      const whose = await this.circuits.refused(tx, operation, grant, code, row.person.refusal);
-      // A wrong address fails no person: one who meets it while others pass is put off alone.
+      const scope = await this.circuits.refused(tx, operation, grant, code, row.person.refusal);
+      // A wrong address fails no person. If other people's calls succeed, only this person is retried later.
       const own = code === 'platform-address' ? 'unreachable' : 'forbidden';
-      return { answer: { kind: whose === 'own' ? own : 'refused-for-all' }, errorCode: code };
+      return { answer: { kind: scope === 'own' ? own : 'refused-for-all' }, errorCode: code };
     }
-    // Only a human being can clear up a lost create without an email: while creates get no answer, one at a time is risked.
+    // A lost create without an email needs review, so unanswered creates continue only as single probes.
     if (answer.kind === 'unknown' && operation === 'createClient' && (await this.calls.isUnanswered(tx, operation))) {
       await this.circuits.refused(tx, operation, grant, 'platform-fault');
     }
@@ -103,7 +103,7 @@ export class CallResultsRepository {
     return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, errorCode };
   }
 
-  /** Why an answer stops its operation, when it may: only at a good address does a 404 mean that a user is gone. */
+  /** The code with which an answer may stop its operation. A 404 means a missing user only at a proven address. */
   private async stopCode(tx: PoolClient, operation: Operation, kind: string): Promise<StopCode | null> {
     if (kind === 'unauthorized') return 'platform-unauthorized';
     if (kind === 'wrong-address') return 'platform-address';
@@ -120,13 +120,13 @@ export class CallResultsRepository {
       callId: grant.id,
       outdated: row.wantedAt >= grant.grantedAt,
       now,
-      createAgainAt: inMs(backoffMs(lostCreates, this.random.fraction(), CREATE_AGAIN)),
-      retryAt: inMs(backoffMs(failures + 1, this.random.fraction(), RETRY)),
+      createAgainAt: inMs(backoffMs(lostCreates, this.random.fraction(), CREATE_BACKOFF)),
+      retryAt: inMs(backoffMs(failures + 1, this.random.fraction(), RETRY_BACKOFF)),
       lookUpAt: inMs(this.env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000),
     });
   }
 
-  /** Stores the user that the person can't be mapped to as well, and the one that was deleted. */
+  /** Stores a second user of the person, and a deleted one. */
   private async saveUsers(tx: PoolClient, row: PersonRow, person: Person, answer: Answer): Promise<void> {
     const isFound = answer.kind === 'created' || answer.kind === 'exists';
     if (isFound && person.review === 'second-user' && answer.userId !== person.platformUserId) {
@@ -138,7 +138,7 @@ export class CallResultsRepository {
     }
   }
 
-  /** What is stored beside the facts: the invite URL, what the platform was given, and what it said of an error. */
+  /** The other columns of a result: invite URL, applied profile, and the error message of the platform. */
   private columns({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): MoreColumns {
     const isAttempted = step.subject === 'attempted';
     const { errorText, inviteUrl } = result;

@@ -11,15 +11,15 @@ import { backoffMs } from '../../queue/backend/backoff.js';
 import type { Operation, Refusal } from '../model/person.js';
 import type { StopCode } from '../model/person-codes.js';
 
-/** Bounds of the wait before an operation that was refused is tried again, in milliseconds. */
-const PROBE = { baseMs: 5_000, maxMs: 300_000 };
+/** Limits of the backoff before a refused operation is probed. */
+const PROBE_BACKOFF = { baseMs: 5_000, maxMs: 300_000 };
 
-/** Milliseconds after which a probe without an answer is followed by the next. */
+/** How long a probe may stay unanswered before the next one. */
 const PROBE_ANSWER_MS = 30_000;
 
 /**
- * The circuits: a refusal stops its operation for all until a probe succeeds. With them, the addresses where user
- * management was seen to work: only there does a 404 mean that a user is gone.
+ * The circuits: a refusal stops its operation for all people until a probe succeeds. Also stores the addresses where
+ * user management has worked, because only there does a 404 mean a missing user.
  */
 @Injectable()
 export class CircuitsRepository {
@@ -32,8 +32,8 @@ export class CircuitsRepository {
   ) {}
 
   /**
-   * The operations that are not to be called at a moment, with the next probes of them, and those that are due for one
-   * probe. A claim holds the budget's lock, so that one probe goes out, not two.
+   * The operations that must not be called now, with the times of their next probes, and those due for a probe. A claim
+   * holds the budget's lock, so that only one probe is sent.
    */
   async open(now: Date, tx?: PoolClient) {
     const open = await this.stopped(tx);
@@ -46,7 +46,7 @@ export class CircuitsRepository {
     };
   }
 
-  /** The operations that are stopped now: by refusals first, then for want of readable answers. */
+  /** The stopped operations: refused ones first, then those without readable answers. */
   async stopped(tx?: PoolClient): Promise<{ operation: string; code: StopCode; probeAt: Date }[]> {
     const { rows } = await (tx ?? this.database.pool).query<{ operation: string; code: StopCode; probeAt: Date }>(
       `SELECT operation, code, probe_at AS "probeAt" FROM circuits WHERE opened_at IS NOT NULL
@@ -55,12 +55,12 @@ export class CircuitsRepository {
     return rows;
   }
 
-  /** Why an operation is stopped, if it is. */
+  /** The reason why an operation is stopped; null if it is not. */
   async stopCode(tx: PoolClient, operation: Operation): Promise<string | null> {
     return (await this.stopped(tx)).find((stopped) => stopped.operation === operation)?.code ?? null;
   }
 
-  /** Marks a probe as sent: no other call of the operation begins until it is answered or the next one is due. */
+  /** Marks a probe as sent, so that no other call of the operation starts until it is answered or the next one is due. */
   async probe(tx: PoolClient, operation: string): Promise<void> {
     await tx.query(
       `UPDATE circuits SET probe_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE operation = $1`,
@@ -69,11 +69,11 @@ export class CircuitsRepository {
   }
 
   /**
-   * Records a refusal. When another person's call of the operation succeeded since its last refusal of this one, it is
-   * the person's own and stops no other.
+   * Records a refusal. It affects only this person if the operation succeeded for another one since this person's last
+   * refusal; otherwise it stops the operation.
    *
-   * @param before the person's last refusal; null when this one can't be the person's own
-   * @returns whose refusal it is
+   * @param before the person's last refusal; null if this refusal must stop the operation
+   * @returns the people affected by the refusal
    */
   async refused(
     tx: PoolClient,
@@ -88,7 +88,7 @@ export class CircuitsRepository {
     );
     const circuit = rows[0];
     if (circuit?.closed_at && before?.operation === operation && circuit.closed_at > before.at) return 'own';
-    // Calls that were under way when the circuit opened don't count again.
+    // Calls that were in flight when the circuit opened do not count again.
     if (circuit?.opened_at && grant.grantedAt < circuit.opened_at) return 'everyone';
     const failures = (circuit?.opened_at ? circuit.failures : 0) + 1;
     await tx.query(
@@ -96,15 +96,15 @@ export class CircuitsRepository {
        VALUES ($1, clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
        ON CONFLICT (operation) DO UPDATE SET opened_at = coalesce(circuits.opened_at, excluded.opened_at),
          probe_at = excluded.probe_at, failures = excluded.failures, code = excluded.code`,
-      [operation, backoffMs(failures, this.random.fraction(), PROBE), failures, code],
+      [operation, backoffMs(failures, this.random.fraction(), PROBE_BACKOFF), failures, code],
     );
     return 'everyone';
   }
 
   /**
-   * Closes an operation's circuit after an answer that was no refusal.
+   * Closes the circuit of an operation after an answer other than a refusal.
    *
-   * @param isDone whether the operation was done, so that its address is known to be good
+   * @param isDone whether the operation succeeded, which proves its address valid
    */
   async answered(tx: PoolClient, operation: Operation, isDone: boolean): Promise<void> {
     await tx.query(
@@ -115,7 +115,7 @@ export class CircuitsRepository {
     );
   }
 
-  /** Whether anything was ever done at the address of an operation. */
+  /** Whether user management has ever worked at the address of an operation. */
   async isAddressGood(tx: PoolClient, operation: Operation): Promise<boolean> {
     const { platformAddress } = await this.prisma.in(tx);
     return (await platformAddress.findUnique({ where: { address: this.addressOf(operation) } })) !== null;

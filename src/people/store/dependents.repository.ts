@@ -2,35 +2,35 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 
-/** Clients of one provider that are requeued in one transaction. */
+/** Maximum clients of a provider to requeue in one transaction. */
 const BATCH = 500;
 
-/** Waiting clients that are read in one round for those that an overlapping commit left waiting. */
+/** Waiting clients that `requeueOverlooked` reads in one round. */
 const SLICE = 1_000;
 
 /** Sorts before every id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/** Assignments that let a person be decided on anew as soon as possible. */
+/** SQL assignments that make a person due now, with its next step to be decided again. */
 const REQUEUE = 'due_at = clock_timestamp(), step = NULL';
 
-/** Of a client `p`: one of its providers can't be named to the platform yet (`listableUser`). */
+/** SQL condition: a provider of client `p` is not listable yet (`listableUser`). */
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.attempt_call_id IS NOT NULL))`;
 
-/** People whose next step may change because another person does: they are requeued, and decided on when claimed. */
+/** Requeues people whose next step depends on a person that changed. The step is decided when they are claimed. */
 @Injectable()
 export class DependentsRepository {
-  /** The external id after which the next round of `requeueOverlooked` begins. */
+  /** The external id after which the next round of `requeueOverlooked` starts. */
   private overlookedUpTo = '';
 
   constructor(private readonly database: Database) {}
 
   /**
-   * Notes that the clients of a provider, which can be named from now on, are to be requeued: there may be hundreds of
-   * thousands, and the provider's own transaction does not wait for them (`requeueClients`).
+   * Schedules a requeue of the clients of a newly listable provider (`requeueClients`). The provider's own transaction
+   * does not do it, because there may be hundreds of thousands.
    */
-  async noteClientsOf(tx: PoolClient, providerId: string): Promise<void> {
+  async scheduleClientsOf(tx: PoolClient, providerId: string): Promise<void> {
     await tx.query(
       `INSERT INTO dependent_requeues (provider_id) VALUES ($1)
        ON CONFLICT (provider_id) DO UPDATE SET after_client = NULL, since = clock_timestamp()`,
@@ -39,10 +39,10 @@ export class DependentsRepository {
   }
 
   /**
-   * Requeues the next clients of a provider that was noted, in the order of their ids; each batch is a transaction of
-   * its own, and a crash between two loses none.
+   * Requeues the next batch of clients of a scheduled provider, ordered by id. Each batch is a transaction, so that a
+   * crash between two batches loses no client.
    *
-   * @returns how many were requeued; undefined when no provider is noted, or another process is at work on those that are
+   * @returns the number of requeued clients; undefined if no provider is scheduled, or another process has locked all
    */
   async requeueClients(): Promise<number | undefined> {
     return this.database.transaction(async (tx) => {
@@ -50,10 +50,10 @@ export class DependentsRepository {
         `SELECT provider_id AS "providerId", after_client AS "afterClient" FROM dependent_requeues
          ORDER BY since LIMIT 1 FOR UPDATE SKIP LOCKED`,
       );
-      const [noted] = rows;
-      if (!noted) return undefined;
-      const { providerId } = noted;
-      const { read, last, requeued } = await this.requeueBatch(tx, providerId, noted.afterClient ?? NO_ID);
+      const [scheduled] = rows;
+      if (!scheduled) return undefined;
+      const { providerId } = scheduled;
+      const { read, last, requeued } = await this.requeueBatch(tx, providerId, scheduled.afterClient ?? NO_ID);
       if (read < BATCH) await tx.query('DELETE FROM dependent_requeues WHERE provider_id = $1', [providerId]);
       else await tx.query('UPDATE dependent_requeues SET after_client = $2 WHERE provider_id = $1', [providerId, last]);
       return requeued;
@@ -61,8 +61,8 @@ export class DependentsRepository {
   }
 
   /**
-   * A waiting client re-enters the queue at its original position, else an import's clients would go provider by
-   * provider; its lane stays. Pending clients are requeued, too: one may be about to wait, in a commit that overlaps.
+   * A waiting client returns to its original position and lane, because otherwise an import would proceed provider by
+   * provider. Pending clients are requeued, too, because a concurrent commit may make them wait.
    */
   private async requeueBatch(tx: PoolClient, providerId: string, after: string) {
     const { rows } = await tx.query<{ read: number; last: string | null; requeued: number }>(
@@ -84,7 +84,7 @@ export class DependentsRepository {
     return rows[0] ?? { read: 0, last: null, requeued: 0 };
   }
 
-  /** Requeues the providers whose deletion waits until no client's list on the platform holds them. */
+  /** Requeues providers whose deletion waits until no client's list on the platform contains them. */
   async requeueDeleting(tx: PoolClient, platformUserIds: string[]): Promise<void> {
     if (platformUserIds.length === 0) return;
     await tx.query(`UPDATE people SET ${REQUEUE} WHERE state = 'deleting' AND platform_user_id = ANY($1)`, [
@@ -92,7 +92,7 @@ export class DependentsRepository {
     ]);
   }
 
-  /** Takes the claim of an email, and releases the others. @param kept the emails to keep @returns whether it holds it */
+  /** Claims an email for a person, and releases its claims except `kept`. @returns whether the person has the claim */
   async claimEmail(tx: PoolClient, id: string, email: string, kept: string[]): Promise<boolean> {
     await this.releaseClaims(tx, id, kept);
     const { rows } = await tx.query<{ person_id: string }>(
@@ -103,7 +103,7 @@ export class DependentsRepository {
     return rows[0]?.person_id === id;
   }
 
-  /** Releases a person's claims but those to keep, and requeues who waits for them. */
+  /** Releases a person's claims except `kept`, and requeues the people that wait for them. */
   async releaseClaims(tx: PoolClient, id: string, kept: string[]): Promise<void> {
     await tx.query(
       `WITH released AS (
@@ -115,8 +115,8 @@ export class DependentsRepository {
   }
 
   /**
-   * Moves the unmirrored providers of a client into the interactive lane, also from under a paused import. They are
-   * locked in one order: many clients with the same providers may be changed at once.
+   * Moves the unmirrored providers of a client into the interactive lane, even out of a paused import. Locks them in a
+   * fixed order, because many clients with the same providers may be changed concurrently.
    */
   async expediteProvidersOf(tx: PoolClient, clientId: string): Promise<void> {
     await tx.query(
@@ -129,8 +129,8 @@ export class DependentsRepository {
   }
 
   /**
-   * Requeues whom overlapping commits left waiting: clients whose providers are all mirrored, a slice of them in each
-   * round, and providers to be deleted that no client's list is about to lose any more.
+   * Requeues people that concurrent commits left waiting: clients whose providers are all mirrored, a slice per round,
+   * and providers to delete that are no longer in a client's list that is about to change.
    */
   async requeueOverlooked(): Promise<void> {
     const { rows } = await this.database.pool.query<{ read: number; last: string | null }>(

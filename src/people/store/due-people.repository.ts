@@ -7,18 +7,18 @@ import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { OPERATIONS } from '../model/person.js';
 
-/** The most urgent first. */
+/** All lanes, most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
-/** Due, and neither paused by an import nor leased: the condition of the partial index, and of a few rows beside. */
+/** SQL condition: scheduled, neither paused by an import nor leased. It implies the condition of the partial index. */
 const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
 
-/** Of one lane and one step; the step is named since the planner does not take `IS NULL` for a constant. */
+/** Orders the people of one lane and step. Names the step, because the planner does not treat `IS NULL` as constant. */
 const SOONEST = 'ORDER BY step, due_at LIMIT 1';
 
 const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
 
-/** When the first of a lane is due whom no import holds back, leased or not, as SQL: the first over the heads of the steps. */
+/** SQL of the time when the first unpaused person of a lane is due, leased or not: the earliest head of all steps. */
 export const firstPersonDue = (lane: Lane): string => {
   const conditions = [...OPERATIONS.map((step) => `step = '${step}'`), 'step IS NULL'];
   const heads = conditions.map((step) =>
@@ -28,12 +28,12 @@ export const firstPersonDue = (lane: Lane): string => {
 };
 
 /**
- * Finds who is due. People stand in one index by lane, step and moment, and each query reads the head of each step alone:
- * neither a stopped operation with a million people behind it nor a paused import is walked through.
+ * Finds due people. An index orders people by lane, step and time, and each query reads only the head of each step. A
+ * stopped operation or a paused import with a million people therefore costs nothing.
  */
 @Injectable()
 export class DuePeopleRepository {
-  /** The people that this process works on: a lease of its own that it knows nothing of is free. */
+  /** The people that this process works on. Its leases on any other person are free. */
   private readonly held = new Set<string>();
 
   constructor(
@@ -41,12 +41,12 @@ export class DuePeopleRepository {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /** Which process asks: the owner of its leases. */
+  /** This process, as the owner of its leases. */
   get owner(): string {
     return this.worker.id;
   }
 
-  /** False while this process can't be sure to count as alive: then it may lease no row. */
+  /** False while this process may count as dead, so that it must not lease rows. */
   mayLease(): boolean {
     return this.worker.mayWork();
   }
@@ -59,20 +59,20 @@ export class DuePeopleRepository {
     this.held.delete(id);
   }
 
-  /** Whether a person is due without a lease. Both lanes are named, so that the index of moments is used. */
+  /** Whether a person without a lease is due. Names both lanes, so that the index on due times is used. */
   async isAnyDue(): Promise<boolean> {
     const { rowCount } = await this.database.pool.query(
       `SELECT FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE} LIMIT 1`,
-      this.asker(),
+      this.leaseParameters(),
     );
     return rowCount !== 0;
   }
 
   /**
-   * Locks the most urgent person who is due and can be had.
+   * Locks the most urgent due person that is free.
    *
-   * @param stopped operations for which no person is claimed
-   * @param now by the database's clock
+   * @param stopped operations to skip
+   * @param now the time of the database clock
    * @returns the person's id
    */
   async take(tx: PoolClient, lanes: Lane[], stopped: string[], now: Date): Promise<string | undefined> {
@@ -86,9 +86,9 @@ export class DuePeopleRepository {
   }
 
   /**
-   * Locks the person that is due for an operation and was never refused, else the one refused longest ago. One that was
-   * never refused is waited for while its lane may not call: else two people with a refusal of their own would take the
-   * probes of all that are in the paced lane.
+   * Locks a person that is due for an operation: one that was never refused, otherwise the one refused longest ago.
+   * Locks none while the never refused one waits for its lane, because otherwise two people with their own refusals
+   * would take all probes of the people in the paced lane.
    *
    * @returns the person's id
    */
@@ -103,10 +103,9 @@ export class DuePeopleRepository {
   }
 
   /**
-   * Pauses a locked person of an import that was paused or cancelled just now: not all of its people are paused yet,
-   * there may be a million.
+   * Pauses a locked person if its import was just paused or cancelled and has not paused all its people yet.
    *
-   * @returns whether that is so
+   * @returns whether it paused the person
    */
   async pauseWithImport(tx: PoolClient, id: string): Promise<boolean> {
     const { rowCount } = await tx.query(
@@ -121,8 +120,7 @@ export class DuePeopleRepository {
   }
 
   /**
-   * The most urgent of each lane and step, whenever they are due: lane after lane, and there by their moments. A step
-   * that is null has yet to be decided.
+   * The first person of each lane and step, due or not, ordered by lane and due time. A null step is still undecided.
    */
   async heads(sql: Pick<Pool, 'query'>, stopped: string[], lanes = LANES) {
     const steps = OPERATIONS.filter((operation) => !stopped.includes(operation));
@@ -135,7 +133,7 @@ export class DuePeopleRepository {
            CROSS JOIN LATERAL (${head('step = wanted.step')}) AS head
          UNION ALL SELECT NULL, due_at FROM (${head('step IS NULL')}) AS undecided) AS heads
        ORDER BY place, due_at`,
-      [...this.asker(), lanes, steps],
+      [...this.leaseParameters(), lanes, steps],
     );
     return rows;
   }
@@ -143,13 +141,13 @@ export class DuePeopleRepository {
   private async lock(tx: PoolClient, condition: string, order: string, now: Date, values: unknown[]) {
     const { rows } = await tx.query<{ id: string }>(
       `SELECT id FROM people WHERE ${condition} AND due_at <= $3 AND ${FREE} ${order} ${LOCK}`,
-      [...this.asker(), now, ...values],
+      [...this.leaseParameters(), now, ...values],
     );
     return rows[0]?.id;
   }
 
-  /** The first two parameters of every query. */
-  private asker(): [owner: string, held: string[]] {
+  /** The parameters of `FREE`. */
+  private leaseParameters(): [owner: string, held: string[]] {
     return [this.worker.id, [...this.held]];
   }
 }

@@ -6,25 +6,25 @@ import type { PersonKey } from '../model/profile.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 
-/** A person that was deleted, whose own row holds no names and no email any more. */
+/** A deleted person, whose row no longer contains names or an email. */
 export interface ErasedPerson extends PersonKey {
-  /** All users of the platform that the person is or was. */
+  /** All current and former platform users of the person. */
   platformUserIds: string[];
 }
 
-/** What went: the number of rows, and of sessions our ids. */
+/** The number of erased rows, and the internal ids of their sessions. */
 export interface ErasedCopies {
   rows: number;
   sessions?: string[];
 }
 
-/** Removes copies in the transaction of the deletion, again where it runs again. */
+/** Erases copies in the transaction of the deletion. It may run more than once. */
 type EraseCopies = (tx: PoolClient, person: ErasedPerson) => Promise<ErasedCopies>;
 
-/** Marks a method `EraseCopies` of a feature that keeps copies, by the name that the audit trail gives them. */
+/** Marks the `EraseCopies` method of a feature that stores copies, with their name in the audit trail. */
 export const ErasesCopies = Reflector.createDecorator<string>();
 
-/** Has every feature that declared `@ErasesCopies()` remove what it keeps of a deleted person. */
+/** Erases the copies of a deleted person in every feature that declares `@ErasesCopies()`. */
 @Injectable()
 export class Erasure implements OnModuleInit {
   private copies: { name: string; erase: EraseCopies }[] = [];
@@ -41,9 +41,9 @@ export class Erasure implements OnModuleInit {
   }
 
   /**
-   * Removes the copies of a locked person, and records what went.
+   * Erases the copies of a locked person, and audits what was erased.
    *
-   * @param names whether names and email of its own row go with it
+   * @param names whether the names and the email of its own row are erased as well
    */
   async erase(tx: PoolClient, { kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
     const person = { kind, externalId, platformUserIds: await usersOf(tx, { kind, externalId }) };

@@ -14,14 +14,14 @@ import { DependentsRepository } from './dependents.repository.js';
 import { Erasure } from './erasure.js';
 import { type Origin, type PersonRow, type Surroundings, storedState, toColumns, toPersonRow } from './person-row.js';
 
-/** The states that the feed announces. */
+/** The states that the feed announces, with the types of their events. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
   synced: 'person.synced',
   'needs-review': 'person.needs-review',
   deleted: 'person.deleted',
 };
 
-/** What the next steps of people depend on beside their own rows. */
+/** Everything besides their own rows that the next steps of people depend on. */
 const SURROUNDINGS = `
   SELECT p.id, clock_timestamp() AS now,
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
@@ -44,30 +44,30 @@ const SURROUNDINGS = `
   FROM people p WHERE p.id = ANY($1::uuid[])`;
 
 /** A profile without names and email. */
-const NOBODY = { email: null, firstName: '', lastName: '' };
+const EMPTIED = { email: null, firstName: '', lastName: '' };
 
-/** Copies of names and email beside the profile, and what may hold them. */
-const ERASED = { appliedProfile: null, inviteUrl: null } as const;
+/** Empties the other columns that may contain names or an email. */
+const ERASED_COLUMNS = { appliedProfile: null, inviteUrl: null } as const;
 
-/** More columns that are stored with a decision. */
+/** Other columns that are stored with a decision. */
 export type MoreColumns = Prisma.PersonUncheckedUpdateInput;
 
-/** What is stored beside a link: what the platform calls the person is known only if a lost create made the user. */
+/** Columns stored with a link. The profile on the platform is known only if a lost create created the user. */
 export function linkedColumns({ person: { attempt }, attemptProfile }: PersonRow, origin: Origin): MoreColumns {
   return { origin, appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
 }
 
-/** What every word of the EHR's ends; ahead of all imports, also of one that is paused. */
-const ASKED_ANEW = `lane = 'interactive', paused_by_import = NULL, fault = NULL, retry_at = NULL, failures = 0,
+/** SQL assignments for every write by the EHR. They move the person ahead of all imports, even out of a paused one. */
+const RESET_ON_WRITE = `lane = 'interactive', paused_by_import = NULL, fault = NULL, retry_at = NULL, failures = 0,
   lost_creates = 0, wanted_at = clock_timestamp()`;
 
-/** The step that remains once the email is claimed, or another's, and the code that is shown with it. */
+/** The next step after the email was claimed or found taken, and the code shown with it. */
 interface Decision {
   step: Exclude<Step, { do: 'claim-email' }>;
   code: string | null;
 }
 
-/** People as rows: what the EHR wants, what is known of the platform, and the step that follows from both. */
+/** Reads and writes people: the desired state, the known state, and the next step. */
 @Injectable()
 export class PeopleRepository {
   constructor(
@@ -85,8 +85,8 @@ export class PeopleRepository {
   }
 
   /**
-   * Locks a person for the rest of the transaction, also against those who only name it: the mapping to a user of the
-   * platform is a key, and a stronger lock later than a weaker one is how transactions deadlock.
+   * Locks a person for the rest of the transaction, even against transactions that only reference it. A weaker lock
+   * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks.
    */
   async lock(tx: PoolClient, where: Prisma.PersonWhereInput): Promise<PersonRow | undefined> {
     const prisma = await this.prisma.in(tx);
@@ -111,12 +111,12 @@ export class PeopleRepository {
     });
   }
 
-  /** Wants a person with this profile. A review ends with the email that it was about. @returns the person's id */
+  /** Creates or changes a person in the desired state. A new email ends a review. @returns the person's id */
   async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile): Promise<string> {
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
-       ON CONFLICT (kind, external_id) DO UPDATE SET ${ASKED_ANEW}, wanted = true, profile = excluded.profile,
+       ON CONFLICT (kind, external_id) DO UPDATE SET ${RESET_ON_WRITE}, wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
          review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint THEN p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
@@ -134,27 +134,27 @@ export class PeopleRepository {
     return (rows as [{ id: string }])[0].id;
   }
 
-  /** Wants a person to be gone. Names and email go at once, with every copy: the platform is asked by its own ids. */
+  /** Deletes a person in the desired state. Erases names, email and all copies immediately. */
   async wantAbsence(tx: PoolClient, row: PersonRow): Promise<void> {
-    const { profile, profileHash } = this.nobody(row);
+    const { profile, profileHash } = this.emptyProfile(row);
     await tx.query(
-      `UPDATE people SET ${ASKED_ANEW}, wanted = false, review = NULL, checked_absent_at = NULL, profile = $2,
+      `UPDATE people SET ${RESET_ON_WRITE}, wanted = false, review = NULL, checked_absent_at = NULL, profile = $2,
          profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $4,
          invite_url = NULL, error_text = NULL
        WHERE id = $1`,
-      [row.id, profile, profileHash, this.lookedUpBy(row)],
+      [row.id, profile, profileHash, this.lookupProfile(row)],
     );
     await this.erasure.erase(tx, row, { names: !this.isErased(row) });
   }
 
-  /** What remains of the profile that an open create sent: the email by which its user is looked up. */
-  private lookedUpBy(row: PersonRow): Buffer | null {
+  /** Reduces the profile of an open create to its email, which the lookup of its user needs. */
+  private lookupProfile(row: PersonRow): Buffer | null {
     if (!row.attemptProfile || row.person.attempt?.email == null) return null;
     const { email } = this.seal.open(row, row.attemptProfile);
-    return this.seal.seal(row, { ...NOBODY, email });
+    return this.seal.seal(row, { ...EMPTIED, email });
   }
 
-  /** Replaces a client's wanted list. @param providerIds in their order, the primary first */
+  /** Replaces a client's desired list. @param providerIds in order, primary first */
   async wantProviders(tx: PoolClient, clientId: string, providerIds: string[]): Promise<void> {
     const { clientProvider } = await this.prisma.in(tx);
     await clientProvider.deleteMany({ where: { clientId } });
@@ -163,10 +163,10 @@ export class PeopleRepository {
   }
 
   /**
-   * Finds wanted providers by their external ids and keeps them from being deleted until the transaction ends. The lock
-   * bears any number of the like and every change but a deletion, which locks for update first.
+   * Finds providers by their external ids, and prevents their deletion until the transaction ends. The lock allows other
+   * such locks and every change except a deletion, which locks for update.
    *
-   * @returns their ids by external id
+   * @returns ids by external id
    */
   async nameProviders(tx: PoolClient, externalIds: string[]): Promise<Map<string, string>> {
     const { rows } = await tx.query<{ id: string; external_id: string }>(
@@ -177,7 +177,7 @@ export class PeopleRepository {
     return new Map(rows.map((row) => [row.external_id, row.id]));
   }
 
-  /** Decides on a locked person, and stores it with the step that follows. @param person what is known of it now */
+  /** Decides the next step of a locked person and stores both. @param person the new known state */
   async update(tx: PoolClient, row: PersonRow, person: Person, more?: MoreColumns): Promise<Decision> {
     const decision = await this.decide(tx, row, person);
     await this.save(tx, row, person, decision, more);
@@ -185,10 +185,10 @@ export class PeopleRepository {
   }
 
   /**
-   * Asks for the next step, takes the email's claim when that is the step, and does for others what follows from it:
-   * releases claims, requeues who depends on this person, announces its state. The person itself is stored by `save`.
+   * Decides the next step, claiming the email if needed, and updates others: releases claims, requeues dependents, and
+   * announces a new state. Does not store the person, which `save` does.
    *
-   * @param person what is known now; `row` is as it was loaded
+   * @param person the new known state; `row` has the loaded one
    */
   async decide(tx: PoolClient, row: PersonRow, person: Person): Promise<Decision> {
     const { id, kind } = row;
@@ -209,20 +209,20 @@ export class PeopleRepository {
     if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
-    if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.noteClientsOf(tx, id);
+    if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
     if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: !this.isErased(row) });
     if (isMoved) await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
-    // What a person without a call rested for is over once a call comes next; what the last call met is not.
-    const met = row.step === null ? null : row.errorCode;
-    return { step, code: met ?? (await this.circuits.stopCode(tx, step.operation)) };
+    // A call ends the code of a rest, but keeps the code of the last call.
+    const lastCode = row.step === null ? null : row.errorCode;
+    return { step, code: lastCode ?? (await this.circuits.stopCode(tx, step.operation)) };
   }
 
   /**
-   * Stores what is known of a person with the step that was decided, in one statement. What the EHR wants is never
-   * written here, but forgotten with a deletion.
+   * Stores the known state of a person with its next step, in one statement. Never writes the desired state, except that
+   * a completed deletion empties it.
    *
-   * @returns the number of the lease
+   * @returns the lease number
    */
   async save(
     tx: PoolClient,
@@ -236,7 +236,7 @@ export class PeopleRepository {
     const { kind: _kind, wanted: _wanted, email: _email, ...known } = person;
     const columns = toColumns(known, row.appliedProviders);
     const isAtRest = step.do === 'rest' && step.until === null;
-    // A person with a call to make keeps its place: else a long import's checks would be stale when its creates come.
+    // A person with a call keeps its place, because otherwise the checks of a long import would expire before its creates.
     const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
     const data: MoreColumns = {
       ...columns,
@@ -250,21 +250,20 @@ export class PeopleRepository {
       ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk', traceparent: null }),
       ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
-      ...(step.state === 'deleted' && { ...this.nobody(row), emailFingerprint: null, attemptProfile: null }),
-      ...((step.state === 'deleted' || this.isErased(row)) && ERASED),
+      ...(step.state === 'deleted' && { ...this.emptyProfile(row), emailFingerprint: null, attemptProfile: null }),
+      ...((step.state === 'deleted' || this.isErased(row)) && ERASED_COLUMNS),
     };
     const { leaseNo } = await prisma.person.update({ where: { id: row.id }, data, select: { leaseNo: true } });
     return leaseNo;
   }
 
-  /** The external id stays, and with it the way to sessions. */
-  private nobody(row: PersonRow) {
-    return { profile: toBytes(this.seal.seal(row, NOBODY)), profileHash: toBytes(this.seal.hash(NOBODY)) };
+  private emptyProfile(row: PersonRow) {
+    return { profile: toBytes(this.seal.seal(row, EMPTIED)), profileHash: toBytes(this.seal.hash(EMPTIED)) };
   }
 
-  /** Whether names and email went already: an answer that is still to come must not bring them back. */
+  /** Whether names and email are erased already, so that a later answer must not restore them. */
   private isErased({ person, profileHash }: PersonRow): boolean {
-    return !person.wanted && this.seal.hash(NOBODY).equals(profileHash);
+    return !person.wanted && this.seal.hash(EMPTIED).equals(profileHash);
   }
 
   private async announce(tx: PoolClient, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {
@@ -280,7 +279,7 @@ export class PeopleRepository {
   }
 }
 
-/** The email that is wanted, and the one that an open create may have given to the platform. */
+/** The desired email, and the email that an open create may have sent to the platform. */
 function neededClaims({ email, attempt }: Person): string[] {
   return [email, attempt?.email ?? null].filter((fingerprint) => fingerprint !== null);
 }

@@ -2,29 +2,29 @@ import type { PrismaService } from '../../database/prisma.service.js';
 import type { DecisionContext, Operation, Person, PersonState } from '../model/person.js';
 import type { Fault, Review } from '../model/person-codes.js';
 
-/** How a person came by its user: made here, found by the email, named by an event, or linked manually. */
+/** How a person got its user: created here, found by its email, named by an event, or linked manually. */
 export type Origin = 'created' | 'linked' | 'event' | 'resolved';
 
-/** A row of `people` as Prisma reads it. */
+/** A row of `people` as read by Prisma. */
 export type StoredPerson = NonNullable<Awaited<ReturnType<PrismaService['person']['findFirst']>>>;
 
-/** A person's row with everything that its next step depends on. */
+/** A row of `people` with everything that its next step depends on. */
 export interface PersonRow extends Omit<StoredPerson, 'state' | 'origin'> {
   state: PersonState;
-  /** Null while it has no user. */
+  /** Null without a user. */
   origin: Origin | null;
   person: Person;
   context: DecisionContext;
-  /** The emails that no other person may be looked up or created by. */
+  /** The emails claimed by this person. No other person may be looked up or created with them. */
   emailClaims: string[];
-  /** Of a client without an email and a user: its primary provider's. */
+  /** The profile of the primary provider, for a client without an email and a user. */
   primaryProfile: Uint8Array | null;
 }
 
-/** The observed side of a person: what the EHR says is never stored with it. */
+/** The known state of a person, which is stored without the desired state. */
 type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
 
-/** The observed side in its columns. @param listed the list as last known, kept while it is not known */
+/** Converts the known state to columns. @param listed the last known list, kept while the list is unknown */
 export function toColumns({ attempt, refusal, appliedProviders, ...known }: Known, listed: string[]) {
   return {
     ...known,
@@ -41,7 +41,7 @@ export function toColumns({ attempt, refusal, appliedProviders, ...known }: Know
 
 export type KnownColumns = Pick<StoredPerson, keyof ReturnType<typeof toColumns>>;
 
-/** The observed side from its columns. */
+/** Converts columns to the known state. */
 export function fromColumns(columns: KnownColumns): Known {
   const { attemptCallId: callId, attemptLookUpAt: lookUpAt, refusedAt } = columns;
   const operation = columns.attemptOperation as Operation;
@@ -62,7 +62,7 @@ export function fromColumns(columns: KnownColumns): Known {
   };
 }
 
-/** What is read of a person beside its own row. */
+/** The data of a person that is read besides its own row. */
 export type Surroundings = DecisionContext & Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile'>;
 
 export function toPersonRow(
@@ -81,12 +81,11 @@ export function toPersonRow(
   };
 }
 
-/** A fingerprint as persons hold it. */
 function toHex(fingerprint: Uint8Array | null): string | null {
   return fingerprint && Buffer.from(fingerprint).toString('hex');
 }
 
-/** A state as the API spells it: names in Prisma have no hyphens. */
+/** Converts a state to its name in the API, because names in Prisma cannot contain hyphens. */
 export function shownState(state: StoredPerson['state']): PersonState {
   return state === 'needs_review' ? 'needs-review' : state;
 }

@@ -5,25 +5,25 @@ import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
 
-/** A user of the platform to whom no person of the EHR is mapped. */
+/** A platform user without a mapped person of the EHR. */
 export interface UnknownPlatformUser {
   platformUserId: string;
   role: string;
   externalUserId: string | null;
 }
 
-/** The role that a kind of people has on the platform (spec, User events); an OrgAdmin is no person of the EHR. */
+/** The role of each kind of people on the platform (spec, User events). An OrgAdmin is not a person of the EHR. */
 export const ROLES: Record<PersonKind, UserRole> = { client: 'Client', provider: 'HealthcareProvider' };
 
-/** The kind of people that a role means. */
+/** The kind of people with a role; undefined for other roles. */
 export function kindOfRole(role: string): PersonKind | undefined {
   return (['client', 'provider'] as const).find((kind) => ROLES[kind] === role);
 }
 
-/** Stands in place of a role for a user that was deleted through this service. */
+/** Replaces the role of a user that was deleted through this service. */
 const DELETED = 'deleted';
 
-/** Users of the platform that events and calls named: the EHR does not know them, or they were deleted here. */
+/** Platform users named by events and calls that the EHR does not know, or that were deleted here. */
 @Injectable()
 export class PlatformUsersRepository {
   constructor(
@@ -31,12 +31,12 @@ export class PlatformUsersRepository {
     private readonly prisma: PrismaService,
   ) {}
 
-  /** Whether a user was deleted through this service: an old event must not link it again. */
+  /** Whether a user was deleted through this service, so that an old event must not link it again. */
   async isDeleted(tx: PoolClient, platformUserId: string): Promise<boolean> {
     return (await this.roleOf(tx, platformUserId)) === DELETED;
   }
 
-  /** How a user fits a person: whether another is mapped to it, and whether its role is one of this kind. */
+  /** Whether another person is mapped to a user, and whether its role fits the person's kind; null if unknown. */
   async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
     const { person } = await this.prisma.in(tx);
     const holder = await person.findUnique({ where: { platformUserId }, select: { id: true } });
@@ -48,7 +48,7 @@ export class PlatformUsersRepository {
     };
   }
 
-  /** Records a user that was deleted, and whose it was: sessions go on naming it. */
+  /** Records a deleted user with its person, because sessions still name it. */
   async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
     const { platformUser } = await this.prisma.in(tx);
     const update = { role: DELETED, personId };

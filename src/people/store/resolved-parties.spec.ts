@@ -1,4 +1,4 @@
-import { type NamedPerson, parties } from './resolved-parties.js';
+import { checkParties, type NamedPerson } from './resolved-parties.js';
 
 const provider: NamedPerson = {
   id: 'a',
@@ -23,22 +23,22 @@ type Change = { provider?: NamedPerson | null; client?: NamedPerson | null; trea
 const problem = (change: Change) => {
   const named = { provider, client, treats: true, ...change };
   try {
-    parties(named.provider, named.client, named.treats);
+    checkParties(named.provider, named.client, named.treats);
   } catch (refusal) {
     return refusal;
   }
   return undefined;
 };
 
-it('a mirrored provider and the client that it treats are given with their ids on the platform', () => {
-  expect(parties(provider, client, true)).toEqual({
+it('returns a mirrored provider and its client with their platform ids', () => {
+  expect(checkParties(provider, client, true)).toEqual({
     provider: { id: 'a', externalId: 'p-1', platformUserId: 'P1' },
     client: { id: 'b', externalId: 'c-1', platformUserId: 'C1' },
   });
 });
 
-it('no client may be named', () => {
-  expect(parties(provider, undefined, false).client).toBeNull();
+it('accepts a request without a client', () => {
+  expect(checkParties(provider, undefined, false).client).toBeNull();
 });
 
 it.each([
@@ -46,7 +46,7 @@ it.each([
   ['unknown-provider', { provider: { ...provider, state: 'deleted' as const } }, '/provider'],
   ['unknown-client', { client: null }, '/client'],
   ['not-treated', { treats: false }, '/client'],
-])('422 %s', (type, change, pointer) => {
+])('rejects with 422 %s', (type, change, pointer) => {
   expect(problem(change)).toMatchObject({ status: 422, type, more: { pointer } });
 });
 
@@ -56,7 +56,7 @@ it.each([
   ['client', { client: { ...client, platformUserId: null, state: 'waiting' as const } }, 'waiting'],
   ['client', { client: { ...client, state: 'pending' as const, appliedProviders: ['P2'] } }, 'pending'],
   ['client', { client: { ...client, state: 'needs_review' as const, providersKnown: false } }, 'needs-review'],
-])('409: a %s that is not mirrored, with its sync state', (kind, change, state) => {
+])('rejects a %s that is not mirrored with 409 and its sync state', (kind, change, state) => {
   expect(problem(change)).toMatchObject({
     status: 409,
     type: `${kind}-not-mirrored`,
@@ -64,6 +64,6 @@ it.each([
   });
 });
 
-it('a client whose list is about to change may be used by a provider that the platform lists already', () => {
+it('accepts a client with a pending list if the platform already lists the provider', () => {
   expect(problem({ client: { ...client, state: 'pending' } })).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import { type StoredPerson, shownState } from './person-row.js';
 
-/** A person that a request names, as it is now. */
+/** The current state of a person that a request names. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
 
@@ -17,19 +17,19 @@ export const PARTY_PROBLEMS: ProblemTypes = {
   422: ['not-treated', 'unknown-client', 'unknown-provider'],
 };
 
-/** A provider, and the client that it treats if the request names one. */
-export type ResolvedParties = ReturnType<typeof parties>;
+/** A provider, and its client if the request names one. */
+export type ResolvedParties = ReturnType<typeof checkParties>;
 
-/** The people of a request, found and checked. */
+/** Finds and checks the people of a request. */
 @Injectable()
 export class ResolvedPartiesRepository {
   constructor(private readonly prisma: PrismaService) {}
 
   /**
-   * Finds a provider, and the client that it treats, by the ids of the EHR.
+   * Finds a provider and its client by the ids of the EHR.
    *
-   * @param tx where the answer has to hold together with what is written
-   * @throws {Problem} as {@link parties}
+   * @param tx the transaction that relies on the result, if any
+   * @throws {Problem} as {@link checkParties}
    */
   async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
     const { person, clientProvider } = tx ? await this.prisma.in(tx) : this.prisma;
@@ -39,41 +39,41 @@ export class ResolvedPartiesRepository {
     const client = names.client === undefined ? undefined : await find('client', names.client);
     const clientId_providerId = provider && client && { clientId: client.id, providerId: provider.id };
     const treats = clientId_providerId ? await clientProvider.findUnique({ where: { clientId_providerId } }) : null;
-    return parties(provider, client, treats !== null);
+    return checkParties(provider, client, treats !== null);
   }
 }
 
 /**
  * Checks that a provider may act for a client on the platform. Pure.
  *
- * @param client undefined when the request names none, null when nobody has that id
- * @param treats whether the EHR's list of the client's providers holds the provider
+ * @param client undefined if the request names none, null if it is unknown
+ * @param treats whether the EHR's list of the client's providers contains the provider
  * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
  *   `client-not-mirrored` with the person's `sync` state
  */
-export function parties(provider: NamedPerson | null, client: NamedPerson | null | undefined, treats: boolean) {
-  const knownProvider = known(provider, 'provider');
-  const knownClient = client === undefined ? null : known(client, 'client');
+export function checkParties(provider: NamedPerson | null, client: NamedPerson | null | undefined, treats: boolean) {
+  const knownProvider = requireKnown(provider, 'provider');
+  const knownClient = client === undefined ? null : requireKnown(client, 'client');
   if (knownClient && !treats) {
-    const detail = 'The provider does not treat this client; PUT the client with a list that names the provider first.';
+    const detail = 'The provider does not treat this client. First PUT the client with a list that names the provider.';
     throw new Problem(422, 'not-treated', detail, { pointer: '/client' });
   }
-  const mirroredProvider = mirrored(knownProvider);
+  const mirroredProvider = requireMirrored(knownProvider);
   if (!knownClient) return { provider: mirroredProvider, client: null };
-  const mirroredClient = mirrored(knownClient);
+  const mirroredClient = requireMirrored(knownClient);
   const { providersKnown, appliedProviders, state } = knownClient;
   const isListed = providersKnown && appliedProviders.includes(mirroredProvider.platformUserId);
   if (state !== 'synced' && !isListed) throw notMirrored(knownClient);
   return { provider: mirroredProvider, client: mirroredClient };
 }
 
-function known(person: NamedPerson | null, kind: PersonKind): NamedPerson {
+function requireKnown(person: NamedPerson | null, kind: PersonKind): NamedPerson {
   if (person && person.state !== 'deleted') return person;
-  const detail = `The ${kind} is not known; PUT /v1/${kind}s/{externalId} first, or correct the id.`;
+  const detail = `The ${kind} is unknown. PUT /v1/${kind}s/{externalId} first, or correct the id.`;
   throw new Problem(422, `unknown-${kind}`, detail, { pointer: `/${kind}` });
 }
 
-function mirrored(person: NamedPerson) {
+function requireMirrored(person: NamedPerson) {
   const { id, externalId, platformUserId } = person;
   if (!person.wanted || platformUserId === null) throw notMirrored(person);
   return { id, externalId, platformUserId };
@@ -81,7 +81,7 @@ function mirrored(person: NamedPerson) {
 
 function notMirrored({ kind, state: stored, errorCode }: NamedPerson): Problem {
   const state = shownState(stored);
-  const detail = `The ${kind} is not on the platform yet (${state}); send the request again once its sync state is synced.`;
+  const detail = `The ${kind} is not on the platform yet (${state}). Repeat the request once its sync state is synced.`;
   return new Problem(409, `${kind}-not-mirrored`, detail, {
     pointer: `/${kind}`,
     extensions: { sync: { state, code: errorCode } },
