@@ -36,7 +36,7 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
   world.platform.injectFault({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 1_800 });
   await want('p-5');
   await world.settle();
-  expect((await platform())?.reason).toMatch(/429: no call to user management before \d{4}-/);
+  expect((await platform())?.reason).toMatch(/429.*pause until \d{4}-/);
   const pause = await metric('platform_pause_seconds');
   expect(pause).toBeGreaterThan(1_790);
   await world.advance('10 min');

@@ -4,32 +4,32 @@ import { type Health, HealthIndicator } from '../../http/server/health-indicator
 import { Metrics } from '../../http/server/metrics.js';
 import { RateLimiterRepository } from './rate-limiter.repository.js';
 
-/** Answers in a row that are no answers before it is called an outage: single ones happen. */
+/** Consecutive failed calls that count as an outage. Single failures are normal. */
 const OUTAGE_CALLS = 3;
 
-/** The latest calls to the platform's user management. */
-interface CallsLately {
-  /** The newest calls that ended, the newest first: what became of each, and its HTTP status. */
+/** The latest calls to user management. */
+interface RecentCalls {
+  /** The outcome and HTTP status of the latest calls, newest first. */
   ended: { outcome: string; status: number | null }[];
-  /** A 429 stopped the calls until then; null or past: they go on. */
+  /** The end of the pause after a 429; null or past if there is none. */
   blockedUntil: Date | null;
   now: Date;
 }
 
-/** The outcomes (`PlatformErrorKind`) that are caused by the platform or the way to it, not by the call. */
+/** The outcomes (`PlatformErrorKind`) caused by the platform or the network, not by the call. */
 const FAILURES: Record<string, string> = {
   unreachable: 'could not be reached',
   'unknown-outcome': 'gave no readable answer',
 };
 
 /**
- * How the platform's user management is, judged by what became of our calls: a pause after a 429 and an outage (the
- * last three calls unreachable, or without a readable answer) degrade it. A 403 is reported by the circuits.
+ * Judges the health of user management by its calls. It is degraded by a pause after a 429, and by an outage (the last
+ * three calls unreachable or without a readable answer). The circuits report a 403.
  */
-export function callsHealth({ ended, blockedUntil, now }: CallsLately): Health {
+export function callsHealth({ ended, blockedUntil, now }: RecentCalls): Health {
   if (blockedUntil && blockedUntil > now) {
     const until = blockedUntil.toISOString();
-    const reason = `The platform answered 429: no call to user management before ${until}, then it goes on by itself; if this happens often, see what else uses PLATFORM_API_KEY.`;
+    const reason = `The platform answered 429, so calls to user management pause until ${until} and then resume automatically. If this happens often, check what else uses PLATFORM_API_KEY.`;
     return { status: 'degraded', reason, facts: { pausedUntil: until } };
   }
   const newest = ended.slice(0, OUTAGE_CALLS);
@@ -39,12 +39,12 @@ export function callsHealth({ ended, blockedUntil, now }: CallsLately): Health {
   const what = last.status === null ? FAILURES[last.outcome] : `answered with ${last.status}`;
   return {
     status: 'degraded',
-    reason: `The platform ${what} at the last ${OUTAGE_CALLS} calls to user management; work is kept and tried again. npx notebridge doctor looks for the cause.`,
+    reason: `The platform ${what} at the last ${OUTAGE_CALLS} calls to user management; work is kept and retried. Run npx notebridge doctor to find the cause.`,
     facts: { lastOutcome: last.outcome, lastStatus: last.status },
   };
 }
 
-/** Health and metrics of the calls to user management, of all processes together. */
+/** The health and the metrics of calls to user management, over all processes. */
 @Injectable()
 export class CallsHealth {
   constructor(
@@ -52,12 +52,12 @@ export class CallsHealth {
     private readonly calls: RateLimiterRepository,
     metrics: Metrics,
   ) {
-    metrics.gauge('platform_window_limit', 'User-management calls that the platform takes in a minute', [], (gauge) =>
+    metrics.gauge('platform_window_limit', 'Maximum user-management calls per minute', [], (gauge) =>
       gauge.set(calls.limit.calls),
     );
     metrics.gauge(
       'platform_window_calls',
-      'User-management calls that occupy the minute now, of all processes',
+      'Permits for user-management calls that are occupied now, over all processes',
       [],
       async (gauge) => gauge.set((await calls.readWindow(database.pool)).occupied),
     );

@@ -5,15 +5,15 @@ import { type CallLimit, type CallWindow, earliest, type Lane, nextBulkAt } from
 const SEND_WITHIN_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 
-/** What becomes of one call, in milliseconds after its grant. */
+/** The arrival and the answer of a call, in milliseconds after its grant. */
 interface Fate {
   arrivesAfter: number;
-  /** Null: no answer, the permit is held until its timeout. */
+  /** Null without an answer: the permit is occupied until the timeout. */
   answeredAfter: number | null;
 }
 
-/** Durations in 1/1024 ms, about a database's microseconds: finer than a Date, and exact as floating-point numbers. */
-function fine(milliseconds: number): number {
+/** Rounds to 1/1024 ms: finer than a Date, like the microseconds of a database, and exact in floating point. */
+function roundFinely(milliseconds: number): number {
   return Math.round(milliseconds * 1_024) / 1_024;
 }
 
@@ -39,7 +39,7 @@ class Log {
     };
   }
 
-  /** Takes a permit if the lane may. @returns when to ask again, or null when it was granted */
+  /** Takes a permit if the lane may. @returns when to ask again; null if granted */
   ask(lane: Lane, now: number, { arrivesAfter, answeredAfter }: Fate): Date | null {
     const window = this.window(now);
     const moment = earliest(lane, window, this.limit);
@@ -57,7 +57,7 @@ class Log {
     return null;
   }
 
-  /** Calls in the fullest sliding window as the platform counts arrivals. */
+  /** The most arrivals in any sliding window. */
   get fullestWindow(): number {
     const sorted = [...this.arrivals].sort((one, other) => one - other);
     let first = 0;
@@ -78,12 +78,12 @@ const anyFate = fc
   )
   .map(
     ([total, part, lost]): Fate => ({
-      arrivesAfter: fine(total * part),
-      answeredAfter: lost === 0 ? null : fine(total),
+      arrivesAfter: roundFinely(total * part),
+      answeredAfter: lost === 0 ? null : roundFinely(total),
     }),
   );
 
-test('no sliding window holds more than the limit, however greedy the callers and whenever calls arrive', () => {
+test('no sliding window exceeds the limit, regardless of callers and arrival times', () => {
   const asks = fc.array(
     fc.record({
       after: fc.oneof(
@@ -101,11 +101,11 @@ test('no sliding window holds more than the limit, however greedy the callers an
   fc.assert(
     fc.property(limits, asks, (limit, wishes) => {
       const log = new Log(limit);
-      let now = fine(1_000_000.123);
+      let now = roundFinely(1_000_000.123);
       for (const { after, lane, fate, greedy } of wishes) {
-        now += fine(after);
+        now += roundFinely(after);
         const again = log.ask(lane, now, fate);
-        // The greedy one comes back at the very moment it was given.
+        // A greedy caller asks again exactly at the returned time.
         if (again && greedy) {
           now = Math.max(now, again.getTime());
           log.ask(lane, now, fate);
@@ -117,7 +117,7 @@ test('no sliding window holds more than the limit, however greedy the callers an
   );
 });
 
-test('one call, then a full window just before it ends: the limit holds', () => {
+test('the limit holds when a full window follows just before the end of a single call’s window', () => {
   const limit = { calls: 10, windowMs: 1_000 };
   const log = new Log(limit);
   const quick: Fate = { arrivesAfter: 1, answeredAfter: 2 };
@@ -127,7 +127,7 @@ test('one call, then a full window just before it ends: the limit holds', () => 
   expect(log.granted).toHaveLength(11);
 });
 
-/** Even fractions from a start (a linear congruential generator, Numerical Recipes §7.1). */
+/** Generates uniform fractions from a seed (a linear congruential generator, Numerical Recipes §7.1). */
 function fractions(start: number): () => number {
   let state = start;
   return () => {
@@ -136,7 +136,7 @@ function fractions(start: number): () => number {
   };
 }
 
-/** Bulk work that never ends, with 24 callers and answers of up to a second; now and then a clinician. */
+/** Simulates endless bulk work with answers of up to a second, and occasional interactive calls. */
 function busyMinutes(minutes: number, everyInteractiveMs: number, random: () => number) {
   const limit = { calls: 300, windowMs: 60_000 };
   const log = new Log(limit);
@@ -145,23 +145,23 @@ function busyMinutes(minutes: number, everyInteractiveMs: number, random: () => 
   let clinicianAt = everyInteractiveMs;
   let now = 0;
   while (now < end) {
-    const answeredAfter = fine(random() * 1_000);
-    const fate: Fate = { arrivesAfter: fine(answeredAfter * random()), answeredAfter };
+    const answeredAfter = roundFinely(random() * 1_000);
+    const fate: Fate = { arrivesAfter: roundFinely(answeredAfter * random()), answeredAfter };
     const lane: Lane = now >= clinicianAt ? 'interactive' : 'bulk';
     const again = log.ask(lane, now, fate);
     if (again) {
-      // A worker wakes up some milliseconds after its moment.
-      const woken = again.getTime() + fine(random() * 30);
+      // A worker wakes up some milliseconds late.
+      const woken = again.getTime() + roundFinely(random() * 30);
       now = lane === 'bulk' ? Math.min(woken, Math.max(now + 1, clinicianAt)) : woken;
     } else if (lane === 'interactive') {
       waits.push(now - clinicianAt);
-      clinicianAt = now + fine(everyInteractiveMs * random() * 2);
-    } else now += fine(random() * 5);
+      clinicianAt = now + roundFinely(everyInteractiveMs * random() * 2);
+    } else now += roundFinely(random() * 5);
   }
   return { log, waits, limit };
 }
 
-test('bulk work that never ends uses at least 97% of the budget and never more than all of it', () => {
+test('endless bulk work uses at least 97% of the budget and never exceeds it', () => {
   fc.assert(
     fc.property(fc.noBias(fc.nat()), (start) => {
       const { log, limit } = busyMinutes(6, Infinity, fractions(start));
@@ -173,7 +173,7 @@ test('bulk work that never ends uses at least 97% of the budget and never more t
   );
 });
 
-test('interactive work overtakes bulk work: a permit is free at once in the midst of it', () => {
+test('interactive work gets a permit immediately during bulk work', () => {
   fc.assert(
     fc.property(fc.noBias(fc.nat()), (start) => {
       const { log, waits, limit } = busyMinutes(6, 4_000, fractions(start));
@@ -186,42 +186,42 @@ test('interactive work overtakes bulk work: a permit is free at once in the mids
   );
 });
 
-describe('the moments', () => {
+describe('the earliest time of a permit', () => {
   const limit = { calls: 300, windowMs: 60_000 };
   const now = new Date(1_000_000);
   const free: CallWindow = { now, blockedUntil: null, bulkNextAt: null, occupied: 0, firstFreeAt: null };
   const at = (ms: number) => new Date(now.getTime() + ms);
 
-  test('a free permit is free now, for both lanes', () => {
+  test('is now for both lanes while a permit is free', () => {
     expect(earliest('interactive', free, limit)).toEqual(now);
     expect(earliest('bulk', free, limit)).toEqual(now);
   });
 
-  test('a 429 stops both lanes', () => {
+  test('is the end of the pause after a 429, for both lanes', () => {
     const blocked = { ...free, blockedUntil: at(5_000) };
     expect(earliest('interactive', blocked, limit)).toEqual(at(5_000));
     expect(earliest('bulk', blocked, limit)).toEqual(at(5_000));
   });
 
-  test('the pace binds bulk work alone', () => {
+  test('depends on the pace only for bulk work', () => {
     const paced = { ...free, bulkNextAt: at(200) };
     expect(earliest('interactive', paced, limit)).toEqual(now);
     expect(earliest('bulk', paced, limit)).toEqual(at(200));
   });
 
-  test('a full window never looks free, not by a rounded microsecond either', () => {
+  test('is later than now for a full window, even after rounding', () => {
     const full = { ...free, occupied: 300, firstFreeAt: now };
     expect(earliest('interactive', full, limit).getTime()).toBeGreaterThan(now.getTime());
   });
 
-  test('the last permits are for interactive work', () => {
+  test('reserves the last permits for interactive work', () => {
     const nearlyFull = { ...free, occupied: 298, firstFreeAt: at(90) };
     expect(earliest('interactive', nearlyFull, limit)).toEqual(now);
     expect(earliest('bulk', nearlyFull, limit)).toEqual(at(91));
     expect(earliest('bulk', { ...nearlyFull, occupied: 297 }, limit)).toEqual(now);
   });
 
-  test('bulk work is paced at the window divided by the limit and makes good a second at most', () => {
+  test('paces bulk work at the window divided by the limit, catching up at most a second', () => {
     expect(nextBulkAt({ now, bulkNextAt: at(0) }, limit)).toEqual(at(200));
     expect(nextBulkAt({ now, bulkNextAt: at(-300) }, limit)).toEqual(at(-100));
     expect(nextBulkAt({ now, bulkNextAt: at(-60_000) }, limit)).toEqual(at(-800));

@@ -6,59 +6,59 @@ import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { bulkPermits, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
 
-/** A permit that was granted: the right to one HTTP attempt, now. */
+/** A granted permit for one immediate HTTP attempt. */
 export interface CallGrant {
   id: string;
   grantedAt: Date;
 }
 
-/** What became of a call, for the history and the window. */
+/** The outcome of a call, for the history and the window. */
 export interface CallOutcome {
   outcome: string;
   status: number | null;
   durationMs: number;
-  /** False when it is certain that nothing reached the platform: the permit is free at once. */
+  /** False if certainly nothing reached the platform, which frees the permit immediately. */
   reached: boolean;
-  /** Set for a 429: what Retry-After said, in milliseconds, undefined when it did not say. */
+  /** Set for a 429, with its Retry-After in milliseconds; undefined if it had none. */
   rateLimited?: { retryAfterMs: number | undefined };
 }
 
-/** Calls in a row without a readable answer after which what they asked for counts as not answered. */
+/** Consecutive calls without a readable answer after which an operation counts as unanswered. */
 export const UNANSWERED = 3;
 
-/** Calls that are looked at to find those: more than are ever under way. */
-const LATEST = 100;
+/** Latest calls that are searched for them; more than are ever in flight. */
+const LATEST_CALLS = 100;
 
-/** The outcomes of the newest calls, as many as `UNANSWERED`, that have one and meet a condition. */
+/** SQL of the latest `UNANSWERED` calls that meet a condition and whose outcome tells whether the platform answers. */
 export const newestOutcomes = (condition: string): string => `(
-  SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST}) AS latest
+  SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST_CALLS}) AS latest
   WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
   ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
 
-/** Milliseconds that may pass between the commit of a grant and the sending of its call. */
+/** Maximum time between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
 
-/** Calls of whichever account: by their moment they are found by their account's index alone. */
+/** SQL condition for calls of any account, so that the index on account and time is used. */
 export const OF_ANY_ACCOUNT = 'account = ANY (ARRAY(SELECT account FROM call_budgets))';
 
 /**
- * Permits of the account $1 that are occupied, as far as they count: of as many as there are, $2, those that become free
- * first. In their order and with an end they are read by their index, whatever the planner knows of the calls before.
+ * The occupied permits of account $1 that become free first, at most $2. The order and the limit make the planner use
+ * their index, regardless of its statistics.
  */
 const OCCUPIED = `SELECT expires_at FROM platform_calls WHERE account = $1 AND expires_at > (SELECT now FROM clock)
   ORDER BY expires_at LIMIT $2`;
 
 /**
- * The log of user-management calls, which is the limit: a call's row occupies the window from its commit until one
- * window after its answer, or after its timeout when no answer came. Whatever moment the platform counts lies in
- * between, so no sliding window of the platform's ever holds more calls than the limit.
+ * The log of user-management calls, which enforces the limit. A call's row occupies a permit from its commit until one
+ * window after its answer, or after its timeout. The platform counts the call in between, so no sliding window of the
+ * platform contains more calls than the limit (README.md).
  */
 @Injectable()
 export class RateLimiterRepository {
   readonly limit: CallLimit;
   private readonly account: string;
   private readonly worker = `${hostname()}:${process.pid}`;
-  /** Milliseconds for which a call without an answer occupies its permit. */
+  /** How long a call without an answer occupies its permit. */
   private readonly holdMs: number;
 
   constructor(
@@ -70,13 +70,13 @@ export class RateLimiterRepository {
     this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
   }
 
-  /** Locks the budget, which serialises grants over all processes, and reads the window. */
+  /** Locks the budget, which serialises the grants of all processes, and reads the window. */
   async lockWindow(tx: PoolClient): Promise<CallWindow> {
     await this.awaitGrants(tx);
     return this.readWindow(tx);
   }
 
-  /** Waits for the grant that is being decided: whatever is granted after this transaction knows what it changed. */
+  /** Waits for a grant in progress, so that every later grant sees the changes of this transaction. */
   async awaitGrants(tx: PoolClient): Promise<void> {
     const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
     if (rowCount !== 0) return;
@@ -84,7 +84,7 @@ export class RateLimiterRepository {
     await this.awaitGrants(tx);
   }
 
-  /** Reads the window as it stands; only under the budget's lock may a grant follow from it. */
+  /** Reads the window. A grant may rely on it only under the budget's lock. */
   async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow> {
     const { rows } = await sql.query(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -98,7 +98,7 @@ export class RateLimiterRepository {
     return rows[0];
   }
 
-  /** What became of the newest calls that ended in the last hour, the newest first. */
+  /** The outcomes of the latest calls of the last hour, newest first. */
   async newest(sql: Pick<Pool, 'query'>, count: number): Promise<{ outcome: string; status: number | null }[]> {
     const { rows } = await sql.query(
       `SELECT outcome, status FROM platform_calls
@@ -109,14 +109,14 @@ export class RateLimiterRepository {
     return rows;
   }
 
-  /** How often bulk calls may go: milliseconds for each, and what is left of a 429's pause. */
+  /** The time per bulk call, and the rest of the pause after a 429, in milliseconds. */
   async bulkPace(sql: Pick<Pool, 'query'>): Promise<{ callMs: number; blockedMs: number }> {
     const { blockedUntil, now } = await this.readWindow(sql);
     const blockedMs = Math.max(0, (blockedUntil ?? now).getTime() - now.getTime());
     return { callMs: this.limit.windowMs / bulkPermits(this.limit), blockedMs };
   }
 
-  /** Writes the row that is permit, intent and history in one; the right to send begins with the transaction's commit. */
+  /** Writes the call's row: permit, intent and history. The call may be sent once the transaction commits. */
   async grant(
     tx: PoolClient,
     window: CallWindow,
@@ -135,7 +135,7 @@ export class RateLimiterRepository {
     return rows[0] as CallGrant;
   }
 
-  /** Records the answer; the permit stays occupied for one window from now, or is freed when nothing was sent. */
+  /** Records the answer. The permit stays occupied for one more window, or is freed if nothing was sent. */
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
     await tx.query(
       `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
@@ -155,7 +155,7 @@ export class RateLimiterRepository {
     }
   }
 
-  /** Whether the newest calls of an operation, each for another person, got no readable answer. */
+  /** Whether the latest calls of an operation, all for different people, got no readable answer. */
   async isUnanswered(tx: PoolClient, operation: string): Promise<boolean> {
     const { rows } = await tx.query<{ unanswered: boolean }>(
       `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered
@@ -172,7 +172,7 @@ export class RateLimiterRepository {
       [this.account, grant.grantedAt],
     );
     const failures = rows[0]?.failures ?? 1;
-    // A shorter pause never overwrites a longer one.
+    // A shorter pause never replaces a longer one.
     await tx.query(
       `UPDATE call_budgets SET failures = $2,
          blocked_until = greatest(blocked_until, clock_timestamp() + $3 * interval '1 millisecond') WHERE account = $1`,

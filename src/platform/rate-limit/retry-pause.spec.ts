@@ -4,7 +4,7 @@ import { pauseMs } from './pacing.js';
 
 const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
 
-test('what the platform asks for is kept to the millisecond, whatever happened before', () => {
+test('a pause follows Retry-After exactly, regardless of earlier failures', () => {
   fc.assert(
     fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, failures, jitter) => {
       expect(pauseMs(asked, failures, jitter)).toBe(asked);
@@ -13,18 +13,18 @@ test('what the platform asks for is kept to the millisecond, whatever happened b
   );
 });
 
-test('a pause never runs backwards', () => {
+test('a pause is never negative', () => {
   expect(pauseMs(-5_000, 1, 0)).toBe(0);
 });
 
-test('without Retry-After the pause is about a second, doubles with each 429 in a row, and ends at a minute', () => {
+test('a pause without Retry-After starts at a second and doubles with each 429 up to a minute', () => {
   expect(pauseMs(undefined, 1, 0.5)).toBe(1_000);
   expect(pauseMs(undefined, 2, 0.5)).toBe(2_000);
   expect(pauseMs(undefined, 5, 0.5)).toBe(16_000);
   expect(pauseMs(undefined, 50, 0.5)).toBe(60_000);
 });
 
-test('one more 429 never means a shorter pause, with the same luck', () => {
+test('a pause is never shorter after one more 429, with the same random fraction', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 60 }), fraction, (failures, jitter) => {
       expect(pauseMs(undefined, failures + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, failures, jitter));
