@@ -22,10 +22,10 @@ describeInBrowser('people and the audit trail in the console', () => {
     await page.getByLabel('Search by').selectOption('email');
     await page.getByLabel('The exact email').fill('noor@example.org');
     await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByRole('table', { name: 'People who were found' }).waitFor();
+    await page.getByRole('table', { name: 'People found' }).waitFor();
     expect(page.url()).not.toContain('noor');
     await page.getByRole('link', { name: SECOND }).click();
-    await page.getByText('another person of the EHR has it').waitFor();
+    await page.getByText('claimed by another person of the EHR').waitFor();
     await page.getByRole('link', { name: 'Back to the search' }).click();
     await page.getByRole('link', { name: SECOND }).click();
     expect(page.url()).not.toContain('noor');
@@ -100,7 +100,7 @@ describeInBrowser('people and the audit trail in the console', () => {
     const page = await open(world.url, '/people');
     await page.getByLabel('The exact external id').fill('C-7');
     await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByText('Nobody has this external id').waitFor();
+    await page.getByText('No person has this external id').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, ADMIN_KEY);
     await page.getByText('There is no client yet').waitFor();

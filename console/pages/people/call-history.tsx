@@ -5,15 +5,15 @@ import { Moment, number } from '../../parts/values.js';
 
 type Call = Schemas['TracedCallResponse'];
 
-/** The calls that were made for a person, the newest first. */
+/** The calls for a person, newest first. */
 export function CallHistory({ calls }: { calls: readonly Call[] }) {
   return (
     <Section title="Calls to the platform">
       {calls.length === 0 ? (
-        <p className="quiet">No call was made for this person, or all are older than CALLS_RETENTION_DAYS.</p>
+        <p className="quiet">This person has no calls, or all are older than CALLS_RETENTION_DAYS.</p>
       ) : (
         <DataTable
-          caption="Calls to the platform, the newest first"
+          caption="Calls to the platform, newest first"
           rows={calls}
           keyOf={(call) => `${call.at} ${call.operation}`}
           columns={[
@@ -21,7 +21,7 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
             ['Operation', ({ operation }) => <code>{operation}</code>],
             ['Outcome', (call) => <Outcome call={call} />],
             ['Status', ({ status }) => status, 'number'],
-            ['Took', ({ durationMs }) => durationMs !== null && `${number(durationMs)} ms`, 'number'],
+            ['Duration', ({ durationMs }) => durationMs !== null && `${number(durationMs)} ms`, 'number'],
             ['Lane', ({ lane }) => lane],
           ]}
         />
@@ -31,7 +31,7 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
 }
 
 function Outcome({ call: { outcome, status } }: { call: Call }) {
-  if (outcome === null) return <State tone="busy">under way</State>;
+  if (outcome === null) return <State tone="busy">in flight</State>;
   const isGood = status !== null && status < 400;
   return <State tone={isGood ? 'good' : 'warn'}>{outcome}</State>;
 }

@@ -8,17 +8,17 @@ import { nameOf, personAddress } from './person.js';
 type Person = Schemas['PersonResponse'];
 type Trace = Schemas['TraceResponse'];
 
-/** What the EHR asks for. */
+/** The desired state of the EHR. */
 export function Wanted({ person, wanted }: { person: Person; wanted: Trace['wanted'] }) {
   return (
-    <Section card title="Wanted by the EHR">
+    <Section card title="Desired by the EHR">
       <Facts
         facts={{
-          'Is to be': wanted.present ? 'on the platform' : 'deleted',
+          'Desired state': wanted.present ? 'on the platform' : 'deleted',
           'External id': <Copyable text={person.externalId} name="the external id" />,
           Name: nameOf(person),
-          Email: person.email ?? (wanted.hasEmail && 'kept, not shown'),
-          ...(person.kind === 'client' && { 'Providers, the primary first': providers(wanted.providers) }),
+          Email: person.email ?? (wanted.hasEmail && 'stored, not shown'),
+          ...(person.kind === 'client' && { 'Providers, primary first': providers(wanted.providers) }),
         }}
       />
     </Section>
@@ -40,36 +40,36 @@ function providers(all: Trace['wanted']['providers']): ReactNode {
 }
 
 const CLAIMS = {
-  held: 'only this person has it',
+  held: 'claimed by this person',
   free: 'not claimed yet',
-  taken: 'another person of the EHR has it',
+  taken: 'claimed by another person of the EHR',
 };
 
 const ORIGINS = {
-  created: 'made by this service',
+  created: 'created by this service',
   linked: 'found by its email',
   event: 'named by an event',
-  resolved: 'linked by hand',
+  resolved: 'linked manually',
 };
 
-/** What is known of the platform; what is seldom so is left out where it is not. */
+/** The known state on the platform. Leaves out rare facts that do not apply. */
 export function Known({ person, trace: { known } }: { person: Person; trace: Trace }) {
   const { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures } = known;
   const { notPushable } = person.sync;
   return (
-    <Section card title="Known of the platform">
+    <Section card title="Known on the platform">
       <Facts
         facts={{
-          'User there': platformUserId && <Copyable text={platformUserId} name="the platform user id" />,
-          'How it was found': platformUserId && person.origin && ORIGINS[person.origin],
-          'Email here': emailClaim && CLAIMS[emailClaim],
-          'Email last said to be unknown there': <Moment at={checkedAbsentAt} />,
-          ...(person.kind === 'client' && { 'Users of its providers there': appliedProviders?.join(', ') }),
+          'Platform user': platformUserId && <Copyable text={platformUserId} name="the platform user id" />,
+          Origin: platformUserId && person.origin && ORIGINS[person.origin],
+          'Email claim': emailClaim && CLAIMS[emailClaim],
+          'Email last reported as unknown': <Moment at={checkedAbsentAt} />,
+          ...(person.kind === 'client' && { 'Platform users of its providers': appliedProviders?.join(', ') }),
           ...(unsettledCreate && {
-            'A create without an answer is looked up': <Moment at={unsettledCreate.lookUpAt} exact />,
+            'Lookup of an unanswered create': <Moment at={unsettledCreate.lookUpAt} exact />,
           }),
-          ...(failures > 0 && { 'Failures in a row': number(failures) }),
-          ...(notPushable.length > 0 && { 'Differs there, and can not be changed by a call': named(notPushable) }),
+          ...(failures > 0 && { 'Consecutive failures': number(failures) }),
+          ...(notPushable.length > 0 && { 'Outdated there, and cannot be updated': named(notPushable) }),
           ...(person.inviteUrl && { Invitation: <Copyable text={person.inviteUrl} name="the invitation" /> }),
         }}
       />

@@ -9,7 +9,7 @@ import { PeopleSearch, search, useSearched, type Wanted } from './people-search.
 import { COLUMNS, KINDS, type Kind, keyOf, personOf } from './person.js';
 import { PersonPage } from './person-page.js';
 
-/** The person of the address; or clients or providers by state, or who was searched for where no state is asked for. */
+/** The person in the URL. Otherwise the filtered clients or providers; without a filter, the results of the last search. */
 export default function PeoplePage() {
   const [, navigate] = useLocation();
   const [filters] = useFilters('kind', 'state');
@@ -39,8 +39,8 @@ function Found({ wanted }: { wanted: Wanted }) {
     <List
       name={['people', 'search', wanted]}
       read={() => api.POST('/v1/people/search', { body: wanted })}
-      empty={`Nobody has this ${by}. It must be the whole ${by}; deleted people are not found.`}
-      caption="People who were found"
+      empty={`No person has this ${by}. Enter the whole ${by}; deleted people are not found.`}
+      caption="People found"
       keyOf={keyOf}
       columns={COLUMNS}
     />
@@ -86,5 +86,5 @@ function ByState() {
 
 function emptyList(kind: Kind, state: Schemas['SyncResponse']['state'] | undefined): string {
   if (state) return `No ${kind} is ${state}.`;
-  return `There is no ${kind} yet. An import brings them, or the EHR by PUT /v1/${kind}s/{externalId}.`;
+  return `There is no ${kind} yet. Add ${kind}s by an import, or by PUT /v1/${kind}s/{externalId}.`;
 }

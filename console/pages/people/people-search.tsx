@@ -3,14 +3,14 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 
-/** Whom somebody searched for. */
+/** The terms of a search. */
 export type Wanted = Schemas['SearchRequest'];
 
 const KEY = ['searched'];
 
 /**
- * The last search, for whoever comes back from a person. It is among what was read, in memory alone, which signing out
- * forgets: an email must stand in no address, and in no history that the browser keeps.
+ * The last search, for the way back from a person. It is stored only in memory, with the query results that signing out
+ * clears, because an email must not appear in a URL or in the history of the browser.
  */
 export function useSearched(): Wanted | null {
   const { data } = useQuery<Wanted | null>({ queryKey: KEY, queryFn: skipToken, gcTime: Number.POSITIVE_INFINITY });
@@ -21,7 +21,7 @@ export function search(wanted: Wanted | null): void {
   queries.setQueryData(KEY, wanted);
 }
 
-/** Asks for a person by what the EHR knows. The words go into a body, never into an address: those are logged. */
+/** Searches for a person. The terms are sent in a body, because URLs are logged. */
 export function PeopleSearch(props: { searched: Wanted | null; onSearch: (wanted: Wanted | null) => void }) {
   const { searched, onSearch } = props;
   const [by, setBy] = useState<'email' | 'externalId'>(searched?.email === undefined ? 'externalId' : 'email');

@@ -13,7 +13,7 @@ import { ResolvePerson } from './resolve-person.js';
 
 type Person = Schemas['PersonResponse'];
 
-/** One person: what is wanted and what is known of it, what comes next and why, and every call. */
+/** A person: the desired and the known state, the next step with its reason, and the calls. */
 export function PersonPage({ person: { kind, externalId } }: { person: PersonKey }) {
   const params = { path: { externalId } };
   const query = useRead<Person>(['people', kind, 'one', externalId], () =>
@@ -60,7 +60,7 @@ function Traced({ person, trace }: { person: Person; trace: Schemas['TraceRespon
     <>
       {person.unreadable && (
         <p className="note">
-          {`What is stored of ${person.unreadable.join(', ')} does not open; see vault in /health/ready, and DATA_KEYS.`}
+          {`The stored ${person.unreadable.join(', ')} cannot be decrypted. See vault in /health/ready, and check DATA_KEYS.`}
         </p>
       )}
       <Section card title="Next step">

@@ -12,14 +12,14 @@ export interface PersonKey {
   externalId: string;
 }
 
-/** Tells people apart in a list. */
+/** A unique key of a person in a list. */
 export const keyOf = ({ kind, externalId }: PersonKey): string => `${kind} ${externalId}`;
 
 /** The page of a person, below /console. */
 export const personAddress = ({ kind, externalId }: PersonKey): string =>
   `/people/${kind}/${encodeURIComponent(externalId)}`;
 
-/** Whose page an address is. @param pathname as the browser has it: an id may hold any character, encoded */
+/** The person of a URL. @param pathname with encoded characters, as in the browser, because an id may contain any */
 export function personOf(pathname: string): PersonKey | undefined {
   const [kindName, encoded] = pathname.split('/people/')[1]?.split('/') ?? [];
   const kind = KINDS.find((known) => known === kindName);
@@ -33,10 +33,10 @@ export function personOf(pathname: string): PersonKey | undefined {
 
 type Person = Schemas['PersonResponse'];
 
-/** Empty once the deletion is asked for, and where it does not open. */
+/** The full name; empty once the deletion is requested, or if it cannot be decrypted. */
 export const nameOf = ({ firstName, lastName }: Person): string => [firstName, lastName].filter(Boolean).join(' ');
 
-/** What a list of people shows of each. */
+/** The columns of a list of people. */
 export const COLUMNS: readonly Column<Person>[] = [
   ['External id', (person) => <Link href={personAddress(person)}>{person.externalId}</Link>],
   ['Name', nameOf],

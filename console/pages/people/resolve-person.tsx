@@ -5,7 +5,7 @@ import { Section } from '../../parts/layout.js';
 
 type Choice = Schemas['ResolveChoiceResponse'];
 
-/** In the words of the sentences that say why a person needs a review. */
+/** The same words as in the messages of `person-codes.ts`. */
 const LABELS: Record<Choice['action'], string> = {
   link: 'Link',
   create: 'Create',
@@ -14,7 +14,7 @@ const LABELS: Record<Choice['action'], string> = {
   delete: 'Delete',
 };
 
-/** What a person who needs a review may be resolved with, and what each choice does. */
+/** The actions that may resolve a person, each with its effect. */
 export function ResolvePerson(props: { person: Schemas['PersonResponse']; choices: readonly Choice[] }) {
   const { kind, externalId } = props.person;
   const run = (action: Choice['action'], given: FormData): Promise<unknown> => {
@@ -33,7 +33,7 @@ export function ResolvePerson(props: { person: Schemas['PersonResponse']; choice
         scope="people:write"
         dangerous="delete"
         fields={{
-          link: <Field label="Platform user id" name="platformUserId" required pattern=".*\S.*" title="Its id there" />,
+          link: <Field label="Platform user id" name="platformUserId" required pattern=".*\S.*" title="A user id" />,
         }}
         run={run}
       />
