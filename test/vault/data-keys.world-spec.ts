@@ -59,7 +59,7 @@ async function rotateTo(keys: string): Promise<{ table: string; column: string; 
   return unreadable;
 }
 
-test('while a data key is missing, nothing that it encrypted is sent or decided', async () => {
+test('while a data key is missing, no data encrypted with it is sent or processed', async () => {
   await world.call('PUT', '/v1/providers/p-1', { body: person('p-1'), wait: 60 });
   await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
   // Without an email, an unanswered create would need a review.
@@ -93,7 +93,7 @@ test('while a data key is missing, nothing that it encrypted is sent or decided'
   expect((await get(`/v1/sessions/${asked.body.id}`)).body.sessionId).not.toBeNull();
 });
 
-test('after a rotation the first key can go, and everything is readable without it', async () => {
+test('after a rotation, everything is readable without the first key', async () => {
   await mirrored();
   const { session, notes } = await sessionWithNotes();
   try {
@@ -110,12 +110,12 @@ test('after a rotation the first key can go, and everything is readable without 
     expect(found.body.items).toMatchObject([{ externalId: 'c-1' }]);
     expect((await vaultHealth())?.status).toBe('ok');
   } finally {
-    await rotateTo(`${DATA_KEYS},${K2}`); // the world's own key opens what it keeps
+    await rotateTo(`${DATA_KEYS},${K2}`); // the world needs its data encrypted with its own key
   }
 });
 
 describe('encrypted values that were changed or moved in the database', () => {
-  test('facts that were moved to another session stay unreadable, and the worker stores nothing', async () => {
+  test('facts moved to another session stay unreadable, and the worker stores nothing', async () => {
     await mirrored();
     const { session } = await sessionWithNotes();
     const other = (await sessionWithNotes()).session;
@@ -141,7 +141,7 @@ describe('encrypted values that were changed or moved in the database', () => {
     expect((await vaultHealth())?.status).toBe('ok');
   });
 
-  test('documents that were moved to another session show no notes', async () => {
+  test('documents moved to another session show no notes', async () => {
     await mirrored();
     const { session, notes } = await sessionWithNotes();
     const other = (await sessionWithNotes()).session;
