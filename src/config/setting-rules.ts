@@ -6,7 +6,7 @@ import { IsBoolean, Matches, ValidateBy, type ValidationArguments, type Validati
 /** All settings by name, for rules that depend on others. */
 type Settings = Record<string, unknown>;
 
-/** A rule for a setting. @param message follows the setting's name, and contains nothing of its value */
+/** A rule for a setting. @param message follows the setting's name, and never contains its value */
 export function rule(
   name: string,
   message: string | ((value: unknown) => string),
@@ -39,7 +39,7 @@ export function KeptDays(least = 1): PropertyDecorator {
   const fits = (value: unknown) =>
     value === 'off' || (Number.isInteger(value) && Number(value) >= least && Number(value) <= 36_500);
   const daysOf = (text: string) => (text.trim().toLowerCase() === 'off' ? 'off' : Number(text));
-  const message = `must be whole days from ${least} to 36500, or off to keep for ever`;
+  const message = `must be whole days from ${least} to 36500, or off to keep forever`;
   return applyDecorators(rule('keptDays', message, fits), fromText(daysOf));
 }
 

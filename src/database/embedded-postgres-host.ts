@@ -133,7 +133,7 @@ async function makeCluster(): Promise<void> {
     fs.renameSync(draft, cluster);
   } catch {
     if (!fs.existsSync(cluster))
-      throw new Error(`initdb failed (${complaint()}): mend that, or set DATABASE_URL to use another PostgreSQL.`);
+      throw new Error(`initdb failed (${complaint()}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
   }
   for (const name of fs.readdirSync(order.home))
     if (name.startsWith('cluster.new')) fs.rmSync(path.join(order.home, name), { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Random } from '../config/random.js';
 
-/** A key of 32 bytes for AES-256 and the name by which encrypted values refer to it. */
+/** A key of 32 bytes for AES-256 and its name in the header of encrypted values. */
 export interface DataKey {
   id: string;
   key: Buffer;

@@ -64,7 +64,7 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
 /**
  * Encrypts all values of other keys again with the first key, table by table in the order of their keys. It can be stopped and
  * started again at any time, because it skips values of the first key. It locks only rows that are free: a locked row gets
- * its turn in a later pass, and a row that somebody else wrote meanwhile is skipped.
+ * its turn in a later pass, and a row that another process wrote since then is skipped.
  */
 export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: RotationUse): Promise<void> {
   // By their primary keys alone, whatever the planner believes: a sort for each batch would read the table each time.

@@ -281,7 +281,7 @@ CREATE INDEX "audit_entries_at_idx" ON "audit_entries"("at");
 CREATE INDEX "audit_entries_key_id_id_idx" ON "audit_entries"("key_id", "id");
 CREATE INDEX "audit_entries_action_id_idx" ON "audit_entries"("action", "id");
 
--- The subjects of an entry have a table of their own, so that an index finds what was done to one of them.
+-- Subjects have their own table, so that an index finds all entries about one of them.
 CREATE TABLE "audit_subjects" (
     "entry" BIGINT NOT NULL,
     "kind" TEXT NOT NULL,
@@ -321,7 +321,7 @@ CREATE TRIGGER "audit_subjects_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE 
 CREATE TRIGGER "audit_seals_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_seals"
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
 
--- Removes whole seals, the oldest first, and nothing younger than a year. The service may add seals, so what a seal says
+-- Removes whole seals in the order of their age, and nothing younger than a year. The service may add seals, so what a seal says
 -- of its age and its entries proves nothing: the cut ends before the first young seal and takes no young entry.
 CREATE FUNCTION "prune_audit"(before timestamptz, OUT head text, OUT entries int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
