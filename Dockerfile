@@ -26,6 +26,7 @@ COPY --from=build /app/dist/console dist/console
 COPY package.json ./
 COPY bin bin
 COPY prisma/migrations prisma/migrations
+COPY prisma/roles.sql prisma/roles.sql
 USER node
 EXPOSE 3000
 CMD ["node", "--enable-source-maps", "dist/src/main.js"]

@@ -141,7 +141,15 @@ describe('the image', () => {
 
   it('holds the service, its console, command and migrations, and runs as another user than root', () => {
     const copied = [...last.matchAll(/^COPY (?:--from=\w+ )?\S+ (\S+)$/gm)].map(([, target]) => target);
-    expect(copied.sort()).toEqual(['./', 'bin', 'dist/console', 'dist/src', 'node_modules', 'prisma/migrations']);
+    expect(copied.sort()).toEqual([
+      './',
+      'bin',
+      'dist/console',
+      'dist/src',
+      'node_modules',
+      'prisma/migrations',
+      'prisma/roles.sql',
+    ]);
     expect(last).toMatch(/^USER node$/m);
     expect(dockerfile).toMatch(/ AS packages\n(?:.*\n)*?RUN npm ci .*--omit=dev --omit=optional/);
   });

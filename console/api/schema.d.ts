@@ -308,7 +308,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All people of this kind, optionally by state; deleted ones only on request
+         * People of this kind, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.list"];
@@ -396,7 +396,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All people of this kind, optionally by state; deleted ones only on request
+         * People of this kind, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.list"];
@@ -498,7 +498,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The desired state, the known state and the next step of a person, with reasons; sends nothing
+         * The state and the next step of a person, with reasons; sends nothing
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.trace"];

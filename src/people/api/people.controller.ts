@@ -124,7 +124,7 @@ export abstract class PersonController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'All people of this kind, optionally by state; deleted ones only on request' })
+  @ApiOperation({ summary: 'People of this kind, by state; deleted people only on request' })
   @Scopes('people:read')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: PersonPageResponse })
@@ -266,7 +266,7 @@ export class PeopleController {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
-  /** The desired state, the known state and the next step of a person, with reasons; sends nothing */
+  /** The state and the next step of a person, with reasons; sends nothing */
   @Post('trace')
   @HttpCode(200)
   @ApiOkResponse({ type: TraceResponse })
